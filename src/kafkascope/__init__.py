@@ -1,0 +1,67 @@
+"""The Kafka wire, readable: `decode`, `encode`, `decode_frame`, `encode_frame`, `to_json`, `from_json`.
+
+Names are loaded when first used, so that importing kafkascope costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame
+    from kafkascope.codec.json_form import from_json, to_json
+    from kafkascope.codec.message import decode, encode
+    from kafkascope.codec.records import decode_records, encode_records
+    from kafkascope.codec.result import Decoded, Span, UnknownTag
+    from kafkascope.errors import DecodeError, EncodeError, InputError, KafkascopeError, NotFoundError, UsageError
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Decoded": "codec.result",
+    "DecodedFrame": "codec.frame",
+    "DecodeError": "errors",
+    "EncodeError": "errors",
+    "InputError": "errors",
+    "KafkascopeError": "errors",
+    "NotFoundError": "errors",
+    "Span": "codec.result",
+    "UnknownTag": "codec.result",
+    "UsageError": "errors",
+    "decode": "codec.message",
+    "decode_frame": "codec.frame",
+    "decode_records": "codec.records",
+    "encode": "codec.message",
+    "encode_frame": "codec.frame",
+    "encode_records": "codec.records",
+    "from_json": "codec.json_form",
+    "to_json": "codec.json_form",
+}
+
+__all__ = [
+    "DecodeError",
+    "Decoded",
+    "DecodedFrame",
+    "EncodeError",
+    "InputError",
+    "KafkascopeError",
+    "NotFoundError",
+    "Span",
+    "UnknownTag",
+    "UsageError",
+    "__version__",
+    "decode",
+    "decode_frame",
+    "decode_records",
+    "encode",
+    "encode_frame",
+    "encode_records",
+    "from_json",
+    "to_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kafkascope' has no attribute {name!r}")
+    return getattr(import_module(f"kafkascope.{home}"), name)

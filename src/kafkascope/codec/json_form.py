@@ -1,0 +1,187 @@
+"""Kafka's JSON form, as its own JSON converters write it: values in, JSON-ready dicts out, and back.
+
+camelCase names, base64 bytes, uuids as unpadded url-safe base64, tagged fields left out at their default. Two things
+that Java's JSON lacks: record data stands as base64 under its own name (Java writes nothing there), and unknown tags
+stand under `_unknownTaggedFields`. Reading also takes the definitions' spelling, earlier names and dashed uuids.
+"""
+
+import math
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Any, Literal
+from uuid import UUID
+
+from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.errors import EncodeError
+from kafkascope.schema.layout import Layout, LayoutField, layout
+
+# JSON has no numbers for these; Jackson writes these words.
+_NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def to_json(
+    name: str,
+    version: int,
+    value: Mapping[str, Any],
+    release: str | None = None,
+    *,
+    records: Literal["base64", "size"] = "base64",
+) -> dict[str, Any]:
+    """A decoded value in Kafka's JSON form. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
+    return _struct_to_json(layout(name, version, release).fields, value, records == "size")
+
+
+def _struct_to_json(fields: tuple[LayoutField, ...], value: Mapping[str, Any], sizes: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for field in fields:
+        content = value[field.name]
+        if field.tag is not None and content == field.default_value():
+            continue
+        if field.type == "records" and sizes and content is not None:
+            written[f"{field.name}SizeInBytes"] = len(content)
+        else:
+            written[field.name] = _field_to_json(field, content, sizes)
+    if value.get(UNKNOWN_TAGS):
+        written[UNKNOWN_TAGS] = [
+            {"tag": tag["tag"], "data": b64encode(tag["data"]).decode()} for tag in value[UNKNOWN_TAGS]
+        ]
+    return written
+
+
+def _field_to_json(field: LayoutField, content: Any, sizes: bool) -> Any:
+    if content is None:
+        return None
+    if field.array:
+        return [_one_to_json(field, item, sizes) for item in content]
+    return _one_to_json(field, content, sizes)
+
+
+def _one_to_json(field: LayoutField, content: Any, sizes: bool) -> Any:
+    match field.type:
+        case "struct":
+            return _struct_to_json(field.fields, content, sizes)
+        case "bytes" | "records":
+            return b64encode(content).decode()
+        case "uuid":
+            return uuid_text(content)
+        case "float64" if not math.isfinite(content):
+            return next(word for word, number in _NOT_NUMBERS.items() if repr(number) == repr(content))
+    return content
+
+
+def uuid_text(value: UUID) -> str:
+    """Kafka's form of a uuid: 22 characters of url-safe base64."""
+    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def parse_uuid(text: str) -> UUID:
+    """Either form; ValueError where it is neither."""
+    if len(text) == 36:
+        return UUID(text)
+    if len(text) != 22:
+        raise ValueError(text)
+    return UUID(bytes=b64decode(text.replace("-", "+").replace("_", "/") + "==", validate=True))
+
+
+def from_json(name: str, version: int, value: Any, release: str | None = None) -> dict[str, Any]:
+    """A value for `encode` out of Kafka's JSON form; `EncodeError` names the path of what cannot be one."""
+    return _Read(layout(name, version, release)).message(value)
+
+
+class _Read:
+    """One pass over one JSON value. Fields that are missing stay missing: `encode` knows their defaults."""
+
+    def __init__(self, found: Layout) -> None:
+        self.layout = found
+
+    def message(self, value: Any) -> dict[str, Any]:
+        return self._struct(self.layout.fields, value, "")
+
+    def fail(self, path: str, what: str) -> EncodeError:
+        where = f", {path}" if path else ""
+        return EncodeError(f"{self.layout.title}{where}: {what}")
+
+    def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.fail(path, f"this is {_kind(value)}, an object wanted")
+        prefix = f"{path}." if path else ""
+        spellings = {spelling: field for field in fields for spelling in reversed((field.name, *field.aliases))}
+        # A present name wins over another field's earlier one (StreamsGroupHeartbeat's AcceptableRecoveryLag).
+        spellings |= {field.kafka_name: field for field in fields} | {field.name: field for field in fields}
+        read: dict[str, Any] = {}
+        for name, content in value.items():
+            field = spellings.get(name)
+            if field is None:
+                if name == UNKNOWN_TAGS:
+                    read[name] = self._unknown_tags(content, f"{prefix}{name}")
+                    continue
+                self._no_size_alone(name, fields, f"{prefix}{name}")
+                read[name] = content  # `encode` says why there is no such field
+                continue
+            if field.name in read:
+                raise self.fail(f"{prefix}{name}", f"{field.name} stands twice, under two of its names")
+            read[field.name] = self._field(field, content, f"{prefix}{name}")
+        return read
+
+    def _no_size_alone(self, name: str, fields: tuple[LayoutField, ...], path: str) -> None:
+        if any(field.type == "records" and name == f"{field.name}SizeInBytes" for field in fields):
+            raise self.fail(path, "a request log leaves record data out; give the records as base64")
+
+    def _unknown_tags(self, content: Any, path: str) -> list[dict[str, Any]]:
+        if not isinstance(content, list):
+            raise self.fail(path, f"this is {_kind(content)}, a list wanted")
+        tags = []
+        for index, item in enumerate(content):
+            match item:
+                case {"tag": int(number), "data": str(data)}:
+                    tags.append({"tag": number, "data": self._base64(data, f"{path}[{index}].data")})
+                case _:
+                    raise self.fail(f"{path}[{index}]", "an object with `tag` and base64 `data` wanted")
+        return tags
+
+    def _field(self, field: LayoutField, content: Any, path: str) -> Any:
+        if content is None:
+            return None
+        if not field.array:
+            return self._one(field, content, path)
+        if not isinstance(content, list):
+            raise self.fail(path, f"this is {_kind(content)}, a list of {field.type} wanted")
+        return [self._one(field, item, f"{path}[{index}]") for index, item in enumerate(content)]
+
+    def _one(self, field: LayoutField, content: Any, path: str) -> Any:
+        match field.type:
+            case "struct":
+                return self._struct(field.fields, content, path)
+            case "bytes" | "records" if isinstance(content, str):
+                return self._base64(content, path)
+            case "uuid" if isinstance(content, str):
+                try:
+                    return parse_uuid(content)
+                except ValueError:
+                    raise self.fail(path, "no uuid; 22 characters of base64 or 36 with dashes wanted") from None
+            case "float64" if isinstance(content, str) and content in _NOT_NUMBERS:
+                return _NOT_NUMBERS[content]
+            case "bool" if not isinstance(content, bool):
+                raise self.fail(path, f"this is {_kind(content)}, true or false wanted")
+            case "string" if not isinstance(content, str):
+                raise self.fail(path, f"this is {_kind(content)}, a string wanted")
+            case "bytes" | "records" | "uuid":
+                raise self.fail(path, f"this is {_kind(content)}, {field.type} as text wanted")
+            case "float64" if isinstance(content, bool) or not isinstance(content, (int, float)):
+                raise self.fail(path, f"this is {_kind(content)}, float64 wanted")
+            case "int8" | "int16" | "uint16" | "int32" | "uint32" | "int64" if type(content) is not int:
+                raise self.fail(path, f"this is {_kind(content)}, {field.type} wanted")
+        return content
+
+    def _base64(self, content: str, path: str) -> bytes:
+        try:
+            return b64decode(content, validate=True)
+        except (Base64Error, ValueError):
+            raise self.fail(path, "no base64") from None
+
+
+def _kind(value: Any) -> str:
+    """A JSON value by its JSON kind, never by its content."""
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number with a fraction" if isinstance(value, float) else "a number")

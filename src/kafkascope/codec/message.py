@@ -1,0 +1,88 @@
+"""One message, bytes to values and back: `decode` and `encode` of the public face.
+
+The compiled functions of `fast_decode` and `fast_encode` go first; the careful `walk` and `write` take over where
+those give up, and say why.
+"""
+
+from functools import lru_cache
+from struct import error as StructError
+from typing import Any
+
+from kafkascope.codec.fast_decode import Decoder, Surprise, compile_decoder
+from kafkascope.codec.fast_encode import Encoder, compile_encoder
+from kafkascope.codec.result import Decoded
+from kafkascope.codec.walk import Walk
+from kafkascope.codec.write import Write
+from kafkascope.schema.layout import Layout, layout
+
+# What the compiled functions raise at input that is not canonical; the careful ones then decide.
+_SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError)
+_ENCODE_SURPRISES = (*_SURPRISES, KeyError, TypeError, AttributeError)
+
+
+@lru_cache(maxsize=2048)
+def _decoder(name: str, version: int, release: str | None) -> tuple[Layout, Decoder]:
+    found = layout(name, version, release)
+    return found, compile_decoder(found)
+
+
+@lru_cache(maxsize=2048)
+def _encoder(name: str, version: int, release: str | None) -> tuple[Layout, Encoder]:
+    found = layout(name, version, release)
+    return found, compile_encoder(found)
+
+
+def decode(
+    name: str, version: int, data: bytes | bytearray | memoryview, release: str | None = None, *, spans: bool = False
+) -> Decoded:
+    """The body of a message, without frame length and header. Raises `DecodeError` where Kafka could not read it.
+
+    >>> decode("ApiVersionsRequest", 3, bytes.fromhex("0461 6161 0231 00".replace(" ", ""))).value
+    {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
+    """
+    raw = data if type(data) is bytes else bytes(data)
+    found, fast = _decoder(name, version, release)
+    if not spans:
+        try:
+            value, position = fast(raw, 0, len(raw))
+            if position == len(raw):
+                return Decoded(found.message.name, version, value, True, (), (), ())
+        except _SURPRISES:
+            pass
+    walk = Walk(found, raw, spans=spans)
+    value = walk.message()
+    return finish(walk, value)
+
+
+def decode_part(
+    name: str, version: int, data: bytes, position: int, release: str | None = None, *, spans: bool = False
+) -> tuple[Decoded, int]:
+    """The same from `position` on, and where it ended: headers lie before a body."""
+    walk = Walk(layout(name, version, release), data, position, spans=spans)
+    value = walk.message(whole=False)
+    return finish(walk, value), walk.position
+
+
+def finish(walk: Walk, value: dict[str, Any]) -> Decoded:
+    return Decoded(
+        walk.layout.message.name,
+        walk.layout.version,
+        value,
+        not walk.reasons,
+        tuple(walk.reasons),
+        tuple(walk.spans),
+        tuple(walk.unknown_tags),
+    )
+
+
+def encode(name: str, version: int, value: dict[str, Any], release: str | None = None) -> bytes:
+    """The body of a message. Missing fields take their defaults; `EncodeError` names the path of what is wrong.
+
+    >>> encode("ApiVersionsRequest", 3, {"clientSoftwareName": "aaa", "clientSoftwareVersion": "1"}).hex()
+    '04616161023100'
+    """
+    found, fast = _encoder(name, version, release)
+    try:
+        return fast(value)
+    except _ENCODE_SURPRISES:
+        return Write(found).message(value)

@@ -1,0 +1,226 @@
+"""The careful encoder: a value and a layout in, bytes out; missing fields take their defaults, anything else that is
+wrong raises `EncodeError` with its path. The compiled encoder of `fast` writes complete values and hands over to this
+one at the first surprise."""
+
+from collections.abc import Mapping
+from struct import Struct, error as StructError
+from typing import Any
+from uuid import UUID
+
+from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.errors import EncodeError
+from kafkascope.limits import MAX_STRING_BYTES
+from kafkascope.schema.layout import Layout, LayoutField
+
+_NUMBERS = {
+    "int8": Struct(">b"),
+    "int16": Struct(">h"),
+    "uint16": Struct(">H"),
+    "int32": Struct(">i"),
+    "uint32": Struct(">I"),
+    "int64": Struct(">q"),
+}
+_FLOAT = Struct(">d")
+
+
+def uvarint(value: int) -> bytes:
+    """An unsigned varint (KIP-482), as short as can be."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+class Write:
+    """One pass over one value."""
+
+    __slots__ = ("layout", "out")
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.out = bytearray()
+
+    def message(self, value: Any) -> bytes:
+        self._struct(self.layout.fields, value, "")
+        return bytes(self.out)
+
+    def fail(self, path: str, what: str) -> EncodeError:
+        where = f", {path}" if path else ""
+        return EncodeError(f"{self.layout.title}{where}: {what}")
+
+    def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            raise self.fail(path, f"{_shown(value)}, an object wanted")
+        prefix = f"{path}." if path else ""
+        self._check_names(fields, value, prefix)
+        tagged: list[tuple[int, bytes]] = []
+        for field in fields:
+            present = field.name in value
+            content = value[field.name] if present else field.default_value()
+            if field.tag is None:
+                self._field(field, content, prefix + field.name)
+            elif not present or not self._is_default(field, content, prefix + field.name):
+                if present:
+                    tagged.append((field.tag, self._apart(field, content, prefix + field.name)))
+        if self.layout.flexible:
+            self._tags(tagged, value.get(UNKNOWN_TAGS) or [], fields, path)
+
+    def _check_names(self, fields: tuple[LayoutField, ...], value: Mapping[str, Any], prefix: str) -> None:
+        known = {field.name for field in fields}
+        for name in value:
+            if name in known or (name == UNKNOWN_TAGS and (self.layout.flexible or not value[name])):
+                continue
+            path = f"{prefix}{name}"
+            if name == UNKNOWN_TAGS:
+                raise self.fail(path, f"version {self.layout.version} is not flexible and has no tags")
+            raise self.fail(path, self._why_unknown(fields, str(name), prefix))
+
+    def _why_unknown(self, fields: tuple[LayoutField, ...], name: str, prefix: str) -> str:
+        for versions in _elsewhere(self.layout, prefix, name):
+            return f"no such field in version {self.layout.version}; it is in {versions}"
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, [field.name for field in fields], n=1)
+        return f"no such field{f'; did you mean {near[0]}?' if near else ''}"
+
+    def _is_default(self, field: LayoutField, content: Any, path: str) -> bool:
+        default = field.default_value()
+        if type(content) is type(default) and content == default:
+            return True
+        # A struct may be given in part: it is the default if its bytes are.
+        if isinstance(content, Mapping) and isinstance(default, dict):
+            return self._apart(field, content, path) == self._apart(field, default, path)
+        return False
+
+    def _apart(self, field: LayoutField, content: Any, path: str) -> bytes:
+        outer, self.out = self.out, bytearray()
+        self._field(field, content, path)
+        inner, self.out = self.out, outer
+        return bytes(inner)
+
+    def _tags(
+        self, tagged: list[tuple[int, bytes]], unknown: Any, fields: tuple[LayoutField, ...], path: str
+    ) -> None:
+        where = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
+        known = {field.tag for field in fields}
+        if not isinstance(unknown, list):
+            raise self.fail(where, f"{_shown(unknown)}, a list wanted")
+        taken: set[int] = set()
+        for index, item in enumerate(unknown):
+            match item:
+                case {"tag": int(number), "data": bytes(data)} if number >= 0:
+                    pass
+                case _:
+                    raise self.fail(f"{where}[{index}]", "an object with `tag` and `data` wanted")
+            if number in known or number in taken:
+                why = "is a field of this version" if number in known else "stands twice"
+                raise self.fail(f"{where}[{index}].tag", f"tag {number} {why}")
+            taken.add(number)
+            tagged.append((number, data))
+        self.out += uvarint(len(tagged))
+        # Ascending over known and unknown alike, as Java merges them (KIP-482).
+        for number, data in sorted(tagged):
+            self.out += uvarint(number)
+            self.out += uvarint(len(data))
+            self.out += data
+
+    def _field(self, field: LayoutField, value: Any, path: str) -> None:
+        if not field.array:
+            self._one(field, value, path, field.nullable)
+            return
+        if value is None:
+            self._null(field, path, field.nullable)
+            return
+        if not isinstance(value, (list, tuple)):
+            raise self.fail(path, f"{_shown(value)}, a list of {field.type} wanted")
+        self._count(field, len(value), ">i")
+        for index, item in enumerate(value):
+            self._one(field, item, f"{path}[{index}]", False)
+
+    def _null(self, field: LayoutField, path: str, nullable: bool, classic: str = ">i") -> None:
+        if not nullable:
+            raise self.fail(path, f"null where version {self.layout.version} allows none")
+        self._count(field, -1, classic)
+
+    def _count(self, field: LayoutField, count: int, classic: str) -> None:
+        self.out += uvarint(count + 1) if field.compact else Struct(classic).pack(count)
+
+    def _one(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
+        type_ = field.type
+        if type_ == "struct":
+            self._maybe_struct(field, value, path, nullable)
+        elif type_ == "string":
+            self._string(field, value, path, nullable)
+        elif type_ in ("bytes", "records"):
+            if value is None:
+                self._null(field, path, nullable)
+            elif isinstance(value, (bytes, bytearray, memoryview)):
+                self._count(field, len(value), ">i")
+                self.out += value
+            else:
+                raise self.fail(path, f"{_shown(value)}, bytes wanted")
+        elif type_ == "bool":
+            if not isinstance(value, bool):
+                raise self.fail(path, f"{_shown(value)}, true or false wanted")
+            self.out.append(value)
+        elif type_ == "uuid":
+            if not isinstance(value, UUID):
+                raise self.fail(path, f"{_shown(value)}, a uuid wanted")
+            self.out += value.bytes
+        elif type_ == "float64":
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self.fail(path, f"{_shown(value)}, float64 wanted")
+            self.out += _FLOAT.pack(value)
+        else:
+            self._number(type_, value, path)
+
+    def _number(self, type_: str, value: Any, path: str) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.fail(path, f"{_shown(value)}, {type_} wanted")
+        try:
+            self.out += _NUMBERS[type_].pack(value)
+        except StructError:
+            raise self.fail(path, f"{value} does not fit {type_}") from None
+
+    def _maybe_struct(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
+        if value is None and not nullable:
+            raise self.fail(path, f"null where version {self.layout.version} allows none")
+        if nullable:
+            # An int8 of -1 or 1, but inside a tag an unsigned varint of 0 or 1.
+            null = b"\xff" if field.tag is None else b"\x00"
+            self.out += null if value is None else b"\x01"
+        if value is not None:
+            self._struct(field.fields, value, path)
+
+    def _string(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
+        if value is None:
+            self._null(field, path, nullable, ">h")
+            return
+        if not isinstance(value, str):
+            raise self.fail(path, f"{_shown(value)}, a string wanted")
+        try:
+            raw = value.encode()
+        except UnicodeEncodeError:
+            raise self.fail(path, "a lone surrogate, which UTF-8 cannot say") from None
+        if len(raw) > MAX_STRING_BYTES:
+            raise self.fail(path, f"string of {len(raw)} bytes, Kafka's limit is {MAX_STRING_BYTES}")
+        self._count(field, len(raw), ">h")
+        self.out += raw
+
+
+def _shown(value: Any) -> str:
+    """The type alone: values may be secret."""
+    if value is None:
+        return "null"
+    return f"this is {'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def _elsewhere(layout: Layout, prefix: str, name: str) -> list[str]:
+    """The versions in which the message has this field at this place."""
+    fields = [field for block in layout.message.blocks for field in block.fields]
+    for part in prefix.split(".")[:-1]:
+        wanted = part.partition("[")[0].lower()
+        fields = [child for field in fields if field.name.lower() == wanted for child in field.fields]
+    return [f"versions {f.versions.text}" for f in fields if name.lower() in {f.name.lower(), *(w.lower() for w, _ in f.was)}]

@@ -1,0 +1,41 @@
+"""One small tree of errors; each says in one line where it happened and what to do.
+
+KafkascopeError
+├── UsageError          wrong use: an unknown message, a version that does not exist (exit code 2)
+│   └── NotFoundError   the answer is no: nothing of that name (exit code 1)
+├── InputError          bad input: odd hex, an empty file, more bytes than a limit allows (exit code 3)
+│   └── DecodeError     bytes that are not this message
+└── EncodeError         a value that is not this message (exit code 3)
+
+A message never holds the bytes it is about: they may be secret.
+"""
+
+
+class KafkascopeError(Exception):
+    """Base of everything this package raises on purpose."""
+
+    exit_code = 3
+
+
+class UsageError(KafkascopeError):
+    """ShareFetchRequest has versions 0-2 (0: 3.9-4.0, 1-2: 4.1+); 7 is not one of them."""
+
+    exit_code = 2
+
+
+class NotFoundError(UsageError):
+    """no message is called ShareFetchRequst; did you mean ShareFetchRequest?"""
+
+    exit_code = 1
+
+
+class InputError(KafkascopeError):
+    """hex has an odd number of digits (89); a byte is two."""
+
+
+class DecodeError(InputError):
+    """ShareFetchRequest v2, topics[0].partitions: count 70000 needs 140000 bytes, 41 left (offset 132)"""
+
+
+class EncodeError(KafkascopeError):
+    """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: 'x' is a str, int32 wanted"""

@@ -1,0 +1,14 @@
+"""The catalog's text files: a name in, its lines out; read when first asked for."""
+
+from os.path import dirname, join
+
+DATA = join(dirname(__file__), "data")
+
+
+def text(name: str) -> str:
+    with open(join(DATA, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def lines(name: str) -> list[str]:
+    return [line for line in text(name).splitlines() if line and not line.startswith("#")]

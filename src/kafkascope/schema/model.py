@@ -1,0 +1,116 @@
+"""What the catalog says of a message, as values: `Message`, its `Block`s of `Field`s, and the versions of each release."""
+
+from dataclasses import dataclass
+
+from kafkascope.schema.releases import ReleaseSpan, release_order
+from kafkascope.schema.versions import Versions
+
+PRIMITIVES = frozenset("bool int8 int16 uint16 int32 uint32 int64 float64 string bytes records uuid".split())
+
+
+def _name_in(name: str, was: tuple[tuple[str, str], ...], release: str | None) -> str:
+    if release is None or not was:
+        return name
+    order = release_order()
+    older = [(order[last], earlier) for earlier, last in was if order[last] >= order[release]]
+    return min(older)[1] if older else name
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field over all versions. `type` is a primitive or the name of a struct; `array` says there are many."""
+
+    name: str
+    type: str
+    array: bool
+    versions: Versions
+    nullable: Versions
+    tag: int | None
+    tagged: Versions
+    default: str | None
+    entity: str | None
+    map_key: bool
+    ignorable: bool
+    classic: bool
+    since: str | None
+    was: tuple[tuple[str, str], ...]  # (earlier name, last release that used it)
+    fields: tuple["Field", ...]
+
+    @property
+    def is_struct(self) -> bool:
+        return self.type not in PRIMITIVES
+
+    def name_in(self, release: str | None) -> str:
+        """The name that a release gives the field."""
+        return _name_in(self.name, self.was, release)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Fields of some versions; `releases` is set where other releases give those versions another layout."""
+
+    versions: Versions
+    flexible: Versions
+    releases: ReleaseSpan | None
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedError:
+    """An error that a definition file lists: `fields` is empty where the list names none."""
+
+    name: str
+    versions: Versions
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`kind` is request, response, header, data, key, value or metadata."""
+
+    name: str
+    kind: str
+    key: int | None
+    was: tuple[tuple[str, str], ...]
+    valid: tuple[tuple[ReleaseSpan, Versions], ...]
+    listeners: tuple[tuple[ReleaseSpan, tuple[str, ...]], ...]
+    unstable: tuple[tuple[ReleaseSpan, int], ...]
+    deprecated: tuple[tuple[ReleaseSpan, Versions], ...]
+    kips: tuple[tuple[int, tuple[int, ...]], ...]
+    errors: tuple[ListedError, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def api(self) -> str | None:
+        """`ShareFetch` of `ShareFetchRequest`; None for what is no request or response."""
+        if self.kind in ("request", "response"):
+            return self.name.removesuffix("Request").removesuffix("Response")
+        return None
+
+    def name_in(self, release: str | None) -> str:
+        """The name that a release gives the message: 3.9 calls ListConfigResources ListClientMetricsResources."""
+        return _name_in(self.name, self.was, release)
+
+    def all_versions(self) -> list[int]:
+        """Every version that any release had."""
+        return sorted({v for _, versions in self.valid for first, last in versions.ranges for v in range(first, last + 1)})
+
+    def releases_of(self, version: int) -> list[ReleaseSpan]:
+        """The releases that have a version, as few spans as there are; one nearly always."""
+        spans: list[ReleaseSpan] = []
+        order = release_order()
+        for span, versions in self.valid:
+            if version not in versions:
+                continue
+            last = spans[-1].last if spans else None
+            if spans and last is not None and order[last] + 1 == order[span.first]:
+                spans[-1] = ReleaseSpan(spans[-1].first, span.last)
+            else:
+                spans.append(span)
+        return spans
+
+    def versions_in(self, release: str) -> Versions | None:
+        return next((versions for span, versions in self.valid if release in span), None)
+
+    def listeners_now(self) -> tuple[str, ...]:
+        return self.listeners[-1][1] if self.listeners else ()

@@ -1,0 +1,73 @@
+"""Kafka's releases as the catalog knows them: names in order, and what of each could be read."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope.errors import UsageError
+from kafkascope.schema.files import lines
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`coverage`: `all`, `clients` (its other jars are not published yet), `versions` (only version ranges)."""
+
+    name: str
+    version: str
+    coverage: str
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """Oldest first."""
+    return tuple(Release(*line.split()) for line in lines("releases.txt"))
+
+
+@cache
+def release_order() -> dict[str, int]:
+    return {release.name: index for index, release in enumerate(releases())}
+
+
+def newest_release() -> str:
+    return releases()[-1].name
+
+
+def check_release(name: str) -> str:
+    """`4.3.1` and `4.3` are the release 4.3."""
+    order = release_order()
+    for candidate in (name, name.rpartition(".")[0]):
+        if candidate in order:
+            return candidate
+    known = releases()
+    raise UsageError(f"release {name} is not in the catalog; it knows {known[0].name} to {known[-1].name}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpan:
+    """First and last release of something, by name; `last` None while it still holds."""
+
+    first: str
+    last: str | None
+
+    def __contains__(self, release: str) -> bool:
+        order = release_order()
+        at = order[release]
+        return order[self.first] <= at and (self.last is None or at <= order[self.last])
+
+    def __str__(self) -> str:
+        if self.last is None:
+            return f"{self.first}+"
+        return self.first if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def parse_span(text: str) -> ReleaseSpan:
+    if text.endswith("+"):
+        return ReleaseSpan(text[:-1], None)
+    first, _, last = text.partition("..")
+    return ReleaseSpan(first, last or first)
+
+
+def next_release(name: str) -> str | None:
+    order = release_order()
+    known = releases()
+    at = order[name] + 1
+    return known[at].name if at < len(known) else None

@@ -1,0 +1,75 @@
+"""Release lines in, jars on disk out: Maven fetches by name what `releases.txt` lists, once."""
+
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+CACHE = ROOT / ".cache" / "jars"
+# Where definitions lie inside the jars: clients, coordinators and raft; metadata records; storage.
+FOLDERS = ("common/message/", "common/metadata/", "message/")
+# The first release whose jars carry definition files.
+FIRST_WITH_DEFINITIONS = (2, 2)
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>kafkascope</groupId><artifactId>catalog-jars</artifactId><version>1</version><packaging>pom</packaging>
+<build><plugins><plugin><artifactId>maven-dependency-plugin</artifactId><version>3.8.1</version>
+<configuration><outputDirectory>{output}</outputDirectory><artifactItems>{items}</artifactItems></configuration>
+</plugin></plugins></build></project>"""
+ITEM = "<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></artifactItem>"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    name: str
+    version: str
+    artifacts: tuple[str, ...]
+
+    @property
+    def has_definitions(self) -> bool:
+        return tuple(int(part) for part in self.name.split(".")) >= FIRST_WITH_DEFINITIONS
+
+    def jar(self, artifact: str) -> Path:
+        return CACHE / f"{artifact}-{self.version}.jar"
+
+
+def read_releases() -> list[Release]:
+    lines = (HERE / "releases.txt").read_text().splitlines()
+    return [Release(n, v, tuple(a)) for n, v, *a in (line.split() for line in lines if not line.startswith("#"))]
+
+
+def fetch(items: list[tuple[str, str, str]]) -> None:
+    """(group, artifact, version) jars into the cache; what is there already is not asked for again."""
+    missing = [item for item in items if not (CACHE / f"{item[1]}-{item[2]}.jar").exists()]
+    if not missing:
+        return
+    CACHE.mkdir(parents=True, exist_ok=True)
+    listed = "".join(ITEM.format(group=g, artifact=a, version=v) for g, a, v in missing)
+    pom = CACHE / "pom.xml"
+    pom.write_text(POM.format(output=CACHE, items=listed))
+    print(f"fetching {len(missing)} jars", flush=True)
+    subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy"], check=True)
+
+
+def fetch_releases(releases: list[Release]) -> None:
+    fetch([("org.apache.kafka", artifact, r.version) for r in releases for artifact in r.artifacts])
+
+
+def definition_texts(release: Release) -> Iterator[tuple[str, str]]:
+    """(artifact, text) of every definition file of a release."""
+    for artifact in release.artifacts:
+        with zipfile.ZipFile(release.jar(artifact)) as jar:
+            for name in sorted(jar.namelist()):
+                if name.endswith(".json") and name.startswith(FOLDERS):
+                    yield artifact, jar.read(name).decode()
+
+
+def source_texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """The same from a source tree: trunk or a fork. A file is a definition if it says `validVersions`."""
+    for path in sorted(folder.rglob("*.json")):
+        text = path.read_text(errors="replace")
+        if '"validVersions"' in text and "/src/test/" not in path.as_posix():
+            yield "kafka-clients" if "/clients/" in path.as_posix() else path.parts[len(folder.parts)], text
