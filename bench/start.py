@@ -1,0 +1,73 @@
+"""Commands in, wall time of whole processes out: what a person waits for at the prompt."""
+
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+RUNS = 15
+HERE = Path(sys.executable).parent
+COMMAND = str(HERE / "kafkascope")
+# ApiVersionsRequest v3 as a whole frame without its length: header v2, then "java" and "4.3.1".
+FRAME = "0012000300000001000474657374000561636d6506342e332e3100"
+COMMANDS = {
+    "python -c pass": [sys.executable, "-c", "pass"],
+    "python -c 'import typer'": [sys.executable, "-c", "import typer"],
+    "python -c 'import kafkascope'": [sys.executable, "-c", "import kafkascope"],
+    "python -c 'from kafkascope import decode'": [sys.executable, "-c", "from kafkascope import decode"],
+    "kafkascope --help": [COMMAND, "--help"],
+    "kafkascope show ShareFetchRequest:2": [COMMAND, "show", "ShareFetchRequest:2"],
+    "kafkascope decode --as ApiVersionsRequest:3 HEX": [COMMAND, "decode", "--as", "ApiVersionsRequest:3", FRAME],
+}
+MODULES = ("kafkascope", "kafkascope.codec.message", "kafkascope.schema.catalog", "kafkascope.cli.main", "typer")
+
+
+def lines() -> list[str]:
+    """In turns, so that a noisy minute falls on all alike."""
+    taken: dict[str, list[float]] = {label: [] for label in COMMANDS}
+    missing = {label for label, command in COMMANDS.items() if _exit_code(command) != 0}
+    for _ in range(RUNS):
+        for label, command in COMMANDS.items():
+            if label not in missing:
+                start = perf_counter()
+                _exit_code(command)
+                taken[label].append(perf_counter() - start)
+    out = [f"{'ms of wall time':<50}{'best':>8}{'median':>8}"]
+    for label, seconds in taken.items():
+        if label in missing:
+            out.append(f"{label:<50}  not there yet")
+        else:
+            out.append(f"{label:<50}{1e3 * min(seconds):8.1f}{1e3 * median(seconds):8.1f}")
+    return out
+
+
+def _exit_code(command: list[str]) -> int:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False).returncode
+    except FileNotFoundError:
+        return 127
+
+
+def import_lines() -> list[str]:
+    """-X importtime, each in its own process: milliseconds with all that the module imports in turn; a hint."""
+    out = [f"{'ms to import':<50}{'best':>8}"]
+    for module in MODULES:
+        found = [time for time in (_import_time(module) for _ in range(5)) if time is not None]
+        out.append(f"{module:<50}{min(found):8.1f}" if found else f"{module:<50}  not there yet")
+    return out
+
+
+def _import_time(module: str) -> float | None:
+    command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        return None
+    total = 0
+    wanted = {module.split(".")[0], module}
+    for line in done.stderr.splitlines():
+        # import time: self [us] | cumulative | imported package, indented by depth
+        _, cumulative, name = line.removeprefix("import time:").split("|")
+        if name.strip() in wanted and not name.startswith("   "):
+            total += int(cumulative)
+    return total / 1e3

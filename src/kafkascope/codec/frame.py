@@ -1,0 +1,182 @@
+"""A whole frame, with or without its 4-byte length: bytes in, header and body out, and back. Unknown APIs and versions
+are data: the header is read as far as it goes and `body` is None with the reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkascope.codec.message import decode, decode_part, encode
+from kafkascope.codec.result import Decoded
+from kafkascope.errors import DecodeError, UsageError
+from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import choose_block
+from kafkascope.schema.names import find, find_api, suggest
+
+API_VERSIONS = 18
+CONTROLLED_SHUTDOWN = 7
+UNSUPPORTED_VERSION = 35
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedFrame:
+    """`name` and `body` are None where the catalog does not know the API or the version. `header_at` and `body_at`
+    are offsets in the input; spans count from there."""
+
+    kind: str  # request or response
+    name: str | None
+    api_key: int
+    version: int
+    correlation_id: int
+    length: int | None  # what the frame's prefix says, None where there is none
+    header: Decoded
+    body: Decoded | None
+    header_at: int
+    body_at: int
+    reasons: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        return not self.reasons
+
+    @property
+    def api(self) -> str | None:
+        return apis().get(self.api_key)
+
+
+def header_version(name: str, version: int) -> int:
+    """The header that a request or response of this version has."""
+    known = message(find(name))
+    if known.kind not in ("request", "response"):
+        raise UsageError(f"{known.name} has no header; requests and responses have")
+    return _header_version(known.kind, known.key or 0, version, _is_flexible(known.name, version))
+
+
+def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> int:
+    if kind == "response":
+        # A client that asks too new must still be able to read the answer (KIP-511).
+        return 1 if flexible and api_key != API_VERSIONS else 0
+    if api_key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    return 2 if flexible else 1
+
+
+def _is_flexible(name: str, version: int) -> bool:
+    """Of a version newer than the catalog: as its newest one, since no message ever went back."""
+    known = message(name)
+    known_versions = known.all_versions()
+    nearest = min(max(version, known_versions[0]), known_versions[-1])
+    return nearest in choose_block(known, nearest, None).flexible
+
+
+def split_length(data: bytes) -> tuple[int | None, int]:
+    """(what the length prefix says or None, where the header starts). A prefix is one when it says what is there."""
+    if len(data) >= 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
+        return len(data) - 4, 4
+    return None, 0
+
+
+def decode_frame(
+    data: bytes | bytearray | memoryview,
+    *,
+    response_to: tuple[str | int, int] | None = None,
+    release: str | None = None,
+    spans: bool = False,
+) -> DecodedFrame:
+    """A request, or with `response_to` (API name or key, version) a response: on the wire only its request tells
+    what a response is."""
+    raw = bytes(data)
+    if len(raw) > MAX_FRAME_BYTES + 4:
+        raise DecodeError(f"frame of {len(raw)} bytes; the limit is {MAX_FRAME_BYTES}, as a broker's")
+    length, start = split_length(raw)
+    if response_to is None:
+        return _decode_request(raw, length, start, release, spans)
+    return _decode_response(raw, length, start, response_to, release, spans)
+
+
+def _decode_request(raw: bytes, length: int | None, start: int, release: str | None, spans: bool) -> DecodedFrame:
+    if len(raw) - start < 8:
+        raise DecodeError(f"request header needs at least 8 bytes, {len(raw) - start} left (offset {start})")
+    api_key = int.from_bytes(raw[start : start + 2], "big", signed=True)
+    version = int.from_bytes(raw[start + 2 : start + 4], "big", signed=True)
+    api = apis().get(api_key)
+    name = f"{api}Request" if api else None
+    flexible = _is_flexible(name, version) if name else False
+    header_number = _header_version("request", api_key, version, flexible)
+    header, body_at = decode_part("RequestHeader", header_number, raw, start, spans=spans)
+    body, reasons = _body(name, api_key, version, raw[body_at:], release, spans)
+    return DecodedFrame(
+        "request", name, api_key, version, header.value["correlationId"], length, header, body, start, body_at,
+        (*header.reasons, *reasons),
+    )  # fmt: skip
+
+
+def _decode_response(
+    raw: bytes, length: int | None, start: int, response_to: tuple[str | int, int], release: str | None, spans: bool
+) -> DecodedFrame:
+    asked, version = response_to
+    api = find_api(str(asked))
+    if api is None and not isinstance(asked, int):
+        raise UsageError(f"no API is called {asked}{suggest(str(asked))}")
+    name = f"{api}Response" if api else None
+    api_key = message(name).key or 0 if name else int(asked)
+    flexible = _is_flexible(name, version) if name else False
+    header_number = _header_version("response", api_key, version, flexible)
+    header, body_at = decode_part("ResponseHeader", header_number, raw, start, spans=spans)
+    rest = raw[body_at:]
+    if api_key == API_VERSIONS and version > 0 and rest[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        version, body, reasons = _fallback(name, version, rest, release, spans)
+    else:
+        body, reasons = _body(name, api_key, version, rest, release, spans)
+    return DecodedFrame(
+        "response", name, api_key, version, header.value["correlationId"], length, header, body, start, body_at,
+        (*header.reasons, *reasons),
+    )  # fmt: skip
+
+
+def _body(
+    name: str | None, api_key: int, version: int, rest: bytes, release: str | None, spans: bool
+) -> tuple[Decoded | None, tuple[str, ...]]:
+    if name is None:
+        return None, (f"API key {api_key} is not in the catalog; {len(rest)} bytes left unread",)
+    if not message(name).releases_of(version):
+        return None, (f"{name} v{version} is not in the catalog; {len(rest)} bytes left unread",)
+    body = decode(name, version, rest, release, spans=spans)
+    return body, body.reasons
+
+
+def _fallback(
+    name: str | None, version: int, rest: bytes, release: str | None, spans: bool
+) -> tuple[int, Decoded | None, tuple[str, ...]]:
+    """A broker asked for an ApiVersions it does not know answers error 35 in a version 0 body (KIP-511)."""
+    try:
+        body, reasons = _body(name, API_VERSIONS, 0, rest, release, spans)
+        return 0, body, reasons
+    except DecodeError:
+        # Some brokers answer 35 in the version that was asked for all the same.
+        body, reasons = _body(name, API_VERSIONS, version, rest, release, spans)
+        return version, body, reasons
+
+
+def encode_frame(
+    name: str,
+    version: int,
+    value: dict[str, Any],
+    header: Mapping[str, Any] | None = None,
+    release: str | None = None,
+    *,
+    length: bool = True,
+) -> bytes:
+    """Header and body, behind a 4-byte length unless told otherwise. `header` may give `correlationId`, `clientId`
+    and unknown tags; API key and version are filled in."""
+    found = find(name)
+    known = message(found)
+    number = header_version(found, version)
+    fields: dict[str, Any] = {"correlationId": 0}
+    if known.kind == "request":
+        fields |= {"requestApiKey": known.key, "requestApiVersion": version}
+        if number > 0:
+            fields["clientId"] = None
+    head = encode("RequestHeader" if known.kind == "request" else "ResponseHeader", number, fields | dict(header or {}))
+    content = head + encode(found, version, value, release)
+    return (len(content).to_bytes(4, "big") if length else b"") + content

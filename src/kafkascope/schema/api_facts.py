@@ -1,0 +1,107 @@
+"""Facts about an API that no definition file tells: permissions, tools, Admin methods, senders, KIPs, family."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope.schema.catalog import message as read_message
+from kafkascope.schema.files import lines
+from kafkascope.schema.model import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Kip:
+    """`version` and `place` are None where the KIP shaped the API as a whole."""
+
+    number: int
+    version: int | None
+    place: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiFacts:
+    """`acls` are (operation, resource, remark); (`none`, ``, …) where no permission is needed."""
+
+    acls: tuple[tuple[str, str, str], ...]
+    tools: tuple[str, ...]
+    admin: tuple[str, ...]
+    sends: tuple[str, ...]
+    kips: tuple[Kip, ...]
+
+
+@cache
+def _facts() -> dict[str, ApiFacts]:
+    blocks: dict[str, list[str]] = {}
+    rows: list[str] = []
+    for line in lines("apis.txt"):
+        if line.startswith(" "):
+            rows.append(line.strip())
+        else:
+            rows = blocks.setdefault(line, [])
+    return {api: _parse(rows) for api, rows in blocks.items()}
+
+
+def _parse(rows: list[str]) -> ApiFacts:
+    words: dict[str, list[str]] = {}
+    for row in rows:
+        word, _, rest = row.partition(" ")
+        words.setdefault(word, []).append(rest)
+    return ApiFacts(
+        tuple(_acl(row) for row in words.get("acl", [])),
+        tuple(words.get("tool", [])),
+        tuple(words.get("admin", [])),
+        tuple(words.get("sends", [])),
+        tuple(_kip(row) for row in words.get("kip", [])),
+    )
+
+
+def _acl(row: str) -> tuple[str, str, str]:
+    need, _, remark = row.partition(" - ")
+    operation, _, resource = need.partition(" ")
+    return operation, resource, remark
+
+
+def _kip(row: str) -> Kip:
+    number, *rest = row.split(" ")
+    version = int(rest[0].removeprefix("v")) if rest else None
+    return Kip(int(number), version, rest[1] if len(rest) > 1 else None)
+
+
+def api_facts(api: str) -> ApiFacts:
+    return _facts().get(api, ApiFacts((), (), (), (), ()))
+
+
+@cache
+def families() -> dict[str, tuple[str, ...]]:
+    found = {}
+    for line in lines("families.txt"):
+        family, _, names = line.partition(": ")
+        found[family] = tuple(names.split())
+    return found
+
+
+def family_of(api: str) -> str:
+    return next((family for family, names in families().items() if api in names), "other")
+
+
+def kips_of(message: Message, version: int | None = None) -> list[int]:
+    """KIP numbers behind a message at a version, or behind all of it: from its definition and from our facts."""
+    found: set[int] = set()
+    names = {message.name}
+    if message.api:
+        names = {f"{message.api}Request", f"{message.api}Response"}
+        for kip in api_facts(message.api).kips:
+            if version is None or kip.version is None or kip.version == version:
+                found.add(kip.number)
+    for name in names:
+        for number, kips in read_message(name).kips:
+            if version is None or number == version:
+                found.update(kips)
+    return sorted(found)
+
+
+def field_kips(message: Message, path: tuple[str, ...]) -> list[int]:
+    """KIPs that brought this very field."""
+    if not message.api:
+        return []
+    place = ".".join((message.name, *path))
+    return sorted({kip.number for kip in api_facts(message.api).kips if kip.place == place})

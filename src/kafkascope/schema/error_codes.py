@@ -1,0 +1,83 @@
+"""Kafka's error codes: a name or number in, `ErrorCode` out, with our words on cause and remedy. Unknown is data."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope.errors import NotFoundError
+from kafkascope.schema.files import lines, text
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """`release` is the first that has the code; `aliases` are its earlier names."""
+
+    code: int
+    name: str
+    retriable: bool
+    exception: str | None
+    release: str
+    aliases: tuple[str, ...]
+
+
+@cache
+def error_codes() -> dict[int, ErrorCode]:
+    found = {}
+    for line in lines("errors.txt"):
+        code, name, retriable, exception, release, aliases = line.split(" ")
+        found[int(code)] = ErrorCode(
+            int(code),
+            name,
+            retriable == "retriable",
+            None if exception == "-" else exception,
+            release,
+            () if aliases == "-" else tuple(aliases.split(",")),
+        )
+    return found
+
+
+def error_name(code: int) -> str:
+    """For display; a code that the catalog does not know keeps its number."""
+    known = error_codes().get(code)
+    return known.name if known else f"UNKNOWN({code})"
+
+
+@cache
+def by_name() -> dict[str, ErrorCode]:
+    named = {alias: error for error in error_codes().values() for alias in error.aliases}
+    return named | {error.name: error for error in error_codes().values()}
+
+
+def find_error(asked: str) -> ErrorCode:
+    """By number, name, earlier name or exception, in any case."""
+    if asked.removeprefix("-").isdigit():
+        known = error_codes().get(int(asked))
+        if known is None:
+            codes = error_codes()
+            raise NotFoundError(f"no error has code {asked}; the catalog knows {min(codes)} to {max(codes)}")
+        return known
+    wanted = asked.upper().replace("-", "_")
+    known = by_name().get(wanted)
+    if known is None:
+        known = next((e for e in error_codes().values() if (e.exception or "").lower() == asked.lower()), None)
+    if known is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(wanted, by_name(), n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists them"
+        raise NotFoundError(f"no error is called {asked}; {hint}")
+    return known
+
+
+@cache
+def _advice() -> dict[str, tuple[str, str]]:
+    found = {}
+    for block in text("prose/errors.txt").split("\n\n"):
+        rows = [row for row in block.strip().splitlines() if not row.startswith("#")]
+        if rows:
+            cause, remedy = (row.strip().partition(": ")[2] for row in rows[1:3])
+            found[rows[0].strip()] = (cause, remedy)
+    return found
+
+
+def cause_and_remedy(name: str) -> tuple[str, str]:
+    return _advice()[name]
