@@ -16,9 +16,14 @@ MAX_VARINT_BYTES = 5
 # A zig-zag varlong in a record: ten groups hold any int64 (ByteUtils.readVarlong).
 MAX_VARLONG_BYTES = 10
 
-# One record batch unpacked. Kafka has no cap of its own; message.max.bytes defaults to 1 MiB compressed, and real
-# batches unpack to tens of megabytes at the most.
+# The record batches of one piece of record data, unpacked. Kafka has no cap of its own; message.max.bytes defaults to
+# 1 MiB compressed, and real batches unpack to tens of megabytes at the most.
 MAX_UNPACKED_BYTES = 268_435_456
+# Batches, records and headers of one piece of record data: the largest frame full of records of 50 bytes. A record of
+# seven bytes becomes an object of two hundred.
+MAX_RECORD_ITEMS = 2_000_000
+# Reasons against exactness listed for one piece of record data: every field of every record can be one.
+MAX_REASONS = 100
 # A message set (magic 0 and 1) can hold a compressed set inside a compressed set; Kafka writes one level.
 MAX_NESTED_MESSAGE_SETS = 1
 

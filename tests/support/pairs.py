@@ -1,7 +1,10 @@
 """The catalog in, every (message, version) out, and every layout besides where releases lay one version out apart."""
 
+from typing import TypeVar
+
 from kafkascope.schema.catalog import index, message
 
+T = TypeVar("T")
 Pair = tuple[str, int]
 Place = tuple[str, int, str | None]
 
@@ -23,6 +26,6 @@ def every_place() -> list[Place]:
     return places
 
 
-def chunk_of[T](items: list[T], chunk: int) -> list[T]:
+def chunk_of(items: list[T], chunk: int) -> list[T]:
     """Every sixteenth, so that large and small messages mix."""
     return items[chunk::CHUNKS]

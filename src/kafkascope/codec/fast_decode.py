@@ -4,87 +4,102 @@ The function is written as source text, one straight line of statements a struct
 It raises `Surprise` (or whatever struct, indexing or UTF-8 raise) at anything that is not the one way Kafka writes
 the value: the careful `walk` then reads the message again and says what is wrong. So nothing here explains.
 
+In that text `b` is the data and `p` a position; the next byte to read lies `skip` behind `p`, a number known while
+writing the text. Calls are what costs, so a run of fixed-size pieces is one unpack, with the length behind it.
 Slices may run past the end unchecked: positions only grow, and the caller compares the last one with the end.
 """
 
 from collections.abc import Callable
 from struct import Struct, unpack_from
 from typing import Any
-from uuid import UUID, SafeUUID
 
-from kafkascope.schema.layout import Layout, LayoutField
+from kafkascope.codec.alike import FEW, Alike, is_flat
+from kafkascope.codec.parts import CODES, NUMBERS, SHORT, UUIDS, Surprise, default_source, dict_source
+from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
+
+__all__ = ["Decoder", "Surprise", "compile_decoder"]
 
 Decoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
 
-_CODES = {
-    "bool": "B",
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "float64": "d",
-    "uuid": "16s",
-}
-# Arrays this short have their unpackers made beforehand: partition lists nearly always are.
-_SHORT = 16
 
-
-class Surprise(Exception):
-    """Not the canonical form; the careful decoder or encoder takes over."""
-
-
-def long_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The rest of an unsigned varint whose first byte, already read, has its high bit set."""
+def long_varint(data: bytes, position: int, first: int, skip: int, most: int = 0x7FFFFFFF) -> tuple[int, int]:
+    """The rest of an unsigned varint whose first byte, already read, has its high bit set. It starts `skip` behind
+    `position`, and the position that comes back has what follows `skip` behind it, as the shorter ones do."""
     value = first & 0x7F
-    shift = 7
-    while shift < 35:
+    position += skip
+    for shift in (7, 14, 21, 28):
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if byte == 0 or value > 0x7FFFFFFF:
+            if byte == 0 or value > most:
                 break
-            return value, position
-        shift += 7
+            return value, position - skip
     raise Surprise
 
 
-_new_uuid = UUID.__new__
-_set_int = UUID.int.__set__  # type: ignore[attr-defined]
-_set_safe = UUID.is_safe.__set__  # type: ignore[attr-defined]
-_from_bytes = int.from_bytes
-_UNKNOWN = SafeUUID.unknown
+def numbers(data: bytes, position: int, count: int, code: str, size: int) -> tuple[list[int], int]:
+    """A long array of numbers; unpack_from checks that they are there before it makes any."""
+    if count < 0:
+        raise Surprise
+    return list(unpack_from(f">{count}{code}", data, position)), position + count * size
 
 
-def make_uuid(raw: bytes) -> UUID:
-    """UUID(bytes=raw) without its argument checks, which cost more than the rest of a topic."""
-    made = _new_uuid(UUID)
-    _set_int(made, _from_bytes(raw, "big"))
-    _set_safe(made, _UNKNOWN)
-    return made
+def compact_numbers(data: bytes, position: int, first: int, code: str, size: int) -> tuple[list[int], int]:
+    """The same behind the first byte of its compact count."""
+    if first > 127:
+        first, position = long_varint(data, position, first, 0)
+    return numbers(data, position, first - 1, code, size)
+
+
+class Strings(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
+    """The length of a string as written to what unpacks the string, `skip` behind the position, and the fixed-size
+    pieces behind it: one call for both. A null reads as an empty string, where it is allowed."""
+
+    def __init__(self, skip: int, compact: bool, nullable: bool, codes: str) -> None:
+        self.skip, self.compact, self.nullable, self.codes = skip, compact, nullable, codes
+
+    def __missing__(self, written: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+        length = written - self.compact
+        if length < -self.nullable:
+            raise Surprise
+        unpack = Struct(f">{self.skip}x{max(length, 0)}s{self.codes}").unpack_from
+        if length < 128:
+            self[written] = unpack
+        return unpack
+
+
+# What the written text refers to; `BOOLS[2]` is an IndexError, and so bool 2 a surprise.
+_GLOBALS = {
+    "BOOLS": (False, True),
+    "SIGNED": (*range(128), *range(-128, 0)),
+    "Surprise": Surprise,
+    "UUIDS": UUIDS,
+    "compact_numbers": compact_numbers,
+    "long_varint": long_varint,
+    "numbers": numbers,
+}
 
 
 def compile_decoder(layout: Layout) -> Decoder:
-    source = _Source(layout.flexible)
-    value = source.struct(layout.fields)
-    source.line(f"return {value}, p")
-    lines = ["def decode(b, p, end):", *source.lines]
-    namespace: dict[str, Any] = {
-        **source.names,
-        "Surprise": Surprise,
-        "long_varint": long_varint,
-        "make_uuid": make_uuid,
-        "unpack_from": unpack_from,
-    }
-    exec(compile("\n".join([*source.functions, *lines]), f"<decoder of {layout.title}>", "exec"), namespace)
+    namespace: dict[str, Any] = {}
+    exec(compile(decoder_source(layout, namespace), f"<decoder of {layout.title}>", "exec"), namespace)
     decode: Decoder = namespace["decode"]
     return decode
 
 
+def decoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
+    """The text; what it refers to goes into `namespace`."""
+    source = _Source(layout.flexible)
+    value = source.struct(layout.fields)
+    source.settle()
+    source.line(f"return {value}, p")
+    namespace.update(source.names, **_GLOBALS)
+    return "\n".join([*source.functions, "def decode(b, p, end):", *source.lines])
+
+
 class _Source:
-    """Collects statements. A run of fixed-size pieces becomes one unpack, lengths and tag counts among them."""
+    """Collects statements; what reads a field returns the expression of its value."""
 
     def __init__(self, flexible: bool) -> None:
         self.flexible = flexible
@@ -93,7 +108,9 @@ class _Source:
         self.names: dict[str, Any] = {}
         self.depth = 1
         self.counter = 0
+        self.skip = 0
         self.run: list[tuple[str, str]] = []  # (struct code, variable) not read yet
+        self.head: tuple[LayoutField, bool, str, str] | None = None  # a string before them whose length is read
         self.checks: list[str] = []  # conditions on them that make a Surprise
 
     def line(self, text: str) -> None:
@@ -112,47 +129,73 @@ class _Source:
     def fixed(self, code: str, check: str | None = None) -> str:
         name = self.new()
         self.run.append((code, name))
-        if check:
-            self.checks.append(f"{name} {check}")
+        if check is not None:
+            self.checks.append(f"{name}{check}")
         return name
 
     def flush(self) -> None:
+        """Reads the string whose length is known, if there is one, and the run behind it; `p` moves only over the
+        string."""
         run, self.run = self.run, []
         checks, self.checks = self.checks, []
-        if not run:
-            return
-        indent = "    " * self.depth
-        if len(run) == 1 and run[0][0] == "B":
-            self.lines.append(f"{indent}{run[0][1]} = b[p]; p += 1")
+        head, self.head = self.head, None
+        codes = "".join(code for code, _ in run)
+        targets = "".join(f"{name}, " for _, name in run)
+        if head:
+            self.string(*head, codes, targets)
+        elif len(run) < 3 and codes.strip("bB") == "":
+            # Two single bytes cost less one by one than an unpack of them.
+            for code, name in run:
+                byte = f"b[{self.at()}]"
+                self.line(f"{name} = {byte if code == 'B' else f'SIGNED[{byte}]'}")
+                self.skip += 1
         else:
-            reader = Struct(">" + "".join(code for code, _ in run))
-            targets = ", ".join(name for _, name in run) + ("," if len(run) == 1 else "")
-            self.lines.append(f"{indent}{targets} = {self.constant(reader.unpack_from)}(b, p); p += {reader.size}")
+            reader = Struct(f">{self.skip}x{codes}")
+            self.line(f"{targets}= {self.constant(reader.unpack_from)}(b, p)")
+            self.skip = reader.size
         if checks:
-            self.lines.append(f"{indent}if {' or '.join(checks)}: raise Surprise")
+            self.line(f"if {' or '.join(checks)}: raise Surprise")
+
+    def string(self, field: LayoutField, nullable: bool, length: str, result: str, codes: str, targets: str) -> None:
+        readers = Strings(self.skip, field.compact, nullable, codes)
+        self.line(f"{result}, {targets}= {self.constant(readers)}[{length}](b, p)")
+        if nullable:
+            self.line(f"if {length}{'' if field.compact else ' >= 0'}: {result} = {result}.decode(); p += {length}")
+            self.line(f"else: {result} = None{'; p += 1' if field.compact else ''}")
+        else:
+            self.line(f"{result} = {result}.decode(); p += {length}")
+        self.skip += Struct(f">{codes}").size - field.compact
+
+    def at(self, more: int = 0) -> str:
+        return f"p + {self.skip + more}" if self.skip + more else "p"
+
+    def settle(self) -> None:
+        """Moves `p` to the next byte, which branches and loops must agree on."""
+        self.flush()
+        if self.skip:
+            self.line(f"p += {self.skip}")
+            self.skip = 0
 
     def struct(self, fields: tuple[LayoutField, ...]) -> str:
-        """Statements for the fields, and the dict display that holds them."""
         items: dict[str, str] = {}
         tagged = [field for field in fields if field.tag is not None]
         for field in fields:
             items[field.name] = self.field(field) if field.tag is None else ""
-        if self.flexible:
-            if tagged:
-                self.tags(tagged, items)
-            else:
-                self.fixed("B", "> 0")
+        if tagged:
+            self.tags(tagged, items)
+        elif self.flexible:
+            self.fixed("B", "")
         self.flush()
-        return "{" + ", ".join(f"{name!r}: {value}" for name, value in items.items()) + "}"
+        return dict_source(items)
 
     def tags(self, tagged: list[LayoutField], items: dict[str, str]) -> None:
         count = self.fixed("B")
-        self.flush()
+        self.settle()
         names = []
         for field in tagged:
             items[field.name] = name = self.new()
             names.append(name)
-            self.line(f"{name} = {_default(field)}")
+            self.line(f"{name} = {default_source(field)}")
         function = f"tags{len(self.functions)}"
         self.functions.append(self.tag_function(function, tagged))
         joined = ", ".join(names)
@@ -171,14 +214,15 @@ class _Source:
         inner.line("tag = b[p]; size = b[p + 1]; p += 2")
         inner.line("if tag > 127 or tag <= last: raise Surprise")
         inner.line("last = tag")
-        inner.line("if size > 127: size, p = long_varint(b, p, size)")
+        inner.line("if size > 127: size, p = long_varint(b, p, size, 0)")
         inner.line("stop = p + size")
         for slot, field in zip(slots, tagged, strict=True):
             inner.line(f"{'if' if slot == 't0' else 'elif'} tag == {field.tag}:")
             inner.depth = 3
             value = inner.field(field)
+            inner.settle()
             inner.line(f"{slot} = {value}")
-            inner.line(f"if {slot} == {_default(field)}: raise Surprise")
+            inner.line(f"if {slot} == {default_source(field)}: raise Surprise")
             inner.depth = 2
         inner.line("else: raise Surprise")
         inner.line("if p != stop: raise Surprise")
@@ -187,9 +231,11 @@ class _Source:
         return "\n".join([f"def {name}(b, p, end, count, {', '.join(slots)}):", *inner.lines])
 
     def field(self, field: LayoutField) -> str:
-        if field.array:
-            return self.array(field)
-        return self.one(field, field.nullable)
+        if not field.array:
+            return self.one(field, field.nullable)
+        if field.type in NUMBERS:
+            return self.number_array(field)
+        return self.array(field)
 
     def one(self, field: LayoutField, nullable: bool) -> str:
         type_ = field.type
@@ -198,98 +244,105 @@ class _Source:
         if type_ in ("string", "bytes", "records"):
             return self.sized(field, nullable)
         if type_ == "bool":
-            return f"({self.fixed('B', '> 1')} == 1)"
+            return f"BOOLS[{self.fixed('B')}]"
         if type_ == "uuid":
-            return f"make_uuid({self.fixed('16s')})"
+            return f"UUIDS[{self.fixed('16s')}]"
         if type_ == "float64":
             name = self.fixed("d")
             self.checks.append(f"{name} != {name}")
             return name
-        return self.fixed(_CODES[type_])
+        return self.fixed(CODES[type_])
 
     def maybe_struct(self, field: LayoutField, nullable: bool) -> str:
         if not nullable:
             return self.struct(field.fields)
         present = self.fixed("b")
+        self.settle()
         result = self.new()
         self.line(f"if {present} == {-1 if field.tag is None else 0}: {result} = None")
         self.line(f"elif {present} == 1:")
         self.depth += 1
         value = self.struct(field.fields)
+        self.settle()
         self.line(f"{result} = {value}")
         self.depth -= 1
         self.line("else: raise Surprise")
         return result
 
-    def length(self, compact: bool, classic: str) -> tuple[str, int]:
-        """The variable of a length or count, and what it is offset by: compact ones are one more than they mean."""
-        if compact:
-            name = self.fixed("B")
-            self.line(f"if {name} > 127: {name}, p = long_varint(b, p, {name})")
-            return name, 1
-        name = self.fixed(classic)
-        self.flush()
-        return name, 0
-
     def sized(self, field: LayoutField, nullable: bool) -> str:
+        """A compact length is one more than it means, and 0 is null; a classic null is -1."""
         string = field.type == "string"
-        name, offset = self.length(field.compact, "h" if string else "i")
+        length = self.fixed("B" if field.compact else "h" if string else "i")
+        self.flush()
         result = self.new()
-        null = "0" if offset else "-1"
+        if field.compact:
+            # A string takes 32,767 bytes at the most, written as one more.
+            most = ", 32768" if string else ""
+            self.line(f"if {length} > 127: {length}, p = long_varint(b, p, {length}, {self.skip}{most})")
+        if string:
+            self.head = (field, nullable, length, result)
+            return result
+        self.line(f"if {length} < {field.compact - nullable}: raise Surprise")
         if nullable:
-            self.line(f"if {name} == {null}: {result} = None")
+            self.line(f"if {length} == {field.compact - 1}: {result} = None; p += {self.skip}")
             self.line("else:")
             self.depth += 1
-        floor = "1" if offset else "0"
-        checks = f"{name} < {floor}"
-        if string and offset:
-            checks += f" or {name} > 32768"
-        self.line(f"if {checks}: raise Surprise")
-        self.line(f"q = p + {name}{' - 1' if offset else ''}")
-        self.line(f"{result} = b[p:q]{'.decode()' if string else ''}; p = q")
+        self.line(f"q = p + {length} + {self.skip - field.compact}")
+        self.line(f"{result} = b[{self.at()}:q]; p = q")
+        self.skip = 0
         if nullable:
             self.depth -= 1
+        return result
+
+    def number_array(self, field: LayoutField) -> str:
+        """Empty, short and long ones each in the way that is fastest for them."""
+        empty = 1 if field.compact else 0
+        count = self.fixed("B" if field.compact else "i")
+        self.flush()
+        result = self.new()
+        code, size, skip = CODES[field.type], FIXED_SIZES[field.type], self.skip
+        readers = [Struct(f">{skip}x{n - empty}{code}").unpack_from for n in range(empty, SHORT)]
+        function = "compact_numbers" if field.compact else "numbers"
+        behind = skip - empty * size
+        self.line(f"if {count} == {empty}: {result} = []; p += {skip}")
+        if field.nullable:
+            self.line(f"elif {count} == {empty - 1}: {result} = None; p += {skip}")
+        self.line(f"elif {empty} < {count} < {SHORT}:")
+        self.line(
+            f"    {result} = [*{self.constant([None] * empty + readers)}[{count}](b, p)]; p += {count} * {size} + {behind}"
+        )
+        self.line(f"else: {result}, p = {function}(b, {self.at()}, {count}, {code!r}, {size})")
+        self.skip = 0
         return result
 
     def array(self, field: LayoutField) -> str:
-        name, offset = self.length(field.compact, "i")
+        """Element by element; no count needs a check, since an element too many finds no byte to read."""
+        empty = 1 if field.compact else 0
+        count = self.fixed("B" if field.compact else "i")
+        self.flush()
         result = self.new()
-        if offset:
-            self.line(f"{name} -= 1")
+        if field.compact:
+            self.line(f"if {count} > 127: {count}, p = long_varint(b, p, {count}, {self.skip})")
+        if not field.nullable:
+            self.line(f"{'el' if field.compact else ''}if {count} < {empty}: raise Surprise")
+        elif not field.compact:
+            self.line(f"if {count} < -1: raise Surprise")
+        self.settle()
         if field.nullable:
-            self.line(f"if {name} == -1: {result} = None")
+            self.line(f"if {count} == {empty - 1}: {result} = None")
             self.line("else:")
             self.depth += 1
-        self.line(f"if {name} < 0 or {name} * {field.element_minimum} > end - p: raise Surprise")
-        code = _CODES.get(field.type)
-        if code and field.type not in ("bool", "uuid", "float64"):
-            size = Struct(">" + code).size
-            readers = self.constant([Struct(f">{n}{code}").unpack_from for n in range(_SHORT)])
-            self.line(
-                f"{result} = list({readers}[{name}](b, p) if {name} < {_SHORT}"
-                f" else unpack_from(f'>{{{name}}}{code}', b, p)); p += {name} * {size}"
-            )
-        else:
-            append = self.new()
-            self.line(f"{result} = []; {append} = {result}.append")
-            self.line(f"for _ in range({name}):")
-            self.depth += 1
-            value = self.one(field, False)
-            self.line(f"{append}({value})")
-            self.depth -= 1
+        self.line(f"{result} = []")
+        if field.type == "struct" and is_flat(field.fields):
+            alike = self.constant(Alike(field.fields, self.flexible))
+            self.line(f"if {count} > {FEW}: p, {count} = {alike}(b, p, {count}, {empty}, {result})")
+        self.line(f"while {count} > {empty}:")
+        self.depth += 1
+        self.line(f"{count} -= 1")
+        value = self.one(field, False)
+        self.settle()
+        self.line(f"{result}.append({value})")
+        self.depth -= 1
         if field.nullable:
             self.depth -= 1
         return result
-
-
-def _default(field: LayoutField) -> str:
-    """Source text that makes the default anew each time it runs."""
-    return _display(field.default_value())
-
-
-def _display(value: Any) -> str:
-    if isinstance(value, UUID):
-        return f"make_uuid({value.bytes!r})"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name!r}: {_display(item)}" for name, item in value.items()) + "}"
-    return repr(value)

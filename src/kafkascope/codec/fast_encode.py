@@ -9,7 +9,7 @@ from struct import Struct, pack
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.fast_decode import _CODES, Surprise, _default, make_uuid
+from kafkascope.codec.parts import CODES, UUIDS, Surprise, default_source
 from kafkascope.codec.write import uvarint
 from kafkascope.schema.layout import Layout, LayoutField
 
@@ -30,7 +30,7 @@ def compile_encoder(layout: Layout) -> Encoder:
         "Surprise": Surprise,
         "UUID": UUID,
         "V": _BYTES,
-        "make_uuid": make_uuid,
+        "UUIDS": UUIDS,
         "pack": pack,
         "uvarint": uvarint,
     }
@@ -103,7 +103,7 @@ class _Source:
             assert field.tag is not None
             content, inner, outer = self.new(), self.new(), self.sink
             self.line(f"{content} = {value}[{field.name!r}]")
-            self.line(f"if {content} != {_default(field)}:")
+            self.line(f"if {content} != {default_source(field)}:")
             self.depth += 1
             self.line(f"{inner} = []; {inner}w = {inner}.append")
             self.sink = f"{inner}w"
@@ -114,7 +114,7 @@ class _Source:
             self.line(f"{pieces}.append({uvarint(field.tag)!r} + uvarint(len({inner})) + {inner})")
             self.depth -= 1
             # 0 == False and 1 == True: an int where a bool belongs must not pass for the default.
-            self.line(f"elif type({content}) is not type({_default(field)}): raise Surprise")
+            self.line(f"elif type({content}) is not type({default_source(field)}): raise Surprise")
         self.line(f"{self.sink}(V[len({pieces})])")
         self.line(f"if {pieces}: {self.sink}(b''.join({pieces}))")
 
@@ -132,7 +132,7 @@ class _Source:
             self.sized(field, name, nullable)
         else:
             self.types.setdefault(_TYPES.get(type_, "int"), []).append(name)
-            self.run.append((_CODES[type_], f"{name}.bytes" if type_ == "uuid" else name))
+            self.run.append((CODES[type_], f"{name}.bytes" if type_ == "uuid" else name))
 
     def maybe_struct(self, field: LayoutField, name: str, nullable: bool) -> None:
         if not nullable:
@@ -183,7 +183,7 @@ class _Source:
             self.line(f"{self.sink}(V[{length} + 1] if {length} < 127 else uvarint({length} + 1))")
         else:
             self.line(f"{self.sink}({self.constant(Struct('>i').pack)}({length}))")
-        code = _CODES.get(field.type)
+        code = CODES.get(field.type)
         if code and field.type not in _TYPES:
             self.line(f"if True in {name} and any(type({item}) is not int for {item} in {name}): raise Surprise")
             self.line(f"if False in {name} and any(type({item}) is not int for {item} in {name}): raise Surprise")

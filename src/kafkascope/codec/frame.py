@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafkascope.codec.message import decode, decode_part, encode
+from kafkascope.codec.message import decode_part, decode_rest, encode
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, UsageError
 from kafkascope.limits import MAX_FRAME_BYTES
@@ -20,8 +20,8 @@ UNSUPPORTED_VERSION = 35
 
 @dataclass(frozen=True, slots=True)
 class DecodedFrame:
-    """`name` and `body` are None where the catalog does not know the API or the version. `header_at` and `body_at`
-    are offsets in the input; spans count from there."""
+    """`name` and `body` are None where the catalog does not know the API or the version. All offsets, those of
+    the spans too, are in the input."""
 
     kind: str  # request or response
     name: str | None
@@ -104,7 +104,7 @@ def _decode_request(raw: bytes, length: int | None, start: int, release: str | N
     flexible = _is_flexible(name, version) if name else False
     header_number = _header_version("request", api_key, version, flexible)
     header, body_at = decode_part("RequestHeader", header_number, raw, start, spans=spans)
-    body, reasons = _body(name, api_key, version, raw[body_at:], release, spans)
+    body, reasons = _body(name, api_key, version, raw, body_at, release, spans)
     return DecodedFrame(
         "request", name, api_key, version, header.value["correlationId"], length, header, body, start, body_at,
         (*header.reasons, *reasons),
@@ -123,11 +123,11 @@ def _decode_response(
     flexible = _is_flexible(name, version) if name else False
     header_number = _header_version("response", api_key, version, flexible)
     header, body_at = decode_part("ResponseHeader", header_number, raw, start, spans=spans)
-    rest = raw[body_at:]
-    if api_key == API_VERSIONS and version > 0 and rest[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-        version, body, reasons = _fallback(name, version, rest, release, spans)
+    error = raw[body_at : body_at + 2]
+    if api_key == API_VERSIONS and version > 0 and error == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        version, body, reasons = _fallback(name, version, raw, body_at, release, spans)
     else:
-        body, reasons = _body(name, api_key, version, rest, release, spans)
+        body, reasons = _body(name, api_key, version, raw, body_at, release, spans)
     return DecodedFrame(
         "response", name, api_key, version, header.value["correlationId"], length, header, body, start, body_at,
         (*header.reasons, *reasons),
@@ -135,26 +135,27 @@ def _decode_response(
 
 
 def _body(
-    name: str | None, api_key: int, version: int, rest: bytes, release: str | None, spans: bool
+    name: str | None, api_key: int, version: int, raw: bytes, at: int, release: str | None, spans: bool
 ) -> tuple[Decoded | None, tuple[str, ...]]:
+    left = f"{len(raw) - at} bytes left unread (offset {at})"
     if name is None:
-        return None, (f"API key {api_key} is not in the catalog; {len(rest)} bytes left unread",)
+        return None, (f"API key {api_key} is not in the catalog; {left}",)
     if not message(name).releases_of(version):
-        return None, (f"{name} v{version} is not in the catalog; {len(rest)} bytes left unread",)
-    body = decode(name, version, rest, release, spans=spans)
+        return None, (f"{name} v{version} is not in the catalog; {left}",)
+    body = decode_rest(name, version, raw, at, release, spans=spans)
     return body, body.reasons
 
 
 def _fallback(
-    name: str | None, version: int, rest: bytes, release: str | None, spans: bool
+    name: str | None, version: int, raw: bytes, at: int, release: str | None, spans: bool
 ) -> tuple[int, Decoded | None, tuple[str, ...]]:
     """A broker asked for an ApiVersions it does not know answers error 35 in a version 0 body (KIP-511)."""
     try:
-        body, reasons = _body(name, API_VERSIONS, 0, rest, release, spans)
+        body, reasons = _body(name, API_VERSIONS, 0, raw, at, release, spans)
         return 0, body, reasons
     except DecodeError:
         # Some brokers answer 35 in the version that was asked for all the same.
-        body, reasons = _body(name, API_VERSIONS, version, rest, release, spans)
+        body, reasons = _body(name, API_VERSIONS, version, raw, at, release, spans)
         return version, body, reasons
 
 

@@ -41,23 +41,29 @@ def decode(
     {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
     """
     raw = data if type(data) is bytes else bytes(data)
+    return decode_rest(name, version, raw, 0, release, spans=spans)
+
+
+def decode_rest(
+    name: str, version: int, data: bytes, position: int, release: str | None = None, *, spans: bool = False
+) -> Decoded:
+    """The same from `position` to the end of `data`; offsets in spans, reasons and errors are those of `data`."""
     found, fast = _decoder(name, version, release)
     if not spans:
         try:
-            value, position = fast(raw, 0, len(raw))
-            if position == len(raw):
+            value, end = fast(data, position, len(data))
+            if end == len(data):
                 return Decoded(found.message.name, version, value, True, (), (), ())
         except _SURPRISES:
             pass
-    walk = Walk(found, raw, spans=spans)
-    value = walk.message()
-    return finish(walk, value)
+    walk = Walk(found, data, position, spans=spans)
+    return finish(walk, walk.message())
 
 
 def decode_part(
     name: str, version: int, data: bytes, position: int, release: str | None = None, *, spans: bool = False
 ) -> tuple[Decoded, int]:
-    """The same from `position` on, and where it ended: headers lie before a body."""
+    """From `position` on as far as the message goes, and where it ended: headers lie before a body."""
     walk = Walk(layout(name, version, release), data, position, spans=spans)
     value = walk.message(whole=False)
     return finish(walk, value), walk.position

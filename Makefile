@@ -1,0 +1,55 @@
+# `make` alone prints what there is. Every target makes the environment it needs first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.made-from
+
+.PHONY: help setup demo test check bench soak catalog clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "kafkascope: the Kafka wire, readable"
+	@echo
+	@echo "  make demo     the four messages it began with: page, example, every byte named, decoded back"
+	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
+	@echo "  make setup    the environment alone: .venv, after which .venv/bin/kafkascope works"
+	@echo "  make check    ruff, mypy strict, import-linter"
+	@echo "  make bench    speed against kio, and cold start"
+	@echo "  make soak     the long fuzzing runs"
+	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"
+	@echo "  make clean    without .venv, caches and build output"
+
+setup: $(STAMP)
+
+# Keyed by what it installs, so that a changed pin makes it again.
+$(STAMP): pyproject.toml constraints.txt
+	@echo "making .venv and installing the pinned packages"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	@touch $(STAMP)
+	@echo "done: .venv/bin/kafkascope --help"
+
+demo: setup
+	@$(BIN)/python -m tools.demo
+
+check: setup
+	@echo "ruff, mypy, import-linter"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+test: check
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: setup
+	@$(BIN)/python -m bench
+
+soak: setup
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec
+
+catalog: setup
+	@$(BIN)/python -m tools.catalog build
+
+clean:
+	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

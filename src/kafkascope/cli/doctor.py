@@ -1,0 +1,77 @@
+"""`kafkascope doctor`: what this machine has and lacks for each part, and the command that mends it."""
+
+import click
+
+from kafkascope.cli.arguments import json_option
+
+# Extra to the modules that it brings and what it is for.
+EXTRAS = {
+    "columns": (("numba", "pyarrow"), "decode many frames into Arrow columns, read captures"),
+    "live": (("cryptography",), "TLS key stores and SASL for live clusters"),
+    "lake": (("deltalake", "pyarrow"), "Delta tables and reports"),
+    "spark": (("pyspark",), "the pipeline"),
+    "explorer": (("starlette", "uvicorn", "jinja2"), "the web explorer"),
+}
+
+
+@click.command
+@json_option
+def run(as_json: bool) -> int:
+    """Say what this machine has and lacks, with the fix.
+
+    Exits with 1 when the codec itself is not whole; extras that are missing are not an error.
+    """
+    from kafkascope.cli.output import print_json
+    from kafkascope.cli.terminal import paint, table
+
+    checks = [_python(), _catalog(), _module("cramjam", "record batches"), _module("crc32c", "record batches")]
+    extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
+    whole = all(check["ok"] for check in checks)
+    if as_json:
+        print_json({"ok": whole, "checks": checks + extras})
+        return 0 if whole else 1
+    rows = []
+    for check in checks + extras:
+        mark = "ok" if check["ok"] else "missing" if check in checks else "not installed"
+        rows.append((mark, str(check["what"]), f"{check['found']}{'' if check['ok'] else '; ' + str(check['fix'])}"))
+    table(rows, indent="")
+    print()
+    print(paint("The catalog and the codec are whole." if whole else "The codec is not whole: see above.", "bold"))
+    return 0 if whole else 1
+
+
+def _python() -> dict[str, object]:
+    import sys
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    return {"what": "Python", "ok": sys.version_info >= (3, 11), "found": version, "fix": "use Python 3.11 or newer"}
+
+
+def _catalog() -> dict[str, object]:
+    from kafkascope.schema.catalog import index, message
+    from kafkascope.schema.releases import releases
+
+    fix = "install kafkascope again"
+    try:
+        for name in index():
+            message(name)
+        known = releases()
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        return {"what": "catalog", "ok": False, "found": f"cannot be read: {error}", "fix": fix}
+    found = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
+    return {"what": "catalog", "ok": True, "found": found, "fix": fix}
+
+
+def _module(name: str, purpose: str) -> dict[str, object]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return {"what": name, "ok": True, "found": f"{version(name)}, for {purpose}", "fix": ""}
+    except PackageNotFoundError:
+        return {"what": name, "ok": False, "found": f"for {purpose}", "fix": f"pip install {name}"}
+
+
+def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
+    found = [_module(module, purpose) for module in modules]
+    ok = all(item["ok"] for item in found)
+    return {"what": f"[{name}]", "ok": ok, "found": purpose, "fix": f"pip install 'kafkascope[{name}]'"}

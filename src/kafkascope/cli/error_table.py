@@ -1,0 +1,23 @@
+"""Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
+
+from kafkascope.cli.terminal import paint, prose, table
+from kafkascope.schema.message_errors import MessageError
+
+ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
+
+
+def print_errors(found: list[MessageError]) -> None:
+    if not found:
+        prose("None are known: neither a definition file nor the broker's code tells.", "  ")
+        return
+    groups: dict[tuple[str, ...], list[MessageError]] = {}
+    for item in sorted(found, key=lambda item: (not item.fields, -len(item.fields))):
+        groups.setdefault(item.fields, []).append(item)
+    for fields, items in groups.items():
+        prose(f"in {', '.join(fields)}:" if fields else "in a field that is not known:", "    ", "  ")
+        table(
+            [(str(i.error.code), i.error.name, "retriable" if i.error.retriable else "", i.origin) for i in items],
+            indent="    ",
+        )
+    origins = sorted({item.origin for item in found})
+    print(paint("  " + ", ".join(f"{origin}: {ORIGINS[origin]}" for origin in origins), "dim"))

@@ -1,0 +1,115 @@
+"""Bytes and what the user says of them in, the decoded frame or body out: the length prefix and the header are found, or
+found missing, by which reading comes out exact."""
+
+from dataclasses import dataclass
+
+from kafkascope.cli.arguments import parse_message
+from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
+from kafkascope.codec.message import decode
+from kafkascope.codec.result import Decoded
+from kafkascope.errors import DecodeError, UsageError
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import layout
+
+# Enough candidates to help; more would be noise.
+MOST_GUESSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Either a whole frame or a bare body."""
+
+    frame: DecodedFrame | None
+    body: Decoded | None
+    release: str | None
+
+    @property
+    def exact(self) -> bool:
+        return self.frame.exact if self.frame else bool(self.body and self.body.exact)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return self.frame.reasons if self.frame else self.body.reasons if self.body else ()
+
+
+def identify(raw: bytes, name: str | None, release: str | None) -> Identified:
+    if name is None:
+        return Identified(_request(raw, release), None, release)
+    wanted, version = parse_message(name)
+    layout(wanted, version, release)  # a version that does not exist is said before the bytes are looked at
+    if message(wanted).api is None:
+        return Identified(None, decode(wanted, version, raw, release, spans=True), release)
+    return _named(raw, wanted, version, release)
+
+
+def _request(raw: bytes, release: str | None) -> DecodedFrame:
+    try:
+        frame = decode_frame(raw, release=release, spans=True)
+    except DecodeError as error:
+        raise _cannot_tell(raw, str(error)) from None
+    if frame.body is None and not _plausible(frame):
+        raise _cannot_tell(raw, frame.reasons[-1])
+    return frame
+
+
+def _plausible(frame: DecodedFrame) -> bool:
+    """A request newer than the catalog: known API or a frame whose length fits, and a small version."""
+    return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
+
+
+def _cannot_tell(raw: bytes, why: str) -> UsageError:
+    guesses = guess_responses(raw)
+    if guesses:
+        fits = f"it fits {', '.join(guesses[:MOST_GUESSES])}{' and more' if len(guesses) > MOST_GUESSES else ''}"
+    else:
+        fits = "it fits no response either"
+    return UsageError(f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION; {fits}")
+
+
+def guess_responses(raw: bytes) -> list[str]:
+    """Responses, newest version first, that read these bytes exactly, header included, and say something."""
+    found: list[str] = []
+    length, start = split_length(raw)
+    if len(raw) - start < 6 or len(raw) > 1_000_000:
+        return found
+    for api in apis().values():
+        for version in reversed(message(f"{api}Response").all_versions()):
+            try:
+                frame = decode_frame(raw, response_to=(api, version))
+            except DecodeError:
+                continue
+            if frame.exact and frame.body is not None:
+                found.append(f"{api}Response:{version}")
+                break
+    return found
+
+
+def _named(raw: bytes, wanted: str, version: int, release: str | None) -> Identified:
+    """With a length prefix it is a frame. Without, a request's own header tells; a response's header is four bytes
+    that could be anything, so the bare body is tried first."""
+    known = message(wanted)
+    length, _ = split_length(raw)
+    if known.kind == "request":
+        key_and_version = (known.key or 0).to_bytes(2, "big") + version.to_bytes(2, "big")
+        start = 4 if length is not None else 0
+        if raw[start : start + 4] == key_and_version:
+            return Identified(decode_frame(raw, release=release, spans=True), None, release)
+        return Identified(None, decode(wanted, version, raw, release, spans=True), release)
+    body: Decoded | None = None
+    problem: DecodeError | None = None
+    try:
+        body = decode(wanted, version, raw, release, spans=True)
+        if body.exact and length is None:
+            return Identified(None, body, release)
+    except DecodeError as error:
+        problem = error
+    try:
+        frame = decode_frame(raw, response_to=(known.api or "", version), release=release, spans=True)
+        if frame.exact or body is None or length is not None:
+            return Identified(frame, None, release)
+    except DecodeError as error:
+        problem = error if length is not None else problem or error
+    if body is not None and length is None:
+        return Identified(None, body, release)
+    assert problem is not None
+    raise problem

@@ -1,0 +1,160 @@
+"""What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; from the command line, a file
+or standard input. Nothing larger than the limits is read."""
+
+import re
+import sys
+from base64 import b64decode
+from binascii import Error as Base64Error
+
+from kafkascope.errors import InputError, UsageError
+from kafkascope.limits import MAX_INPUT_BYTES, MAX_INPUT_CHARACTERS
+
+FORMS = ("auto", "hex", "dump", "base64", "raw")
+
+# `00000010  68 65 …  |he…|` (hexdump -C), `00000010: 6865 6c6c …  he` (xxd), `0x0010:  4500 …  E.` (tcpdump -X).
+_DUMP_LINE = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,8})(:?)\s+(.*)$")
+_DUMP_WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
+_DRESS = re.compile(r"(?:0x|\\x)|[\s:,\-_]")
+
+
+def read_argument(text: str) -> str | bytes:
+    """`-` is standard input, `@file` a file, anything else stands for itself."""
+    if text == "-":
+        return _bounded(sys.stdin.buffer.read(MAX_INPUT_CHARACTERS + 1), "standard input")
+    if text.startswith("@"):
+        try:
+            with open(text[1:], "rb") as file:
+                return _bounded(file.read(MAX_INPUT_CHARACTERS + 1), text[1:])
+        except OSError as error:
+            raise InputError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
+    return text
+
+
+def _bounded(content: bytes, where: str) -> bytes:
+    if not content:
+        raise InputError(f"{where} is empty")
+    if len(content) > MAX_INPUT_CHARACTERS:
+        raise InputError(
+            f"{where} is larger than {MAX_INPUT_CHARACTERS} bytes, the most that one frame takes even as text;"
+            " decode reads one frame at a time"
+        )
+    return content
+
+
+def read_text(text: str) -> str:
+    """The same where text is wanted: JSON."""
+    content = read_argument(text)
+    if isinstance(content, str):
+        return content
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{text.removeprefix('@')} is no UTF-8 text (offset {error.start})") from None
+
+
+def read_bytes(text: str, form: str = "auto") -> bytes:
+    """The bytes that an argument stands for. `auto` takes what is not text for raw, then tells dump, hex and base64
+    apart by their looks, in this order."""
+    content = read_argument(text)
+    if form == "raw":
+        if isinstance(content, str):
+            raise UsageError("raw bytes come from @file or -, not from the command line")
+        return _frame_sized(content)
+    if isinstance(content, bytes):
+        decoded = _as_text(content)
+        if decoded is None:
+            if form != "auto":
+                raise InputError(f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are")
+            return _frame_sized(content)
+        content = decoded
+    if not content.strip():
+        raise InputError("nothing to decode: the input is empty")
+    return _frame_sized(parse_text(content, form))
+
+
+def _as_text(content: bytes) -> str | None:
+    """None where these are bytes rather than text: a frame starts with zero bytes, text has none."""
+    if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:4096]):
+        return None
+    try:
+        return content.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+
+
+def _frame_sized(raw: bytes) -> bytes:
+    if len(raw) > MAX_INPUT_BYTES:
+        raise InputError(f"{len(raw)} bytes; one frame has {MAX_INPUT_BYTES} at the most, as a broker allows")
+    return raw
+
+
+def parse_text(text: str, form: str = "auto") -> bytes:
+    if form == "dump" or (form == "auto" and _looks_like_dump(text)):
+        return _dump(text)
+    if form == "hex" or (form == "auto" and _looks_like_hex(text)):
+        return _hex(text)
+    return _base64(text, form)
+
+
+def _looks_like_dump(text: str) -> bool:
+    """Offsets in front that grow by what the line before held."""
+    rows = [match for line in text.splitlines() if (match := _DUMP_LINE.match(line))]
+    if not rows or int(rows[0][1], 16) != 0:
+        return False
+    if len(rows) == 1:
+        return bool(rows[0][2]) or len(rows[0][1]) == 8
+    return int(rows[1][1], 16) == len(_dump_row(rows[0][3], bool(rows[0][2])))
+
+
+def _dump(text: str) -> bytes:
+    out = bytearray()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        match = _DUMP_LINE.match(line)
+        if match is None:
+            # hexdump -C ends with an offset alone, and uses `*` for rows that repeat.
+            if re.fullmatch(r"\s*[0-9a-fA-F]{4,8}:?\s*", line):
+                continue
+            if line.strip() == "*":
+                raise InputError(f"line {number} of the dump stands for repeated rows (*); make it with hexdump -v")
+            raise InputError(f"line {number} of the dump has no offset in front")
+        offset = int(match[1], 16)
+        if offset != len(out):
+            raise InputError(f"line {number} of the dump is at {offset:#x}, {len(out):#x} expected: a row is missing")
+        out += _dump_row(match[3], bool(match[2]))
+    return bytes(out)
+
+
+def _dump_row(rest: str, colon: bool) -> bytes:
+    """The hex words of a row, up to the column of characters: that is fenced by `|` or by two spaces."""
+    area = rest.split("|", 1)[0] if not colon else re.split(r"\s{2,}", rest.strip(), maxsplit=1)[0]
+    words = []
+    for word in area.split():
+        if not _DUMP_WORD.match(word) or sum(map(len, words)) >= 32:
+            break
+        words.append(word)
+    return bytes.fromhex("".join(words))
+
+
+def _looks_like_hex(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-fA-F]+", _DRESS.sub("", text)) is not None
+
+
+def _hex(text: str) -> bytes:
+    digits = _DRESS.sub("", text)
+    wrong = re.search(r"[^0-9a-fA-F]", digits)
+    if wrong:
+        raise InputError(f"'{wrong[0]}' is no hex digit (digit {wrong.start() + 1})")
+    if len(digits) % 2:
+        raise InputError(f"hex has an odd number of digits ({len(digits)}); a byte is two")
+    return bytes.fromhex(digits)
+
+
+def _base64(text: str, form: str) -> bytes:
+    joined = "".join(text.split()).replace("-", "+").replace("_", "/")
+    try:
+        return b64decode(joined + "=" * (-len(joined) % 4), validate=True)
+    except (Base64Error, ValueError):
+        what = "base64" if form == "base64" else "hex, a hex dump or base64"
+        raise InputError(f"this is no {what}; @file reads a file, - standard input") from None

@@ -1,0 +1,84 @@
+"""The command line's door: arguments in, one command run, its exit code out; every error is one line on stderr."""
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from kafkascope import __version__
+from kafkascope.errors import KafkascopeError
+
+# Only the module of the command that is asked for is loaded, so that an answer comes quickly.
+COMMANDS = (
+    "apis show diff changelog errors error decode encode example vectors catalog doctor"  # the order help lists them in
+).split()
+INTERRUPTED = 130
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Commands(click.Group):
+    """Click's own way to load commands late."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"kafkascope.cli.{cmd_name}").run
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command is called {args[0]}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings=SETTINGS)
+@click.version_option(__version__, "--version", message="kafkascope %(version)s")
+def commands() -> None:
+    """The Kafka wire, readable.
+
+    \b
+    Look it up:          apis, show, diff, changelog, errors, error
+    Bytes in hand:       decode, encode, example
+    For other programs:  catalog, vectors
+    This machine:        doctor
+    """
+
+
+def run() -> None:
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        result = commands.main(arguments, prog_name="kafkascope", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        return 0
+    except click.UsageError as error:
+        where = f" {error.ctx.info_name}" if error.ctx and error.ctx.parent else ""
+        return _fail(f"kafkascope{where}: {error.format_message()} (see kafkascope{where} --help)", 2)
+    except KafkascopeError as error:
+        return _fail(f"kafkascope: {error}", error.exit_code)
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python's own flush at exit would complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+
+
+def _fail(message: str, code: int) -> int:
+    print(" ".join(message.split()), file=sys.stderr)
+    return code

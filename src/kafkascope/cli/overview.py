@@ -1,0 +1,112 @@
+"""An API or a message over all its versions: what it is for, who uses it, which release has what, every field."""
+
+from kafkascope.cli.arguments import Target
+from kafkascope.cli.output import print_json
+from kafkascope.cli.terminal import heading, paint, prose, table
+from kafkascope.schema.api_facts import api_facts, family_of, kips_of
+from kafkascope.schema.catalog import message
+from kafkascope.schema.export import api_json, message_json, span_text
+from kafkascope.schema.model import Field, Message
+from kafkascope.schema.prose import paragraphs
+
+
+def show_overview(target: Target, as_json: bool) -> None:
+    known = [message(name) for name in target.messages]
+    if as_json:
+        answer = {"messages": [message_json(item) for item in known]}
+        if target.api:
+            answer |= {"api": api_json(known[0].key or 0, target.api)}
+        print_json(answer)
+        return
+    first = known[0]
+    kind = f"API key {first.key}" if first.api else first.kind if first.key is None else f"{first.kind} {first.key}"
+    family = f" · {family_of(first.api)}" if first.api else ""
+    print(paint(target.api or first.name, "bold") + paint(f"  {kind}{family}", "dim"))
+    for part in paragraphs(first):
+        print()
+        prose(part)
+    if first.api:
+        show_facts(first)
+    heading("Versions")
+    table(_versions(first), ("version", "Kafka", "encoding", "KIPs", ""))
+    for item in known:
+        _aliases(item)
+        for block in item.blocks:
+            only = f" as Kafka {block.releases} lays out v{block.versions.text}" if block.releases else ""
+            heading(f"{item.name}{only}")
+            table(list(_fields(block.fields, 0)), ("field", "type", "versions", ""))
+    print()
+    newest = first.all_versions()[-1]
+    print(paint(f"kafkascope show {first.name}:{newest} explains one version byte by byte.", "dim"))
+
+
+def show_facts(known: Message, version: int | None = None) -> None:
+    """Who sends it, with which tool, and which permission it needs."""
+    assert known.api is not None
+    facts = api_facts(known.api)
+    rows: list[tuple[str, ...]] = []
+    if facts.sends:
+        rows.append(("sent by", ", ".join(facts.sends)))
+    listeners = message(f"{known.api}Request").listeners_now()
+    if listeners:
+        rows.append(("served by", f"{', '.join(listeners)} listeners"))
+    if facts.acls:
+        rows.append(("needs", "; ".join(_acl(*acl) for acl in facts.acls)))
+    if facts.tools:
+        rows.append(("tools", ", ".join(facts.tools)))
+    if facts.admin:
+        rows.append(("Admin", ", ".join(facts.admin)))
+    kips = kips_of(known, version)
+    if kips:
+        rows.append(("KIPs", ", ".join(f"KIP-{number}" for number in kips)))
+    print()
+    table(rows, indent="")
+
+
+def _acl(operation: str, resource: str, remark: str) -> str:
+    need = "no permission" if operation == "none" else f"{operation} on {resource}"
+    return f"{need} ({remark})" if remark else need
+
+
+def _versions(known: Message) -> list[tuple[str, ...]]:
+    rows = []
+    for version in reversed(known.all_versions()):
+        flexible = any(version in block.flexible for block in known.blocks if block.releases is None)
+        marks = [f"unstable in {span}" for span, unstable in known.unstable if unstable == version]
+        marks += [f"deprecated in {span}" for span, versions in known.deprecated if version in versions]
+        kips = " ".join(map(str, kips_of_version(known, version)))
+        rows.append(
+            (str(version), span_text(known.releases_of(version)), "flexible" if flexible else "classic", kips, ", ".join(marks))
+        )
+    return rows
+
+
+def kips_of_version(known: Message, version: int) -> list[int]:
+    """Those of this version alone, without the ones that shaped the API as a whole."""
+    found = {number for v, numbers in known.kips for number in numbers if v == version}
+    if known.api:
+        found |= {kip.number for kip in api_facts(known.api).kips if kip.version == version}
+    return sorted(found)
+
+
+def _aliases(known: Message) -> None:
+    for name, last in known.was:
+        print()
+        prose(f"{known.name} was called {name} up to Kafka {last}.")
+
+
+def _fields(fields: tuple[Field, ...], depth: int) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for field in fields:
+        remarks = []
+        if field.nullable:
+            remarks.append("nullable" if field.nullable == field.versions else f"nullable {field.nullable.text}")
+        if field.tagged:
+            remarks.append(f"tag {field.tag}")
+        if field.since:
+            remarks.append(f"since {field.since}")
+        remarks += [f"{name} up to {last}" for name, last in field.was]
+        type_ = f"[]{field.type}" if field.array else field.type
+        rows.append(("  " * depth + field.name, type_, field.versions.text, ", ".join(remarks)))
+        rows += _fields(field.fields, depth + 1)
+    return rows

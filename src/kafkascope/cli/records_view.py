@@ -1,0 +1,135 @@
+"""Record data inside a decoded message: its batches as lines or JSON; keys, values and headers only when asked for."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope.cli.terminal import heading, paint, prose
+from kafkascope.codec.records import decode_records
+from kafkascope.codec.record_types import Record, RecordBatch, Records
+from kafkascope.codec.result import Decoded
+from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_SHOWN_BYTES, MAX_SHOWN_ITEMS
+from kafkascope.schema.layout import LayoutField, layout
+
+
+def record_fields(body: Decoded, release: str | None) -> Iterator[tuple[str, bytes]]:
+    """(path, data) of every field that holds record data."""
+
+    def visit(fields: tuple[LayoutField, ...], value: dict[str, Any], prefix: str) -> Iterator[tuple[str, bytes]]:
+        for field in fields:
+            content = value[field.name]
+            if content is None:
+                continue
+            if field.type == "records":
+                yield prefix + field.name, content
+            elif field.type == "struct":
+                for index, item in enumerate(content if field.array else [content]):
+                    mark = f"[{index}]" if field.array else ""
+                    yield from visit(field.fields, item, f"{prefix}{field.name}{mark}.")
+
+    yield from visit(layout(body.name, body.version, release).fields, body.value, "")
+
+
+def print_records(body: Decoded, release: str | None, *, contents: bool, full: bool) -> None:
+    for path, data in record_fields(body, release):
+        if not data:
+            continue
+        heading(f"Records in {path}")
+        try:
+            found = decode_records(data, unpack=contents)
+        except DecodeError as error:
+            prose(f"cannot be read: {error}", "  ")
+            continue
+        for batch in found.batches:
+            print(f"  {_batch_line(batch)}")
+            for record in _shown(batch, full) if contents else ():
+                print(f"    {_record_line(record)}")
+        if found.truncated_bytes:
+            prose(f"the last batch is cut off: {found.truncated_bytes} bytes of it are here", "  ")
+        for reason in _wrong(found):
+            prose(reason, "  ")
+    if not contents and any(data for _, data in record_fields(body, release)):
+        print(paint("  --records shows keys, values and headers.", "dim"))
+
+
+def _wrong(found: Records) -> list[str]:
+    return [f"batch at offset {batch.start}: the checksum is wrong" for batch in found.batches if not batch.crc_ok]
+
+
+def _batch_line(batch: RecordBatch) -> str:
+    count = "?" if batch.records_count is None else batch.records_count
+    words = [f"offsets {batch.base_offset}-{batch.last_offset}", f"{count} records", f"magic {batch.magic}"]
+    words += [batch.compression] if batch.compression != "none" else []
+    words += ["transactional"] if batch.is_transactional else []
+    words += ["control"] if batch.is_control else []
+    words += [f"producer {batch.producer_id} epoch {batch.producer_epoch}"] if batch.producer_id >= 0 else []
+    words += [f"leader epoch {batch.partition_leader_epoch}"] if batch.partition_leader_epoch >= 0 else []
+    return ", ".join([*words, f"{batch.end - batch.start} bytes at {batch.start}"])
+
+
+def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:
+    records = batch.records or ()
+    return records if full else records[:MAX_SHOWN_ITEMS]
+
+
+def _record_line(record: Record) -> str:
+    parts = [f"{record.offset}", f"key {_text(record.key)}", f"value {_text(record.value)}"]
+    parts += [f"header {name}={_text(value)}" for name, value in record.headers]
+    return "  ".join(parts)
+
+
+def _text(data: bytes | None) -> str:
+    if data is None:
+        return "null"
+    shown = data[:MAX_SHOWN_BYTES]
+    try:
+        text = shown.decode()
+        if text.isprintable():
+            return f'"{text}"' + ("…" if len(shown) < len(data) else "")
+    except UnicodeDecodeError:
+        pass
+    return f"0x{shown.hex()}" + ("…" if len(shown) < len(data) else "")
+
+
+def records_json(body: Decoded, release: str | None) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = []
+    for path, data in record_fields(body, release):
+        try:
+            found = decode_records(data)
+        except DecodeError as error:
+            answer.append({"path": path, "error": str(error), "batches": []})
+            continue
+        batches = [_batch_json(batch) for batch in found.batches]
+        answer.append({"path": path, "error": None, "batches": batches, "truncatedBytes": found.truncated_bytes})
+    return answer
+
+
+def _batch_json(batch: RecordBatch) -> dict[str, Any]:
+    def data(value: bytes | None) -> str | None:
+        return None if value is None else b64encode(value).decode()
+
+    return {
+        "baseOffset": batch.base_offset,
+        "lastOffset": batch.last_offset,
+        "magic": batch.magic,
+        "compression": batch.compression,
+        "timestampType": batch.timestamp_type,
+        "isTransactional": batch.is_transactional,
+        "isControl": batch.is_control,
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "baseSequence": batch.base_sequence,
+        "partitionLeaderEpoch": batch.partition_leader_epoch,
+        "crcOk": batch.crc_ok,
+        "records": [
+            {
+                "offset": record.offset,
+                "timestamp": record.timestamp,
+                "key": data(record.key),
+                "value": data(record.value),
+                "headers": [{"key": name, "value": data(value)} for name, value in record.headers],
+            }
+            for record in batch.records or ()
+        ],
+    }

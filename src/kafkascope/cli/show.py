@@ -1,0 +1,37 @@
+"""`kafkascope show NAME[:V]`: an API or message over all its versions, or the page of one version."""
+
+import click
+
+from kafkascope.cli.arguments import complete_release, complete_target, json_option
+
+
+@click.command
+@click.argument("name", metavar="NAME[:V]", shell_complete=complete_target)
+@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
+@click.option("--schema", is_flag=True, help="Only the schema as typed JSON, to copy.")
+@json_option
+def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
+    """Show an API, a message, or one version of it with every byte explained.
+
+    NAME is an API (ShareFetch, or its key 78) or a message (ShareFetchRequest). With a version, as in
+    ShareFetchRequest:2, it is the page of that version.
+    """
+    from kafkascope.cli.arguments import parse_target
+    from kafkascope.errors import UsageError
+    from kafkascope.schema.releases import check_release
+
+    target = parse_target(name)
+    known_release = check_release(release) if release else None
+    if target.version is None:
+        if schema or release:
+            raise UsageError(f"this needs one version, as {target.messages[0]}:N")
+        from kafkascope.cli.overview import show_overview
+
+        show_overview(target, as_json)
+        return
+    from kafkascope.cli.page import show_page
+
+    for number, message in enumerate(target.messages):
+        if number and not as_json:
+            print()
+        show_page(message, target.version, known_release, schema_only=schema, as_json=as_json)

@@ -1,0 +1,194 @@
+"""What record data is made of: `Records` of `RecordBatch`es of `Record`s; a message of a message set is a batch too.
+
+Everything is frozen; `dataclasses.replace` makes the changed copy that `encode_records` writes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkascope.errors import EncodeError
+
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
+# What Kafka writes where there is no timestamp, producer, epoch or sequence.
+NONE = -1
+
+_COMPRESSION_BITS = 0b111
+LOG_APPEND_BIT = 1 << 3
+_TRANSACTIONAL_BIT = 1 << 4
+_CONTROL_BIT = 1 << 5
+_DELETE_HORIZON_BIT = 1 << 6
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record. A null key or value is None, an empty one is b"". `timestamp` is what a consumer sees."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    attributes: int = 0
+
+
+class Draft:
+    """A `Record` in the making: the same slots, not yet frozen. Setting its `__class__` makes it one, in a quarter of
+    the time that a frozen dataclass takes to build itself."""
+
+    __slots__ = ("attributes", "headers", "key", "offset", "timestamp", "value")
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    attributes: int
+
+
+def make_record(
+    offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...], attributes: int
+) -> Record:
+    """A `Record` by way of a `Draft`."""
+    draft = Draft()
+    draft.offset = offset
+    draft.timestamp = timestamp
+    draft.key = key
+    draft.value = value
+    draft.headers = headers
+    draft.attributes = attributes
+    draft.__class__ = Record  # type: ignore[assignment]
+    return draft  # type: ignore[return-value]
+
+
+class BatchStart(NamedTuple):
+    """What of a header of magic 2 its records need."""
+
+    base_offset: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    records_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """A batch and where it lies: `start` inclusive, `end` exclusive, both from the first byte of the record data.
+
+    A compressed message of magic 0 or 1 carries the offset of its last record only: `base_offset` plus
+    `last_offset_delta` is that number, and not unpacked it stands for both. Without its records such a message does not
+    say how many they are (`records_count` None). With `has_delete_horizon`, `base_timestamp` is the delete horizon.
+
+    `payload` is what followed the header, kept where writing the records anew would give other bytes. It is used as
+    long as it says what `records` say.
+    """
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    crc_ok: bool
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int | None
+    start: int
+    end: int
+    payload: bytes | None = field(repr=False)
+    records: tuple[Record, ...] | None
+
+    @property
+    def compression(self) -> str:
+        return COMPRESSIONS[self.attributes & _COMPRESSION_BITS]
+
+    @property
+    def timestamp_type(self) -> str:
+        if self.magic == 0:
+            return NO_TIMESTAMP_TYPE
+        return LOG_APPEND_TIME if self.attributes & LOG_APPEND_BIT else CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.magic > 1 and bool(self.attributes & _TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic > 1 and bool(self.attributes & _CONTROL_BIT)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        return self.magic > 1 and bool(self.attributes & _DELETE_HORIZON_BIT)
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All batches of some record data; `truncated_bytes` of a last batch that is not all there come behind them.
+
+    `exact` says that writing every record anew gives the same bytes; `reasons` say why not. Only a wrong checksum and
+    a cut last batch change what `encode_records` makes of unchanged batches: it writes a kept payload as it came.
+    """
+
+    batches: tuple[RecordBatch, ...]
+    truncated_bytes: int
+    reasons: tuple[str, ...]
+    exact: bool
+
+
+def new_batch(
+    records: Iterable[Record],
+    *,
+    magic: int = 2,
+    compression: str = "none",
+    timestamp_type: str = CREATE_TIME,
+    base_offset: int | None = None,
+    partition_leader_epoch: int = NONE,
+    producer_id: int = NONE,
+    producer_epoch: int = NONE,
+    base_sequence: int = NONE,
+    is_transactional: bool = False,
+    is_control: bool = False,
+) -> RecordBatch:
+    """A batch to encode, with the header that Kafka's own builder gives these records."""
+    held = tuple(records)
+    if compression not in COMPRESSIONS:
+        raise EncodeError(f"no compression is called {compression!r}; there are {', '.join(COMPRESSIONS)}")
+    if not held and (base_offset is None or magic < 2):
+        raise EncodeError("a batch of no records needs magic 2 and a base offset")
+    first = held[0].offset if base_offset is None or magic < 2 else base_offset
+    attributes = COMPRESSIONS.index(compression)
+    attributes |= LOG_APPEND_BIT if timestamp_type == LOG_APPEND_TIME and magic else 0
+    attributes |= _TRANSACTIONAL_BIT if is_transactional else 0
+    attributes |= _CONTROL_BIT if is_control else 0
+    latest = max((record.timestamp for record in held), default=NONE) if magic else NONE
+    return RecordBatch(
+        base_offset=first,
+        batch_length=0,
+        partition_leader_epoch=partition_leader_epoch,
+        magic=magic,
+        crc=0,
+        crc_ok=True,
+        attributes=attributes,
+        last_offset_delta=held[-1].offset - first if held else 0,
+        base_timestamp=held[0].timestamp if held and magic > 1 else latest,
+        max_timestamp=latest,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        records_count=len(held),
+        start=0,
+        end=0,
+        payload=None,
+        records=held,
+    )

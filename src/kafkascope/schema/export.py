@@ -1,0 +1,145 @@
+"""The catalog as JSON-ready values for other programs; `data/catalog.schema.json` is its JSON Schema."""
+
+from typing import Any
+
+from kafkascope.schema.api_facts import api_facts, family_of, field_kips, kips_of
+from kafkascope.schema.catalog import apis, index, message
+from kafkascope.schema.error_codes import ErrorCode, cause_and_remedy, error_codes
+from kafkascope.schema.message_errors import MessageError, errors_of
+from kafkascope.schema.model import Block, Field, Message
+from kafkascope.schema.prose import paragraphs, sentence
+from kafkascope.schema.releases import ReleaseSpan, next_release, releases
+from kafkascope.schema.values import NamedValue, NamedValues, named_values
+
+# Grows when a reader of the previous form would no longer understand it.
+FORMAT = 1
+
+
+def catalog_json() -> dict[str, Any]:
+    """Everything: releases, APIs, messages with their layouts, errors."""
+    return {
+        "format": FORMAT,
+        "releases": [{"name": r.name, "version": r.version, "coverage": r.coverage} for r in releases()],
+        "apis": [api_json(key, api) for key, api in apis().items()],
+        "messages": [message_json(message(name)) for name in index()],
+        "errors": [error_json(error) for error in error_codes().values()],
+    }
+
+
+def api_json(key: int, api: str) -> dict[str, Any]:
+    facts = api_facts(api)
+    request = message(f"{api}Request")
+    return {
+        "key": key,
+        "name": api,
+        "family": family_of(api),
+        "prose": list(paragraphs(request)),
+        "sentBy": list(facts.sends),
+        "acls": [{"operation": o, "resource": r or None, "remark": n or None} for o, r, n in facts.acls],
+        "tools": list(facts.tools),
+        "adminMethods": list(facts.admin),
+        "kips": kips_of(request),
+        "errors": [message_error_json(error) for error in errors_of(request)],
+    }
+
+
+def message_json(known: Message) -> dict[str, Any]:
+    return {
+        "name": known.name,
+        "kind": known.kind,
+        "key": known.key,
+        "aliases": [{"name": name, "lastRelease": last} for name, last in known.was],
+        "prose": list(paragraphs(known)),
+        "listeners": [{"releases": str(span), "listeners": list(names)} for span, names in known.listeners],
+        "versions": [version_json(known, version) for version in known.all_versions()],
+        "layouts": [_block(known, block) for block in known.blocks],
+    }
+
+
+def version_json(known: Message, version: int) -> dict[str, Any]:
+    spans = known.releases_of(version)
+    return {
+        "version": version,
+        "since": spans[0].first,
+        "removedIn": next_release(spans[-1].last) if spans[-1].last else None,
+        "flexible": any(version in block.flexible for block in known.blocks if block.releases is None),
+        "unstableIn": [str(span) for span, unstable in known.unstable if unstable == version],
+        "deprecatedIn": [str(span) for span, versions in known.deprecated if version in versions],
+        "kips": kips_of(known, version),
+    }
+
+
+def _block(known: Message, block: Block) -> dict[str, Any]:
+    return {
+        "versions": block.versions.text,
+        "flexible": block.flexible.text,
+        "releases": str(block.releases) if block.releases else None,
+        "fields": [_field(known, field, ()) for field in block.fields],
+    }
+
+
+def _field(known: Message, field: Field, above: tuple[str, ...]) -> dict[str, Any]:
+    path = (*above, field.name)
+    written: dict[str, Any] = {
+        "name": field.name,
+        "type": field.type,
+        "array": field.array,
+        "versions": field.versions.text,
+        "nullable": field.nullable.text,
+        "tag": field.tag,
+        "tagged": field.tagged.text,
+        "default": field.default,
+        "entity": field.entity,
+        "mapKey": field.map_key,
+        "ignorable": field.ignorable,
+        "classicEncoding": field.classic,
+        "since": field.since,
+        "aliases": [{"name": name, "lastRelease": last} for name, last in field.was],
+        "kips": field_kips(known, path),
+        "prose": sentence(known, path),
+        "values": [values_json(values) for values in named_values(known, path)],
+    }
+    if field.is_struct:
+        written["fields"] = [_field(known, child, path) for child in field.fields]
+    return written
+
+
+def values_json(values: NamedValues) -> dict[str, Any]:
+    def one(value: NamedValue) -> dict[str, Any]:
+        return {"value": value.value, "name": value.name, "meaning": value.meaning, "versions": value.versions}
+
+    return {
+        "name": values.name,
+        "kind": values.kind,
+        "values": [one(value) for value in values.values],
+        "whole": [one(value) for value in values.whole],
+        "when": {"field": values.condition[0], "is": values.condition[1]} if values.condition else None,
+    }
+
+
+def error_json(error: ErrorCode) -> dict[str, Any]:
+    cause, remedy = cause_and_remedy(error.name)
+    return {
+        "code": error.code,
+        "name": error.name,
+        "retriable": error.retriable,
+        "exception": error.exception,
+        "since": error.release,
+        "aliases": list(error.aliases),
+        "cause": cause,
+        "remedy": remedy,
+    }
+
+
+def message_error_json(item: MessageError) -> dict[str, Any]:
+    return {
+        "code": item.error.code,
+        "name": item.error.name,
+        "origin": item.origin,
+        "fields": list(item.fields),
+        "where": item.where,
+    }
+
+
+def span_text(spans: list[ReleaseSpan]) -> str:
+    return ", ".join(map(str, spans))
