@@ -1,4 +1,4 @@
-"""Kafka's definition files: JSON with comments in, `Definition` trees out, with every oddity of twenty releases read."""
+"""Kafka's definition files: JSON with comments in, `Definition` trees out, the oddities of all releases read."""
 
 import json
 import re

@@ -33,10 +33,16 @@ SASL = "org/apache/kafka/common/security/authenticator/SaslServerAuthenticator"
 # what a call to an interface ends in
 IMPLEMENTATIONS = {
     GROUP + "GroupCoordinator": [GROUP + "GroupCoordinatorService"],
-    GROUP + "Group": [GROUP + "classic/ClassicGroup", GROUP + "modern/consumer/ConsumerGroup", GROUP + "streams/StreamsGroup"],
+    GROUP + "Group": [
+        GROUP + "classic/ClassicGroup",
+        GROUP + "modern/consumer/ConsumerGroup",
+        GROUP + "streams/StreamsGroup",
+    ],
     SHARE + "ShareCoordinator": [SHARE + "ShareCoordinatorService"],
     QUORUM + "Controller": [QUORUM + "QuorumController"],
-    "org/apache/kafka/server/quota/ControllerMutationQuota": ["org/apache/kafka/server/quota/StrictControllerMutationQuota"],
+    "org/apache/kafka/server/quota/ControllerMutationQuota": [
+        "org/apache/kafka/server/quota/StrictControllerMutationQuota"
+    ],
 }
 
 # a call from the class on the left to one of these (class.method) is the same request going down a layer
@@ -207,7 +213,9 @@ def follow(classes: Classes, here: str, step: Step, depth: int) -> Iterator[tupl
         # an event that a queue runs, or an operation written as an anonymous class
         anonymous = called.rsplit("$", 1)[1].isdigit()
         for method in classes.methods(called):
-            if (method[1] == "run" or (anonymous and method[1] != "<init>")) and not SKIPPED.fullmatch(f"{called}.{method[1]}"):
+            if (method[1] == "run" or (anonymous and method[1] != "<init>")) and not SKIPPED.fullmatch(
+                f"{called}.{method[1]}"
+            ):
                 yield method, depth
     for owner in IMPLEMENTATIONS.get(called, [called]) if kind in ("call", "lambda") else []:
         path = f"{owner}.{name}"

@@ -104,8 +104,12 @@ def merge(definitions: dict[str, Definition]) -> Merged:
         block.first, block.last = first, last
         merged.blocks.append(block)
         for version in versions:
-            for release in reversed([r for r in definitions if release_key(first) <= release_key(r) < release_key(last)]):
-                _note(block.fields, tree(definitions[release], frozenset({version})), version, release, definitions, valid)
+            for release in reversed(
+                [r for r in definitions if release_key(first) <= release_key(r) < release_key(last)]
+            ):
+                _note(
+                    block.fields, tree(definitions[release], frozenset({version})), version, release, definitions, valid
+                )
     check(merged)
     return merged
 
@@ -125,9 +129,10 @@ def check(merged: Merged) -> None:
 
 def choose(blocks: list[Block], version: int, release: str) -> Block:
     for block in blocks:
-        if version in block.versions and block.first and block.last:
-            if release_key(block.first) <= release_key(release) <= release_key(block.last):
-                return block
+        if version not in block.versions or not block.first or not block.last:
+            continue
+        if release_key(block.first) <= release_key(release) <= release_key(block.last):
+            return block
     return next(b for b in blocks if version in b.versions and b.first is None)
 
 
@@ -191,12 +196,7 @@ def _reads(newer: list[MergedField], older: list[MergedField], version: int) -> 
     if pairs is None:
         return False
     for new, old in pairs:
-        if (new.type == "records") != (old.type == "records"):
-            if {new.type, old.type} != {"records", "bytes"}:
-                return False
-        elif bool(new.fields) != bool(old.fields) or new.type.startswith("[]") != old.type.startswith("[]"):
-            return False
-        elif not new.fields and new.type != old.type:
+        if {new.type, old.type} != {"records", "bytes"} and not _same_type(new, old):
             return False
         if old.nullable - new.nullable:
             return False
@@ -205,6 +205,12 @@ def _reads(newer: list[MergedField], older: list[MergedField], version: int) -> 
         if new.fields and not _reads(new.fields, old.fields, version):
             return False
     return True
+
+
+def _same_type(new: MergedField, old: MergedField) -> bool:
+    if new.fields or old.fields:
+        return bool(new.fields) == bool(old.fields) and new.type.startswith("[]") == old.type.startswith("[]")
+    return new.type == old.type
 
 
 def _pairs(

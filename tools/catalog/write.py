@@ -1,4 +1,4 @@
-"""`Merged` messages in, the catalog's text files out: one a message, sorted lines, so that a new release is a small diff."""
+"""`Merged` messages in, the catalog's text files out, one a message, so that a new release is a small diff."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -89,7 +89,9 @@ def _field_lines(fields: list[MergedField], newest: int, depth: int) -> list[str
             parts.append(f"default={f.default}")
         if f.entity:
             parts.append(f"entity={f.entity}")
-        parts += [word for word, holds in (("key", f.map_key), ("ignorable", f.ignorable), ("classic", f.classic)) if holds]
+        parts += [
+            word for word, holds in (("key", f.map_key), ("ignorable", f.ignorable), ("classic", f.classic)) if holds
+        ]
         if f.since:
             parts.append(f"since={f.since}")
         if f.was:

@@ -61,7 +61,11 @@ def run(release: str | None, every: bool, as_json: bool) -> None:
     for kind in ("metadata", "key", "value", "data", "header") if every else ():
         heading(kinds.get(kind, "metadata records"))
         table(
-            [(str(o["name"]), "" if o["key"] is None else str(o["key"]), str(o["versions"])) for o in others if o["kind"] == kind],
+            [
+                (str(o["name"]), "" if o["key"] is None else str(o["key"]), str(o["versions"]))
+                for o in others
+                if o["kind"] == kind
+            ],
             ("message", "key", "versions"),
         )
     print(f"\n{len(rows)} APIs" + (f", {len(others)} other messages" if every else ""))

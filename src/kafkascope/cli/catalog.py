@@ -3,7 +3,6 @@
 import click
 
 
-
 @click.command
 @click.option("--json", "as_json", is_flag=True, help="The whole catalog as JSON.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of that JSON.")
@@ -25,10 +24,17 @@ def run(as_json: bool, schema: bool) -> None:
         print_json(catalog_json())
         return
     known = releases()
-    requests = sum(len(range(first, last + 1)) for e in index().values() if e.kind == "request" for first, last in e.versions.ranges)
+    requests = sum(
+        len(range(first, last + 1))
+        for e in index().values()
+        if e.kind == "request"
+        for first, last in e.versions.ranges
+    )
     print(f"Kafka {known[0].name} to {known[-1].name}: {len(apis())} APIs in {requests} request versions,")
     print(f"{len(index())} messages in all, {len(error_codes())} error codes.")
     for release in known:
         if release.coverage == "clients":
-            print(f"Of {release.name} only the client messages are published: its records are taken as in the release before.")
+            print(
+                f"Of {release.name} only the client messages are published: its records are taken as in the one before."
+            )
     print("--json prints all of it, --schema the JSON Schema of that.")

@@ -33,5 +33,3 @@ def change_text(change: Change) -> str:
 
 def change_json(change: Change) -> dict[str, Any]:
     return {"what": change.what, "path": change.path or None, "before": change.before, "after": change.after}
-
-

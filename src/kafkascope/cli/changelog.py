@@ -1,4 +1,4 @@
-"""`kafkascope changelog API`: each version of an API or message, newest first: release, KIPs, what changed on the wire."""
+"""`kafkascope changelog API`: each version, newest first: release, KIPs, what changed on the wire."""
 
 import click
 
@@ -30,7 +30,9 @@ def run(name: str, as_json: bool) -> None:
     for version in reversed(versions):
         older = version - 1 if version - 1 in versions else None
         changes = {
-            item.name: compare_layouts(layout(item.name, older), layout(item.name, version)) if older is not None else []
+            item.name: compare_layouts(layout(item.name, older), layout(item.name, version))
+            if older is not None
+            else []
             for item in known
         }
         kips = kips_of_version(known[0], version)

@@ -8,7 +8,13 @@ from kafkascope.cli.input import FORMS
 
 @click.command
 @click.argument("data", metavar="[HEX|BASE64|@FILE|-]", default="-")
-@click.option("--as", "name", metavar="NAME:V", shell_complete=complete_message, help="What it is: needed for responses and bodies.")
+@click.option(
+    "--as",
+    "name",
+    metavar="NAME:V",
+    shell_complete=complete_message,
+    help="What it is: needed for responses and bodies.",
+)
 @click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
 @click.option("--input", "form", type=click.Choice(FORMS), default="auto", help="How the bytes are written.")
 @click.option("--records", is_flag=True, help="Keys, values and headers of record batches too.")

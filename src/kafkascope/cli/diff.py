@@ -45,7 +45,9 @@ def run(old: str, new: str, as_json: bool) -> int:
             title = {"old": f"{first}:{before.version}", "new": f"{second}:{after.version}"}
             answer.append(title | {"changes": [change_json(change) for change in changes]})
             continue
-        heading(f"{first} v{before.version} → {second if second != first else ''} v{after.version}".replace("→  v", "→ v"))
+        heading(
+            f"{first} v{before.version} → {second if second != first else ''} v{after.version}".replace("→  v", "→ v")
+        )
         print_changes(changes)
     if as_json:
         print_json(answer)

@@ -1,4 +1,4 @@
-"""A message's value or a decoded frame in, the bytes of the whole frame with an annotation for every one of them out."""
+"""A message's value or a decoded frame in, the bytes of the whole frame out, each of them annotated."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame, hea
 from kafkascope.codec.message import decode, encode
 from kafkascope.schema.catalog import message
 from kafkascope.schema.layout import Layout, layout
-
 
 # What the header of an example says.
 EXAMPLE_CORRELATION_ID = 7

@@ -19,7 +19,8 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
     for item in annotations:
         inside = _element(item.path)
         if inside and inside != element and not element.startswith(inside):
-            print(f"{'':8}{'':{a_row * 3 - 1}}  {'  ' * (item.depth - 1)}{paint(inside.rpartition('.')[2], 'dim')}".rstrip())
+            margin = " " * (8 + a_row * 3 + 1) + "  " * (item.depth - 1)
+            print(margin + paint(inside.rpartition(".")[2], "dim"))
         element = inside
         if not item.framing:
             colour += 1

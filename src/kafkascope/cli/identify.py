@@ -1,5 +1,7 @@
-"""Bytes and what the user says of them in, the decoded frame or body out: the length prefix and the header are found, or
-found missing, by which reading comes out exact."""
+"""Bytes and what the user says of them in, the decoded frame or body out.
+
+Whether length prefix and header are there is found by which reading comes out exact.
+"""
 
 from dataclasses import dataclass
 
@@ -69,13 +71,14 @@ def _cannot_tell(raw: bytes, why: str) -> UsageError:
 def guess_responses(raw: bytes) -> list[str]:
     """Responses, newest version first, that read these bytes exactly, header included, and say something."""
     found: list[str] = []
-    length, start = split_length(raw)
+    start = split_length(raw)[1]
     if len(raw) - start < 6 or len(raw) > 1_000_000:
         return found
     for api in apis().values():
         for version in reversed(message(f"{api}Response").all_versions()):
             try:
-                frame = decode_frame(raw, response_to=(api, version))
+                # With spans nothing is compiled, which would cost more than the guess.
+                frame = decode_frame(raw, response_to=(api, version), spans=True)
             except DecodeError:
                 continue
             if frame.exact and frame.body is not None:

@@ -1,5 +1,7 @@
-"""What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; from the command line, a file
-or standard input. Nothing larger than the limits is read."""
+"""What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; typed, from a file or piped.
+
+Nothing larger than the limits is read.
+"""
 
 import re
 import sys
@@ -64,7 +66,9 @@ def read_bytes(text: str, form: str = "auto") -> bytes:
         decoded = _as_text(content)
         if decoded is None:
             if form != "auto":
-                raise InputError(f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are")
+                raise InputError(
+                    f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are"
+                )
             return _frame_sized(content)
         content = decoded
     if not content.strip():
@@ -129,7 +133,7 @@ def _dump(text: str) -> bytes:
 def _dump_row(rest: str, colon: bool) -> bytes:
     """The hex words of a row, up to the column of characters: that is fenced by `|` or by two spaces."""
     area = rest.split("|", 1)[0] if not colon else re.split(r"\s{2,}", rest.strip(), maxsplit=1)[0]
-    words = []
+    words: list[str] = []
     for word in area.split():
         if not _DUMP_WORD.match(word) or sum(map(len, words)) >= 32:
             break

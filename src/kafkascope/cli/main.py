@@ -10,9 +10,7 @@ from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
-COMMANDS = (
-    "apis show diff changelog errors error decode encode example vectors catalog doctor"  # the order help lists them in
-).split()
+COMMANDS = "apis show diff changelog errors error decode encode example vectors catalog doctor".split()
 INTERRUPTED = 130
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

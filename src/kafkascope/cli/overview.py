@@ -1,5 +1,7 @@
 """An API or a message over all its versions: what it is for, who uses it, which release has what, every field."""
 
+from typing import Any
+
 from kafkascope.cli.arguments import Target
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, paint, prose, table
@@ -13,7 +15,7 @@ from kafkascope.schema.prose import paragraphs
 def show_overview(target: Target, as_json: bool) -> None:
     known = [message(name) for name in target.messages]
     if as_json:
-        answer = {"messages": [message_json(item) for item in known]}
+        answer: dict[str, Any] = {"messages": [message_json(item) for item in known]}
         if target.api:
             answer |= {"api": api_json(known[0].key or 0, target.api)}
         print_json(answer)
@@ -69,14 +71,20 @@ def _acl(operation: str, resource: str, remark: str) -> str:
 
 
 def _versions(known: Message) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for version in reversed(known.all_versions()):
         flexible = any(version in block.flexible for block in known.blocks if block.releases is None)
         marks = [f"unstable in {span}" for span, unstable in known.unstable if unstable == version]
         marks += [f"deprecated in {span}" for span, versions in known.deprecated if version in versions]
         kips = " ".join(map(str, kips_of_version(known, version)))
         rows.append(
-            (str(version), span_text(known.releases_of(version)), "flexible" if flexible else "classic", kips, ", ".join(marks))
+            (
+                str(version),
+                span_text(known.releases_of(version)),
+                "flexible" if flexible else "classic",
+                kips,
+                ", ".join(marks),
+            )
         )
     return rows
 

@@ -47,7 +47,11 @@ def show_page(name: str, version: int, release: str | None, *, schema_only: bool
 
 def _title(found: Layout) -> None:
     known = found.message
-    names = f" (called {known.name_in(found.release)} in {found.release})" if known.name_in(found.release) != known.name else ""
+    names = (
+        f" (called {known.name_in(found.release)} in {found.release})"
+        if known.name_in(found.release) != known.name
+        else ""
+    )
     print(paint(f"{known.name_in(None)} v{found.version}", "bold") + names)
     facts = [f"API key {known.key}" if known.api else known.kind]
     facts.append(f"Kafka {span_text(known.releases_of(found.version))}")
@@ -146,13 +150,18 @@ def _example(found: Layout) -> None:
     print_hex(data, annotations)
     if width() > 60:
         print()
-        print(paint(f"kafkascope decode {'' if found.message.kind == 'request' else f'--as {name}:{version} '}HEX reads them back.", "dim"))
+        named = "" if found.message.kind == "request" else f"--as {name}:{version} "
+        print(paint(f"kafkascope decode {named}HEX reads them back.", "dim"))
 
 
 def page_json(found: Layout) -> dict[str, Any]:
     name, version, release = found.message.name, found.version, found.release
     value = example(name, version, release)
-    data = encode_frame(name, version, value, example_header(name, version), release) if found.message.api else encode(name, version, value, release)
+    data = (
+        encode_frame(name, version, value, example_header(name, version), release)
+        if found.message.api
+        else encode(name, version, value, release)
+    )
     return {
         "message": message_json(found.message),
         "version": version_json(found.message, version),

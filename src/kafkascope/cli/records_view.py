@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope.cli.terminal import heading, paint, prose
-from kafkascope.codec.records import decode_records
 from kafkascope.codec.record_types import Record, RecordBatch, Records
+from kafkascope.codec.records import decode_records
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_SHOWN_BYTES, MAX_SHOWN_ITEMS

@@ -1,5 +1,7 @@
 """Two releases in, what changed between them out: APIs, versions that came and went, layouts, records, errors."""
 
+from dataclasses import replace
+
 from kafkascope.cli.change_lines import change_json, change_text
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, paint, prose, table
@@ -52,7 +54,9 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
 def _coverage(name: str, coverage: str) -> str:
     if coverage == "clients":
         return f"Of {name} only the client messages are published yet: its records are taken as in the release before."
-    return f"Of {name} only version ranges are known: it has no definition files, so layouts and records are not compared."
+    return (
+        f"Of {name} only version ranges are known: it has no definition files, so layouts and records are not compared."
+    )
 
 
 def _paired(changes: list[MessageChange]) -> list[MessageChange]:
@@ -62,12 +66,9 @@ def _paired(changes: list[MessageChange]) -> list[MessageChange]:
         for first, second in (("Request", "Response"), ("Key", "Value")):
             partner = change.name.removesuffix(second) + first
             twin = next((row for row in rows if row.name == partner and change.name.endswith(second)), None)
-            if twin and (twin.what, twin.before, twin.after) == (change.what, change.before, change.after):
-                if not twin.changes and not change.changes:
-                    rows[rows.index(twin)] = MessageChange(
-                        f"{change.name.removesuffix(second)}", twin.what, twin.before, twin.after, ()
-                    )
-                    break
+            if twin and replace(twin, name=change.name) == change and not change.changes:
+                rows[rows.index(twin)] = replace(twin, name=change.name.removesuffix(second))
+                break
         else:
             rows.append(change)
     return rows

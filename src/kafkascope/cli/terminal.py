@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from functools import cache
 
 _CODES = {
@@ -61,7 +62,7 @@ def prose(text: str, indent: str = "", first: str | None = None) -> None:
     )
 
 
-def table(rows: list[tuple[str, ...]], head: tuple[str, ...] | None = None, indent: str = "  ") -> None:
+def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, indent: str = "  ") -> None:
     """Columns as wide as they must be; the last one wraps at the window's edge."""
     if not rows:
         return

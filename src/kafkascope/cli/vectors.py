@@ -1,4 +1,4 @@
-"""`kafkascope vectors DIR`: test vectors for clients in any language: message, version, JSON, hex; boundaries among them."""
+"""`kafkascope vectors DIR`: test vectors for clients in any language: message, version, JSON, hex."""
 
 import click
 
@@ -7,7 +7,13 @@ from kafkascope.cli.arguments import complete_target
 
 @click.command
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
-@click.option("--only", metavar="NAME", multiple=True, shell_complete=complete_target, help="Only this API or message; may be repeated.")
+@click.option(
+    "--only",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_target,
+    help="Only this API or message; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
     """Write test vectors, one file a message, for a codec in any language.

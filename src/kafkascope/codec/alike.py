@@ -39,25 +39,46 @@ def is_flat(fields: tuple[LayoutField, ...]) -> bool:
 class Alike:
     """One array of one layout; remembers the shapes that its elements had."""
 
-    __slots__ = ("fields", "flexible", "latest", "shapes")
+    __slots__ = ("failures", "fields", "flexible", "latest", "pieces", "rest", "shapes")
 
     def __init__(self, fields: tuple[LayoutField, ...], flexible: bool) -> None:
         self.fields = fields
         self.flexible = flexible
-        self.latest: Shape | None = None
+        self.pieces = [_piece(field) for field in fields if field.tag is None]
         self.shapes: dict[tuple[int, ...], Shape] = {}
+        self.latest: Shape = (0, _none)
+        self.failures = 0
+        self.rest = 0
 
-    def __call__(self, b: bytes, p: int, count: int, empty: int, out: list[Any]) -> tuple[int, int]:
+    def extend(self, b: bytes, p: int, count: int, empty: int, out: list[Any]) -> tuple[int, int]:
         """Extends `out`; returns the position behind what was read, and what is left of `count`, which is `empty`
-        for none. It gives up after three attempts that found few."""
-        shape = self.latest or self._shape_at(b, p, True)
+        for none."""
+        asked = count - empty
+        if asked <= _WINDOW:
+            size, read = self.latest
+            taken = read(b, p, asked, out)
+            if taken == asked:
+                return p + asked * size, empty
+            p += taken * size
+            asked -= taken
+        p, left = self._search(b, p, asked, out)
+        return p, left + empty
+
+    def _search(self, b: bytes, p: int, left: int, out: list[Any]) -> tuple[int, int]:
+        """Shape by shape, as long as they are worth it. An array whose elements differ is left alone the next times,
+        twice as many after each failure."""
+        if self.rest:
+            self.rest -= 1
+            return p, left
+        shape = self._shape_at(b, p, True)
+        before = left
         misses = 0
-        while shape and count - empty >= FEW and misses < 3:
+        while shape and left >= FEW and misses < 3:
             size, read = shape
-            asked = min(count - empty, _WINDOW)
+            asked = min(left, _WINDOW)
             taken = read(b, p, asked, out)
             p += taken * size
-            count -= taken
+            left -= taken
             if taken >= FEW:
                 self.latest = shape
                 misses = 0
@@ -65,7 +86,9 @@ class Alike:
                 misses += 1
             if taken < asked:
                 shape = self._shape_at(b, p, misses > 0)
-        return p, count
+        self.failures = 0 if before - left >= FEW else min(self.failures + 1, 6)
+        self.rest = 2**self.failures - 1
+        return p, left
 
     def _shape_at(self, b: bytes, p: int, doubtful: bool) -> Shape | None:
         """The shape of the element at `p`; a doubtful one is compiled only if the next element has it too."""
@@ -82,20 +105,29 @@ class Alike:
         """The lengths and counts of the element at `p`, and where it ends; None if one is too long or not allowed.
         What lies behind the end reads as 0 and is found out by `read`."""
         lengths = []
-        for field in self.fields:
-            if field.tag is not None:
-                continue
-            if field.fixed_size:
-                p += field.fixed_size
-                continue
-            width = _width(field)
-            length = int.from_bytes(b[p : p + width], signed=width > 1) - (width == 1)
-            most = 0 if field.type == "struct" else SHORT if field.array else _LONGEST
-            if not (-1 if field.nullable else 0) <= length <= most:
-                return None, p
-            lengths.append(length)
-            p += width + max(length, 0) * (FIXED_SIZES[field.type] if field.array and length else 1)
+        for width, compact, unit, least, most in self.pieces:
+            if width:
+                length = int.from_bytes(b[p : p + width], signed=width > 1) - compact
+                if not least <= length <= most:
+                    return None, p
+                lengths.append(length)
+                p += width + unit * length if length > 0 else width
+            else:
+                p += unit
         return tuple(lengths), p + self.flexible
+
+
+def _none(_b: bytes, _p: int, _n: int, _out: list[Any]) -> int:
+    return 0
+
+
+def _piece(field: LayoutField) -> tuple[int, bool, int, int, int]:
+    """Bytes of the length, whether it is compact, bytes of what it counts, and its least and greatest value."""
+    if field.fixed_size:
+        return 0, False, field.fixed_size, 0, 0
+    unit = FIXED_SIZES.get(field.type, 1) if field.array else 1
+    most = _LONGEST if not field.array else SHORT if field.type in NUMBERS else 0
+    return _width(field), field.compact, unit, -1 if field.nullable else 0, most
 
 
 def _width(field: LayoutField) -> int:
@@ -166,7 +198,7 @@ class _Shape:
 
     def sized(self, field: LayoutField, length: int) -> str:
         width = _width(field)
-        self.exactly((length + (width == 1)).to_bytes(width, signed=width > 1))
+        self.exactly((length + field.compact).to_bytes(width, signed=width > 1))
         if length < 0:
             return "None"
         if field.array:

@@ -1,4 +1,4 @@
-"""A decoded message with its spans in, one `Annotation` a span out: which bytes, which field, which value, what it means."""
+"""A decoded message with its spans in, one `Annotation` a span out: bytes, field, value, meaning."""
 
 import json
 import re

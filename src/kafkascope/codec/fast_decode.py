@@ -52,23 +52,6 @@ def compact_numbers(data: bytes, position: int, first: int, code: str, size: int
     return numbers(data, position, first - 1, code, size)
 
 
-class Strings(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """The length of a string as written to what unpacks the string, `skip` behind the position, and the fixed-size
-    pieces behind it: one call for both. A null reads as an empty string, where it is allowed."""
-
-    def __init__(self, skip: int, compact: bool, nullable: bool, codes: str) -> None:
-        self.skip, self.compact, self.nullable, self.codes = skip, compact, nullable, codes
-
-    def __missing__(self, written: int) -> Callable[[bytes, int], tuple[Any, ...]]:
-        length = written - self.compact
-        if length < -self.nullable:
-            raise Surprise
-        unpack = Struct(f">{self.skip}x{max(length, 0)}s{self.codes}").unpack_from
-        if length < 128:
-            self[written] = unpack
-        return unpack
-
-
 # What the written text refers to; `BOOLS[2]` is an IndexError, and so bool 2 a surprise.
 _GLOBALS = {
     "BOOLS": (False, True),
@@ -110,7 +93,6 @@ class _Source:
         self.counter = 0
         self.skip = 0
         self.run: list[tuple[str, str]] = []  # (struct code, variable) not read yet
-        self.head: tuple[LayoutField, bool, str, str] | None = None  # a string before them whose length is read
         self.checks: list[str] = []  # conditions on them that make a Surprise
 
     def line(self, text: str) -> None:
@@ -134,37 +116,27 @@ class _Source:
         return name
 
     def flush(self) -> None:
-        """Reads the string whose length is known, if there is one, and the run behind it; `p` moves only over the
-        string."""
+        """Reads the run; `p` stays where it was."""
         run, self.run = self.run, []
         checks, self.checks = self.checks, []
-        head, self.head = self.head, None
         codes = "".join(code for code, _ in run)
-        targets = "".join(f"{name}, " for _, name in run)
-        if head:
-            self.string(*head, codes, targets)
-        elif len(run) < 3 and codes.strip("bB") == "":
+        if len(run) < 3 and codes.strip("bB") == "":
             # Two single bytes cost less one by one than an unpack of them.
             for code, name in run:
                 byte = f"b[{self.at()}]"
-                self.line(f"{name} = {byte if code == 'B' else f'SIGNED[{byte}]'}")
                 self.skip += 1
+                if name in checks:
+                    checks.remove(name)
+                    self.line(f"if {byte}: raise Surprise")
+                else:
+                    self.line(f"{name} = {byte if code == 'B' else f'SIGNED[{byte}]'}")
         else:
             reader = Struct(f">{self.skip}x{codes}")
+            targets = "".join(f"{name}, " for _, name in run)
             self.line(f"{targets}= {self.constant(reader.unpack_from)}(b, p)")
             self.skip = reader.size
         if checks:
             self.line(f"if {' or '.join(checks)}: raise Surprise")
-
-    def string(self, field: LayoutField, nullable: bool, length: str, result: str, codes: str, targets: str) -> None:
-        readers = Strings(self.skip, field.compact, nullable, codes)
-        self.line(f"{result}, {targets}= {self.constant(readers)}[{length}](b, p)")
-        if nullable:
-            self.line(f"if {length}{'' if field.compact else ' >= 0'}: {result} = {result}.decode(); p += {length}")
-            self.line(f"else: {result} = None{'; p += 1' if field.compact else ''}")
-        else:
-            self.line(f"{result} = {result}.decode(); p += {length}")
-        self.skip += Struct(f">{codes}").size - field.compact
 
     def at(self, more: int = 0) -> str:
         return f"p + {self.skip + more}" if self.skip + more else "p"
@@ -279,16 +251,18 @@ class _Source:
             # A string takes 32,767 bytes at the most, written as one more.
             most = ", 32768" if string else ""
             self.line(f"if {length} > 127: {length}, p = long_varint(b, p, {length}, {self.skip}{most})")
-        if string:
-            self.head = (field, nullable, length, result)
-            return result
-        self.line(f"if {length} < {field.compact - nullable}: raise Surprise")
+            if not nullable:
+                self.line(f"elif {length} == 0: raise Surprise")
+        else:
+            self.line(f"if {length} < {-1 if nullable else 0}: raise Surprise")
         if nullable:
-            self.line(f"if {length} == {field.compact - 1}: {result} = None; p += {self.skip}")
+            self.line(f"if {length} == {0 if field.compact else -1}: {result} = None; p += {self.skip}")
             self.line("else:")
             self.depth += 1
-        self.line(f"q = p + {length} + {self.skip - field.compact}")
-        self.line(f"{result} = b[{self.at()}:q]; p = q")
+        behind = self.skip - 1 if field.compact else self.skip
+        # The left end of the slice is worked out before `p` moves.
+        moved = f"p := p + {length}{f' + {behind}' if behind else ''}"
+        self.line(f"{result} = b[{self.at()}:({moved})]{'.decode()' if string else ''}")
         self.skip = 0
         if nullable:
             self.depth -= 1
@@ -334,7 +308,7 @@ class _Source:
             self.depth += 1
         self.line(f"{result} = []")
         if field.type == "struct" and is_flat(field.fields):
-            alike = self.constant(Alike(field.fields, self.flexible))
+            alike = self.constant(Alike(field.fields, self.flexible).extend)
             self.line(f"if {count} > {FEW}: p, {count} = {alike}(b, p, {count}, {empty}, {result})")
         self.line(f"while {count} > {empty}:")
         self.depth += 1

@@ -1,9 +1,15 @@
 """Records of magic 2 as Kafka writes them in, `Record`s out, as fast as plain Python goes.
 
 At anything that is not the one way Kafka writes a record it raises `Surprise`, IndexError or UnicodeError: the careful
-`record_walk` then starts over and says what it was. The varints of one and two bytes stand in line, seven times over,
-because a call costs more than a record's other fields together.
+`record_walk` then starts over and says what it was.
+
+A call costs more than reading a field, so the loop is compiled from text in which `VARINT name` stands for reading one,
+and `BYTES name` for reading a length and what it measures. Slices may run past a record's end unchecked: positions only
+grow, and each record's last one is compared.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from kafkascope.codec.budget import Budget
 from kafkascope.codec.fast_decode import Surprise
@@ -14,100 +20,81 @@ SURPRISES = (Surprise, IndexError, UnicodeError)
 # Adding any delta of nine bytes or less to these stays within int64.
 _SAFE = 1 << 62
 
-
-def fast_records(batch: BatchStart, data: bytes, position: int, end: int, budget: Budget, where: str) -> list[Record]:
-    # Slices may run past a record's end unchecked: positions only grow, and each record's last is compared.
+_LOOP = """
+def loop(batch, data, position, end, budget, where):
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
-    if not (-_SAFE < base_offset < _SAFE and -_SAFE < base_timestamp < _SAFE):
-        raise Surprise
-    records: list[Record] = []
+    records = []
     append = records.append
     new = Draft.__new__
     for _ in range(batch.records_count):
-        size = data[position]
-        if size < 0x80:
-            position += 1
-        elif 0 < (more := data[position + 1]) < 0x80:
-            size += (more << 7) - 0x80
-            position += 2
-        else:
-            size, position = fast_int(data, position)
+        VARINT size
         if size & 1:
             raise Surprise
         stop = position + (size >> 1)
-
-        attributes = data[position]
-        delta = data[position + 1]
-        if delta < 0x80:
-            position += 2
-        elif 0 < (more := data[position + 2]) < 0x80:
-            delta += (more << 7) - 0x80
-            position += 3
-        else:
-            delta, position = fast_long(data, position + 1)
         record = new(Draft)
+        record.attributes = attributes = data[position]
+        if attributes > 127:
+            raise Surprise
+        position += 1
+        VARLONG delta
         record.timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
-
-        delta = data[position]
-        if delta < 0x80:
-            position += 1
-        elif 0 < (more := data[position + 1]) < 0x80:
-            delta += (more << 7) - 0x80
-            position += 2
-        else:
-            delta, position = fast_int(data, position)
+        VARINT delta
         record.offset = base_offset + ((delta >> 1) ^ -(delta & 1))
-
-        size = data[position]
-        if size < 0x80:
-            position += 1
-        elif 0 < (more := data[position + 1]) < 0x80:
-            size += (more << 7) - 0x80
-            position += 2
-        else:
-            size, position = fast_int(data, position)
-        if size & 1:
-            if size != 1:
-                raise Surprise
-            record.key = None
-        else:
-            size = position + (size >> 1)
-            record.key = data[position:size]
-            position = size
-
-        size = data[position]
-        if size < 0x80:
-            position += 1
-        elif 0 < (more := data[position + 1]) < 0x80:
-            size += (more << 7) - 0x80
-            position += 2
-        else:
-            size, position = fast_int(data, position)
-        if size & 1:
-            if size != 1:
-                raise Surprise
-            record.value = None
-        else:
-            size = position + (size >> 1)
-            record.value = data[position:size]
-            position = size
-
+        BYTES key
+        BYTES value
         if data[position]:
-            record.headers, position = _fast_headers(data, position, stop, budget, where)
+            record.headers, position = headers(data, position, stop, budget, where)
         else:
             record.headers = ()
             position += 1
-        if position != stop or attributes > 0x7F:
+        if position != stop:
             raise Surprise
-        record.attributes = attributes
-        record.__class__ = Record  # type: ignore[assignment]
-        append(record)  # type: ignore[arg-type]
+        record.__class__ = Record
+        append(record)
     if position != end:
         raise Surprise
     return records
+"""
+_BYTES = """
+        VARINT size
+        if not size & 1:
+            after = position + (size >> 1)
+            record.{name} = data[position:after]
+            position = after
+        elif size == 1:
+            record.{name} = None
+        else:
+            raise Surprise
+"""
+# Up to three bytes in line; a last byte of zero would have been left out.
+_VARINT = """
+        {name} = data[position]
+        position += 1
+        if {name} > 127:
+            second = data[position]
+            position += 1
+            if second > 127:
+                third = data[position]
+                if 0 < third < 128:
+                    {name} += (second << 7) + (third << 14) - 0x4080
+                    position += 1
+                else:
+                    {name}, position = {longer}(data, position - 2)
+            elif second:
+                {name} += (second << 7) - 0x80
+            else:
+                raise Surprise
+"""
 
 
-def _fast_headers(data: bytes, position: int, stop: int, budget: Budget, where: str) -> tuple[tuple[Header, ...], int]:
+def fast_records(batch: BatchStart, data: bytes, start: int, end: int, budget: Budget, where: str) -> list[Record]:
+    """All records between `start` and `end`, or one of `SURPRISES`."""
+    if not (-_SAFE < batch.base_offset < _SAFE and -_SAFE < batch.base_timestamp < _SAFE):
+        raise Surprise
+    return _loop(batch, data, start, end, budget, where)
+
+
+def _headers(data: bytes, position: int, stop: int, budget: Budget, where: str) -> tuple[tuple[Header, ...], int]:
     count, position = fast_int(data, position)
     if count & 1 or count > stop - position:
         raise Surprise
@@ -115,17 +102,40 @@ def _fast_headers(data: bytes, position: int, stop: int, budget: Budget, where: 
     headers: list[Header] = []
     for _ in range(count >> 1):
         size, position = fast_int(data, position)
-        end = position + (size >> 1)
         if size & 1:
             raise Surprise
+        end = position + (size >> 1)
         key = data[position:end].decode()
         size, position = fast_int(data, end)
-        if size & 1:
-            if size != 1:
-                raise Surprise
-            headers.append((key, None))
-        else:
+        if not size & 1:
             end = position + (size >> 1)
             headers.append((key, data[position:end]))
             position = end
+        elif size == 1:
+            headers.append((key, None))
+        else:
+            raise Surprise
     return tuple(headers), position
+
+
+def _compile() -> Callable[[BatchStart, bytes, int, int, Budget, str], list[Record]]:
+    text = _LOOP
+    for name in ("key", "value"):
+        text = text.replace(f"        BYTES {name}\n", _BYTES.format(name=name))
+    for word, longer in (("VARINT", "fast_int"), ("VARLONG", "fast_long")):
+        for name in ("size", "delta"):
+            text = text.replace(f"        {word} {name}\n", _VARINT.format(name=name, longer=longer))
+    namespace: dict[str, Any] = {
+        "Draft": Draft,
+        "Record": Record,
+        "Surprise": Surprise,
+        "fast_int": fast_int,
+        "fast_long": fast_long,
+        "headers": _headers,
+    }
+    exec(compile(text, "<fast records>", "exec"), namespace)
+    loop: Callable[[BatchStart, bytes, int, int, Budget, str], list[Record]] = namespace["loop"]
+    return loop
+
+
+_loop = _compile()

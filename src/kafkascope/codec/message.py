@@ -13,7 +13,7 @@ from kafkascope.codec.fast_encode import Encoder, compile_encoder
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
-from kafkascope.schema.layout import Layout, layout
+from kafkascope.schema.layout import layout
 
 # What the compiled functions raise at input that is not canonical; the careful ones then decide.
 _SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError)
@@ -21,15 +21,13 @@ _ENCODE_SURPRISES = (*_SURPRISES, KeyError, TypeError, AttributeError)
 
 
 @lru_cache(maxsize=2048)
-def _decoder(name: str, version: int, release: str | None) -> tuple[Layout, Decoder]:
-    found = layout(name, version, release)
-    return found, compile_decoder(found)
+def _decoder(name: str, version: int, release: str | None) -> Decoder:
+    return compile_decoder(layout(name, version, release))
 
 
 @lru_cache(maxsize=2048)
-def _encoder(name: str, version: int, release: str | None) -> tuple[Layout, Encoder]:
-    found = layout(name, version, release)
-    return found, compile_encoder(found)
+def _encoder(name: str, version: int, release: str | None) -> Encoder:
+    return compile_encoder(layout(name, version, release))
 
 
 def decode(
@@ -48,10 +46,10 @@ def decode_rest(
     name: str, version: int, data: bytes, position: int, release: str | None = None, *, spans: bool = False
 ) -> Decoded:
     """The same from `position` to the end of `data`; offsets in spans, reasons and errors are those of `data`."""
-    found, fast = _decoder(name, version, release)
+    found = layout(name, version, release)
     if not spans:
         try:
-            value, end = fast(data, position, len(data))
+            value, end = _decoder(name, version, release)(data, position, len(data))
             if end == len(data):
                 return Decoded(found.message.name, version, value, True, (), (), ())
         except _SURPRISES:
@@ -87,8 +85,7 @@ def encode(name: str, version: int, value: dict[str, Any], release: str | None =
     >>> encode("ApiVersionsRequest", 3, {"clientSoftwareName": "aaa", "clientSoftwareVersion": "1"}).hex()
     '04616161023100'
     """
-    found, fast = _encoder(name, version, release)
     try:
-        return fast(value)
+        return _encoder(name, version, release)(value)
     except _ENCODE_SURPRISES:
-        return Write(found).message(value)
+        return Write(layout(name, version, release)).message(value)

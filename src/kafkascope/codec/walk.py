@@ -89,7 +89,9 @@ class Walk:
         prefix = f"{path}." if path else ""
         count = self._varint(f"{path}#tags", "tag count")
         if count * 2 > len(self.data) - self.position:
-            raise self.fail(f"{path}#tags", f"{count} tags need {2 * count} bytes, {len(self.data) - self.position} left")
+            raise self.fail(
+                f"{path}#tags", f"{count} tags need {2 * count} bytes, {len(self.data) - self.position} left"
+            )
         unknown: list[dict[str, Any]] = []
         seen: set[int] = set()
         last = -1

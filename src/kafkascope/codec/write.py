@@ -3,7 +3,8 @@ wrong raises `EncodeError` with its path. The compiled encoder of `fast` writes 
 one at the first surprise."""
 
 from collections.abc import Mapping
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 from typing import Any
 from uuid import UUID
 
@@ -61,9 +62,8 @@ class Write:
             content = value[field.name] if present else field.default_value()
             if field.tag is None:
                 self._field(field, content, prefix + field.name)
-            elif not present or not self._is_default(field, content, prefix + field.name):
-                if present:
-                    tagged.append((field.tag, self._apart(field, content, prefix + field.name)))
+            elif present and not self._is_default(field, content, prefix + field.name):
+                tagged.append((field.tag, self._apart(field, content, prefix + field.name)))
         if self.layout.flexible:
             self._tags(tagged, value.get(UNKNOWN_TAGS) or [], fields, path)
 
@@ -100,9 +100,7 @@ class Write:
         inner, self.out = self.out, outer
         return bytes(inner)
 
-    def _tags(
-        self, tagged: list[tuple[int, bytes]], unknown: Any, fields: tuple[LayoutField, ...], path: str
-    ) -> None:
+    def _tags(self, tagged: list[tuple[int, bytes]], unknown: Any, fields: tuple[LayoutField, ...], path: str) -> None:
         where = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
         known = {field.tag for field in fields}
         if not isinstance(unknown, list):
@@ -223,4 +221,8 @@ def _elsewhere(layout: Layout, prefix: str, name: str) -> list[str]:
     for part in prefix.split(".")[:-1]:
         wanted = part.partition("[")[0].lower()
         fields = [child for field in fields if field.name.lower() == wanted for child in field.fields]
-    return [f"versions {f.versions.text}" for f in fields if name.lower() in {f.name.lower(), *(w.lower() for w, _ in f.was)}]
+    return [
+        f"versions {f.versions.text}"
+        for f in fields
+        if name.lower() in {f.name.lower(), *(w.lower() for w, _ in f.was)}
+    ]

@@ -41,7 +41,9 @@ def index() -> dict[str, Entry]:
 def apis() -> dict[int, str]:
     """API key to name: 78 is `ShareFetch`."""
     requests = [entry for entry in index().values() if entry.kind == "request" and entry.key is not None]
-    return {e.key: e.name.removesuffix("Request") for e in sorted(requests, key=lambda e: e.key or 0) if e.key is not None}
+    return {
+        e.key: e.name.removesuffix("Request") for e in sorted(requests, key=lambda e: e.key or 0) if e.key is not None
+    }
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which errors a message can return at a version, by field, and who says so. What is not known is said to be unknown."""
+"""Which errors a message can return at a version, by field, and who says so; what is not known stays unknown."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""What the catalog says of a message, as values: `Message`, its `Block`s of `Field`s, and the versions of each release."""
+"""What the catalog says of a message, as values: `Message`, its `Block`s of `Field`s, versions by release."""
 
 from dataclasses import dataclass
 
@@ -93,7 +93,9 @@ class Message:
 
     def all_versions(self) -> list[int]:
         """Every version that any release had."""
-        return sorted({v for _, versions in self.valid for first, last in versions.ranges for v in range(first, last + 1)})
+        return sorted(
+            {v for _, versions in self.valid for first, last in versions.ranges for v in range(first, last + 1)}
+        )
 
     def releases_of(self, version: int) -> list[ReleaseSpan]:
         """The releases that have a version, as few spans as there are; one nearly always."""

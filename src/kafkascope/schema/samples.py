@@ -1,4 +1,4 @@
-"""A layout and a case number in, a value of it out: first one case for each boundary, then random ones. Same case, same value."""
+"""A layout and a case number in, a value of it out: the boundaries first, then random ones. Same case, same value."""
 
 from random import Random
 from typing import Any

@@ -1,7 +1,7 @@
 """Version ranges of the catalog: text like `0-3,5+` in, `Versions` that answer `in` out."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 # `5+` has no end; versions are int16.
 OPEN_END = 32_767
@@ -21,7 +21,7 @@ class Versions:
         return bool(self.ranges)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_versions(text: str) -> Versions:
     if text in ("", "none"):
         return Versions("none", ())
