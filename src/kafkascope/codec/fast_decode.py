@@ -309,7 +309,9 @@ class _Source:
         self.line(f"{result} = []")
         if field.type == "struct" and is_flat(field.fields):
             alike = self.constant(Alike(field.fields, self.flexible).extend)
-            self.line(f"if {count} > {FEW}: p, {count} = {alike}(b, p, {count}, {empty}, {result})")
+            # One unpack an element is what a struct of fixed size takes anyway.
+            few = FEW if any(not part.fixed_size for part in field.fields if part.tag is None) else 4 * FEW
+            self.line(f"if {count} > {few}: p, {count} = {alike}(b, p, {count}, {empty}, {result})")
         self.line(f"while {count} > {empty}:")
         self.depth += 1
         self.line(f"{count} -= 1")
