@@ -1,4 +1,4 @@
-"""What no decoder to Python values can beat: copying the bytes, and making the bare objects that the value consists of."""
+"""What no decoder to Python values can beat: copying the bytes, and making the objects of the value."""
 
 import marshal
 from collections.abc import Callable

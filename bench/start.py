@@ -44,9 +44,10 @@ def lines() -> list[str]:
 
 def _exit_code(command: list[str]) -> int:
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False).returncode
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
     except FileNotFoundError:
         return 127
+    return done.returncode
 
 
 def import_lines() -> list[str]:

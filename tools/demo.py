@@ -19,8 +19,8 @@ MESSAGES = (
 def main() -> None:
     for name, version in MESSAGES:
         print(paint("─" * min(width(), 100), "dim"))
-        show_page(name, version, None, schema_only=False, as_json=False)
         found = layout(name, version)
+        show_page(found)
         value = example(name, version)
         data, _ = annotated_frame(found, value)
         read = identify(data, f"{name}:{version}", None)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame
     from kafkascope.codec.json_form import from_json, to_json
     from kafkascope.codec.message import decode, encode
+    from kafkascope.codec.record_types import Record, RecordBatch, Records, new_batch
     from kafkascope.codec.records import decode_records, encode_records
     from kafkascope.codec.result import Decoded, Span, UnknownTag
     from kafkascope.errors import DecodeError, EncodeError, InputError, KafkascopeError, NotFoundError, UsageError
@@ -24,6 +25,9 @@ _HOMES = {
     "InputError": "errors",
     "KafkascopeError": "errors",
     "NotFoundError": "errors",
+    "Record": "codec.record_types",
+    "RecordBatch": "codec.record_types",
+    "Records": "codec.record_types",
     "Span": "codec.result",
     "UnknownTag": "codec.result",
     "UsageError": "errors",
@@ -34,6 +38,7 @@ _HOMES = {
     "encode_frame": "codec.frame",
     "encode_records": "codec.records",
     "from_json": "codec.json_form",
+    "new_batch": "codec.record_types",
     "to_json": "codec.json_form",
 }
 
@@ -45,6 +50,9 @@ __all__ = [
     "InputError",
     "KafkascopeError",
     "NotFoundError",
+    "Record",
+    "RecordBatch",
+    "Records",
     "Span",
     "UnknownTag",
     "UsageError",
@@ -56,6 +64,7 @@ __all__ = [
     "encode_frame",
     "encode_records",
     "from_json",
+    "new_batch",
     "to_json",
 ]
 

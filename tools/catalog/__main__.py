@@ -1,18 +1,22 @@
-"""The maintainer's command: `python -m tools.catalog build | add VERSION | source FOLDER RELEASE`; writes the catalog's text files."""
+"""The maintainer's command, `python -m tools.catalog build | add VERSION | source FOLDER RELEASE | handlers`: jars or a
+source folder in, the catalog's text files out."""
 
 import argparse
 import subprocess
 from pathlib import Path
 
-from tools.catalog.build import build, write
-from tools.catalog.handler_errors import main as write_handler_errors
-from tools.catalog.jars import HERE, fetch, read_releases
+from tools.catalog.build import DATA, build, write
+from tools.catalog.handler_errors import handler_lines
+from tools.catalog.jars import HERE, Release, fetch, read_releases
+from tools.catalog.merge import release_key
 
 # Every artifact that has carried definition files; a new release is asked for each.
 ARTIFACTS = (
     "kafka-clients kafka-raft kafka-metadata kafka-storage"
     " kafka-group-coordinator kafka-transaction-coordinator kafka-share-coordinator"
 ).split()
+# What the broker's handlers are compiled into, besides the jars with definitions.
+SERVER_ARTIFACTS = ("kafka_2.13", "kafka-server", "kafka-server-common", "kafka-coordinator-common")
 
 
 def main() -> None:
@@ -27,22 +31,27 @@ def main() -> None:
     commands.add_parser("handlers", help="which errors the broker's compiled code names for each API")
     arguments = parser.parse_args()
     if arguments.command == "handlers":
-        write_handler_errors()
+        release, jars = server_jars(read_releases())
+        (DATA / "handler_errors.txt").write_text("\n".join(handler_lines(release.name, jars)) + "\n")
+        print(f"written from {len(jars)} jars of {release.version}")
         return
     if arguments.command == "add":
         add_release(arguments.version)
-    extra = (arguments.release, arguments.folder) if arguments.command == "source" else None
-    write(build(read_releases(), extra))
+    releases = read_releases()
+    extra = (arguments.release, arguments.folder.resolve()) if arguments.command == "source" else None
+    if extra and release_key(extra[0]) <= release_key(releases[-1].name):
+        raise SystemExit(f"a source folder is newer than what is published: call it later than {releases[-1].name}")
+    write(build(releases, extra))
     print("written; `git diff --stat src/kafkascope/schema/data` shows what the release changed")
 
 
 def add_release(version: str) -> None:
-    """One line in releases.txt, with the artifacts that are published."""
+    """One line in releases.txt, with the artifacts that are published; a later patch takes its release's line."""
     name = ".".join(version.split(".")[:2])
     listed = HERE / "releases.txt"
-    kept = [line for line in listed.read_text().splitlines() if line.split()[0] != name]
+    lines = {line.split()[0]: line for line in listed.read_text().splitlines()}
     found = []
-    for artifact in ARTIFACTS:
+    for artifact in dict.fromkeys((*ARTIFACTS, *lines.get(name, "").split()[2:])):
         try:
             fetch([("org.apache.kafka", artifact, version)])
             found.append(artifact)
@@ -50,7 +59,17 @@ def add_release(version: str) -> None:
             print(f"{artifact} {version} is not published")
     if "kafka-clients" not in found:
         raise SystemExit(f"kafka-clients {version} is not to be had; nothing was changed")
-    listed.write_text("\n".join([*kept, " ".join([name, version, *found])]) + "\n")
+    lines[name] = " ".join([name, version, *found])
+    remark = lines.pop("#")
+    listed.write_text("\n".join([remark, *(lines[key] for key in sorted(lines, key=release_key))]) + "\n")
+
+
+def server_jars(releases: list[Release]) -> tuple[Release, list[Path]]:
+    """Those of the newest release that has more than its client published."""
+    newest = [release for release in releases if len(release.artifacts) > 1][-1]
+    artifacts = dict.fromkeys((*newest.artifacts, *SERVER_ARTIFACTS))
+    fetch([("org.apache.kafka", artifact, newest.version) for artifact in artifacts])
+    return newest, [newest.jar(artifact) for artifact in artifacts]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Releases in, the whole catalog out as file texts: messages, index, releases, error codes."""
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +26,7 @@ class Catalog:
 def build(releases: list[Release], source: tuple[str, Path] | None = None, only: set[str] | None = None) -> Catalog:
     """`source` adds a release out of a source folder; `only` keeps the messages of these APIs or names."""
     fetch_releases(releases)
-    with ThreadPoolExecutor(2) as pool:
-        facts = dict(zip((r.name for r in releases), pool.map(ask, releases), strict=True))
+    facts = ask(releases)
     definitions: dict[Key, dict[str, Definition]] = {}
     in_clients: set[Key] = set()
     covered: dict[bool, list[str]] = {True: [], False: []}

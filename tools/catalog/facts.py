@@ -1,9 +1,11 @@
-"""Jars in, error codes and the version ranges of releases without definition files out, asked of the classes themselves."""
+"""Jars in, error codes and the version ranges of releases without definition files out, asked of the classes."""
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 
-from tools.catalog.jars import HERE, Release, fetch
+from tools.catalog.jars import CACHE, HERE, Release, fetch
 
 SLF4J = ("org.slf4j", "slf4j-api", "1.7.36")
 # 0.8.2's client jar lists a JoinGroup and a Heartbeat that no 0.8.2 broker served and whose layout 0.9 replaced.
@@ -24,10 +26,18 @@ class ReleaseFacts:
     versions: dict[int, frozenset[int]]  # by API key; empty where definition files tell
 
 
-def ask(release: Release) -> ReleaseFacts:
+def ask(releases: list[Release]) -> dict[str, ReleaseFacts]:
+    """By release. The class that asks is compiled once for all of them."""
     fetch([SLF4J])
-    jars = [release.jar("kafka-clients"), release.jar("kafka-clients").parent / f"{SLF4J[1]}-{SLF4J[2]}.jar"]
-    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), str(HERE / "ReleaseFacts.java")]
+    with TemporaryDirectory() as classes, ThreadPoolExecutor(2) as pool:
+        subprocess.run(["javac", "-d", classes, str(HERE / "ReleaseFacts.java")], check=True)
+        answers = pool.map(lambda release: _ask(release, classes), releases)
+        return dict(zip((release.name for release in releases), answers, strict=True))
+
+
+def _ask(release: Release, classes: str) -> ReleaseFacts:
+    path = [str(release.jar("kafka-clients")), str(CACHE / f"{SLF4J[1]}-{SLF4J[2]}.jar"), classes]
+    command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", ":".join(path), "ReleaseFacts"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t") for line in printed.splitlines()]
     errors = tuple(ErrorFact(n, int(c), r == "true", e) for _, n, c, r, e in (x for x in rows if x[0] == "error"))

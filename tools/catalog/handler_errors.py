@@ -1,15 +1,12 @@
-"""The jars of one Kafka release in, the errors that each API's handler can answer with out (API, error, where), tab separated.
+"""The jars of one Kafka release in, the errors that each API's handler can answer with out (API, error, where).
 
-    python -m tools.catalog.handler_errors DIR > handler_errors.tsv
-
-The definitions list errors for few APIs; the compiled broker knows all of them. From the method that the broker's or the
-controller's dispatch names for an API, this follows lambdas, helpers of the same class, and the layers below that do the
-work of that API, and collects `Errors.NAME` and `new SomethingException` on the way. Precise rather than complete: calls
-into shared machinery (the log, the network, other brokers) are not followed.
+The definitions list errors for few APIs; the compiled broker knows all of them. From the method that the broker's or
+the controller's dispatch names for an API, this follows lambdas, helpers of the same class, and the layers below that
+do the work of that API, and collects `Errors.NAME` and `new SomethingException` on the way. Precise rather than
+complete: calls into shared machinery (the log, the network, other brokers) are not followed.
 """
 
 import re
-import sys
 import zipfile
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -51,7 +48,8 @@ LAYERS = {
     BROKER: rf"kafka/server/(AuthHelper|AclApis|Config\w+|ReplicaManager|share/SharePartitionManager|handlers/\w+)\..*"
     rf"|org/apache/kafka/server/(FetchManager|ClientMetricsManager)\..*|{TRANSACTION}TransactionCoordinator\..*"
     rf"|{GROUP}GroupCoordinatorService\..*|{SHARE}ShareCoordinatorService\..*",
-    CONTROLLER: rf"kafka/server/(AuthHelper|AclApis|ConfigHelper)\..*|{QUORUM}QuorumController\..*|.*ControllerMutationQuota\.record",
+    CONTROLLER: rf"kafka/server/(AuthHelper|AclApis|ConfigHelper)\..*|{QUORUM}QuorumController\..*"
+    r"|.*ControllerMutationQuota\.record",
     QUORUM + "QuorumController": rf"{QUORUM}(\w+ControlManager\.(?!replay).*|errors/ControllerExceptions\.newWrong.*)",
     RAFT: r"org/apache/kafka/raft/internals/\w+VoterHandler\.handle\w+",
     QUORUM + "ReplicationControlManager": rf"{QUORUM}ClusterControlManager\.check.*",
@@ -62,7 +60,8 @@ LAYERS = {
     GROUP + "OffsetMetadataManager": rf"{GROUP}.*Group\.validate.*",
     SHARE + "ShareCoordinatorService": rf"{SHARE}ShareCoordinatorShard\..*|{RUNS}",
     TRANSACTION + "TransactionCoordinator": rf"{TRANSACTION}TransactionStateManager\.(get|put|append|list).*",
-    "kafka/server/share/SharePartitionManager": r"kafka/server/share/SharePartition\.(acknowledge|releaseAcquiredRecords)",
+    "kafka/server/share/SharePartitionManager": r"kafka/server/share/SharePartition"
+    r"\.(acknowledge|releaseAcquiredRecords)",
 }
 
 # methods that answer someone else's request (members that wait for a rebalance, fetches that wait for records) or apply
@@ -90,8 +89,8 @@ EXTRA = {
     ],
 }
 
-# reached in the code, but only with an argument that this API never passes: control records in Produce, a member epoch or
-# a regular expression in JoinGroup, an offset commit outside a transaction, records or acks that a client chose
+# reached in the code, but only with an argument that this API never passes: control records in Produce, a member epoch
+# or a regular expression in JoinGroup, an offset commit outside a transaction, records or acks that a client chose
 NEVER = {
     "PRODUCE": {"TRANSACTION_COORDINATOR_FENCED"},
     "JOIN_GROUP": {"FENCED_MEMBER_EPOCH", "INVALID_REGULAR_EXPRESSION"},
@@ -110,10 +109,10 @@ DEPTH = 3
 
 
 class Classes:
-    """The classes of a folder of jars, parsed when asked for, and what the release calls its errors and its APIs."""
+    """The classes of some jars, parsed when asked for, and what the release calls its errors and its APIs."""
 
-    def __init__(self, folder: Path) -> None:
-        self._jars = [zipfile.ZipFile(jar) for jar in sorted(folder.glob("*.jar"))]
+    def __init__(self, jars: Iterable[Path]) -> None:
+        self._jars = [zipfile.ZipFile(jar) for jar in jars]
         self._where = {name: jar for jar in self._jars for name in jar.namelist()}
         self._classes: dict[str, ClassFile | None] = {}
         self.exceptions = dict(self._exceptions())
@@ -142,7 +141,7 @@ class Classes:
         """`NAME(code, text, SomethingException::new)`: the name and the constructor stand side by side."""
         errors = self.find(ERRORS)
         if errors is None:
-            raise SystemExit("no kafka-clients jar in the folder: Errors is missing")
+            raise SystemExit("no kafka-clients among the jars: Errors is missing")
         constant = ""
         for kind, (owner, name, _) in errors.methods["<clinit>", "()V"]:
             if kind == "text" and re.fullmatch(r"[A-Z_]+", name):
@@ -242,9 +241,9 @@ def error(classes: Classes, where: str, step: Step) -> str | None:
     return classes.error_of(owner) if kind == "new" or (kind == "caught" and where.startswith(REPLICAS)) else None
 
 
-def handler_errors(folder: Path) -> Iterator[tuple[str, str, str]]:
+def handler_errors(jars: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
     """API, error and the method that has it, by API key and then by the error's name."""
-    classes = Classes(folder)
+    classes = Classes(jars)
     apis = classes.apis()
     starts = handlers(classes, apis)
     for constant, (_, name) in apis.items():
@@ -260,10 +259,7 @@ def handler_errors(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield from ((name, sent, found[sent]) for sent in sorted(found))
 
 
-def main(folder: Path) -> None:
-    for row in handler_errors(folder):
-        print(*row, sep="\t")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def handler_lines(release: str, jars: Iterable[Path]) -> list[str]:
+    """As `handler_errors.txt` has them."""
+    head = f"# API, error, place in the broker's compiled code that names it (Kafka {release})"
+    return [head, *(" ".join(row) for row in handler_errors(jars))]

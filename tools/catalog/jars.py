@@ -1,5 +1,6 @@
 """Release lines in, jars on disk out: Maven fetches by name what `releases.txt` lists, once."""
 
+import fcntl
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 <build><plugins><plugin><artifactId>maven-dependency-plugin</artifactId><version>3.8.1</version>
 <configuration><outputDirectory>{output}</outputDirectory><artifactItems>{items}</artifactItems></configuration>
 </plugin></plugins></build></project>"""
-ITEM = "<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></artifactItem>"
+ITEM = """<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+</artifactItem>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,24 @@ def read_releases() -> list[Release]:
 
 def fetch(items: list[tuple[str, str, str]]) -> None:
     """(group, artifact, version) jars into the cache; what is there already is not asked for again."""
-    missing = [item for item in items if not (CACHE / f"{item[1]}-{item[2]}.jar").exists()]
-    if not missing:
+    if not _missing(items):
         return
     CACHE.mkdir(parents=True, exist_ok=True)
-    listed = "".join(ITEM.format(group=g, artifact=a, version=v) for g, a, v in missing)
-    pom = CACHE / "pom.xml"
-    pom.write_text(POM.format(output=CACHE, items=listed))
-    print(f"fetching {len(missing)} jars", flush=True)
-    subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy"], check=True)
+    with (CACHE / "lock").open("w") as lock:
+        # Two builds may start together: one fetches, the other waits and finds the jars there.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = _missing(items)
+        if not missing:
+            return
+        listed = "".join(ITEM.format(group=g, artifact=a, version=v) for g, a, v in missing)
+        pom = CACHE / "pom.xml"
+        pom.write_text(POM.format(output=CACHE, items=listed))
+        print(f"fetching {len(missing)} jars", flush=True)
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy"], check=True)
+
+
+def _missing(items: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return [item for item in items if not (CACHE / f"{item[1]}-{item[2]}.jar").exists()]
 
 
 def fetch_releases(releases: list[Release]) -> None:
@@ -70,6 +81,7 @@ def definition_texts(release: Release) -> Iterator[tuple[str, str]]:
 def source_texts(folder: Path) -> Iterator[tuple[str, str]]:
     """The same from a source tree: trunk or a fork. A file is a definition if it says `validVersions`."""
     for path in sorted(folder.rglob("*.json")):
+        parts = path.relative_to(folder).parts
         text = path.read_text(errors="replace")
-        if '"validVersions"' in text and "/src/test/" not in path.as_posix():
-            yield "kafka-clients" if "/clients/" in path.as_posix() else path.parts[len(folder.parts)], text
+        if '"validVersions"' in text and "test" not in parts:
+            yield "kafka-clients" if "clients" in (folder.name, *parts) else parts[0], text

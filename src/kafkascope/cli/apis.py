@@ -34,7 +34,7 @@ def run(release: str | None, every: bool, as_json: bool) -> None:
                 "versions": format_versions(request.all_versions()),
                 "release": shown,
                 "versionsInRelease": format_versions(now) or None,
-                "listeners": list(request.listeners_now()) if now else [],
+                "listeners": list(request.listeners_in(shown)),
             }
         )
     kinds = {"header": "headers", "data": "data messages", "key": "record keys", "value": "record values"}

@@ -12,7 +12,7 @@ OUTPUTS = ("hex", "base64", "raw", "annotated")
 @click.argument("value", metavar="[JSON|@FILE|-]", default="-")
 @click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
 @click.option("--frame", is_flag=True, help="With frame length and header.")
-@click.option("--correlation-id", metavar="N", type=int, default=0, help="For --frame.")
+@click.option("--correlation-id", metavar="N", type=int, help="For --frame; 0 if not given.")
 @click.option("--client-id", metavar="ID", help="For --frame of a request.")
 @click.option("--output", type=click.Choice(OUTPUTS), default="hex", help="How the bytes are written.")
 @click.option("--json", "as_json", is_flag=True, help="JSON with message, version and hex.")
@@ -21,7 +21,7 @@ def run(
     value: str,
     release: str | None,
     frame: bool,
-    correlation_id: int,
+    correlation_id: int | None,
     client_id: str | None,
     output: str,
     as_json: bool,
@@ -50,8 +50,10 @@ def run(
     if value == "-" and sys.stdin.isatty():
         raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
     content = from_json(wanted, version, parse_json(read_text(value)), known_release)
+    if not frame and (correlation_id is not None or client_id is not None):
+        raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")
     if frame:
-        header: dict[str, object] = {"correlationId": correlation_id}
+        header: dict[str, object] = {"correlationId": correlation_id or 0}
         if client_id is not None:
             if message(wanted).kind != "request" or header_version(wanted, version) == 0:
                 raise UsageError(f"the header of {wanted} v{version} has no client id")

@@ -5,7 +5,8 @@ import click
 from kafkascope.cli.arguments import complete_error, json_option
 
 
-@click.command
+# Unknown options are taken for the argument: -1 is an error code.
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", metavar="NAME|CODE", shell_complete=complete_error)
 @json_option
 def run(name: str, as_json: bool) -> None:

@@ -15,13 +15,13 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
     if width() < 64:
         a_row = 4
     colour = -1
-    element = ""
+    entered: list[str] = []
     for item in annotations:
-        inside = _element(item.path)
-        if inside and inside != element and not element.startswith(inside):
-            margin = " " * (8 + a_row * 3 + 1) + "  " * (item.depth - 1)
-            print(margin + paint(inside.rpartition(".")[2], "dim"))
-        element = inside
+        inside = _containers(item.path)
+        for depth, container in enumerate(inside):
+            if container not in entered:
+                print(" " * (8 + a_row * 3 + 1) + "  " * depth + paint(container.rpartition(".")[2], "dim"))
+        entered = inside
         if not item.framing:
             colour += 1
         style = ("dim",) if item.framing else (_COLOURS[colour % len(_COLOURS)],)
@@ -37,10 +37,12 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
             print(f"{'':8}… {len(raw) - len(shown)} more bytes (--full shows all)")
 
 
-def _element(path: str) -> str:
-    """The array element that a path lies in: `topics[0].partitions[2]` of `topics[0].partitions[2].index`."""
-    above = path.rpartition(".")[0]
-    return above if above.endswith("]") else ""
+def _containers(path: str) -> list[str]:
+    """The structs and array elements that a piece lies in, outermost first: `topics[0]`, `topics[0].partitions[2]`."""
+    field, mark, kind = path.partition("#")
+    parts = field.split(".")
+    own = mark and kind in ("tags", "tag") and field
+    return [".".join(parts[: number + 1]) for number in range(len(parts) if own else len(parts) - 1)]
 
 
 def _text(item: Annotation) -> str:

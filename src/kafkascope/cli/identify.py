@@ -9,7 +9,7 @@ from kafkascope.cli.arguments import parse_message
 from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
 from kafkascope.codec.message import decode
 from kafkascope.codec.result import Decoded
-from kafkascope.errors import DecodeError, UsageError
+from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
 
@@ -59,13 +59,14 @@ def _plausible(frame: DecodedFrame) -> bool:
     return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
 
 
-def _cannot_tell(raw: bytes, why: str) -> UsageError:
+def _cannot_tell(raw: bytes, why: str) -> KafkascopeError:
+    """Wrong use where a response would fit, bad input where nothing does."""
     guesses = guess_responses(raw)
-    if guesses:
-        fits = f"it fits {', '.join(guesses[:MOST_GUESSES])}{' and more' if len(guesses) > MOST_GUESSES else ''}"
-    else:
-        fits = "it fits no response either"
-    return UsageError(f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION; {fits}")
+    lead = f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION"
+    if not guesses:
+        return InputError(f"{lead}; it fits no response")
+    more = " and more" if len(guesses) > MOST_GUESSES else ""
+    return UsageError(f"{lead}; it fits {', '.join(guesses[:MOST_GUESSES])}{more}")
 
 
 def guess_responses(raw: bytes) -> list[str]:

@@ -12,6 +12,8 @@ from kafkascope.errors import KafkascopeError
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
 COMMANDS = "apis show diff changelog errors error decode encode example vectors catalog doctor".split()
 INTERRUPTED = 130
+# What click's completion scripts set when Tab is pressed.
+COMPLETING = "_KAFKASCOPE_COMPLETE"
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -58,9 +60,15 @@ def run() -> None:
 
 def main(arguments: list[str]) -> int:
     try:
-        result = commands.main(arguments, prog_name="kafkascope", standalone_mode=False)
+        if COMPLETING in os.environ:
+            commands.main(arguments, prog_name="kafkascope")
+        # Not through click's own main: that turns a closed pipe into exit code 1.
+        with commands.make_context("kafkascope", arguments) as context:
+            result = commands.invoke(context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return 0

@@ -10,6 +10,7 @@ from kafkascope.schema.catalog import message
 from kafkascope.schema.export import api_json, message_json, span_text
 from kafkascope.schema.model import Field, Message
 from kafkascope.schema.prose import paragraphs
+from kafkascope.schema.releases import newest_release
 
 
 def show_overview(target: Target, as_json: bool) -> None:
@@ -49,7 +50,7 @@ def show_facts(known: Message, version: int | None = None) -> None:
     rows: list[tuple[str, ...]] = []
     if facts.sends:
         rows.append(("sent by", ", ".join(facts.sends)))
-    listeners = message(f"{known.api}Request").listeners_now()
+    listeners = message(f"{known.api}Request").listeners_in(newest_release())
     if listeners:
         rows.append(("served by", f"{', '.join(listeners)} listeners"))
     if facts.acls:

@@ -22,22 +22,33 @@ from kafkascope.schema.typed_json import typed_json
 from kafkascope.schema.values import NamedValues, named_values
 
 
-def show_page(name: str, version: int, release: str | None, *, schema_only: bool, as_json: bool) -> None:
-    found = layout(name, version, release)
-    if schema_only:
-        print(typed_json(found))
-        return
+def show_pages(names: tuple[str, ...], version: int, release: str | None, *, schema_only: bool, as_json: bool) -> None:
+    """One message, or request and response of an API: as JSON that is one page or a list of them."""
+    found = [layout(name, version, release) for name in names]
     if as_json:
-        print_json(page_json(found))
+        pages = [page_json(item) for item in found]
+        print_json(pages if len(pages) > 1 else pages[0])
         return
+    for number, item in enumerate(found):
+        if number:
+            print()
+        if not schema_only:
+            show_page(item)
+            continue
+        if len(found) > 1:
+            print(paint(item.title, "bold"))
+        print(typed_json(item))
+
+
+def show_page(found: Layout) -> None:
     _title(found)
     for part in paragraphs(found.message):
         print()
         prose(part)
     if found.message.api:
-        show_facts(found.message, version)
+        show_facts(found.message, found.version)
         heading("Errors" if found.message.kind == "response" else "Errors in the answer")
-        print_errors(errors_of(found.message, version))
+        print_errors(errors_of(found.message, found.version))
     _wire(found)
     _fields(found)
     heading("Schema")

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope.cli.terminal import heading, paint, prose
+from kafkascope.cli.terminal import heading, paint, plural, prose
 from kafkascope.codec.record_types import Record, RecordBatch, Records
 from kafkascope.codec.records import decode_records
 from kafkascope.codec.result import Decoded
@@ -44,7 +44,7 @@ def print_records(body: Decoded, release: str | None, *, contents: bool, full: b
         for batch in found.batches:
             print(f"  {_batch_line(batch)}")
             for record in _shown(batch, full) if contents else ():
-                print(f"    {_record_line(record)}")
+                print(f"    {_record_line(record, full)}")
         if found.truncated_bytes:
             prose(f"the last batch is cut off: {found.truncated_bytes} bytes of it are here", "  ")
         for reason in _wrong(found):
@@ -58,14 +58,17 @@ def _wrong(found: Records) -> list[str]:
 
 
 def _batch_line(batch: RecordBatch) -> str:
-    count = "?" if batch.records_count is None else batch.records_count
-    words = [f"offsets {batch.base_offset}-{batch.last_offset}", f"{count} records", f"magic {batch.magic}"]
+    words = [
+        f"offsets {batch.base_offset}-{batch.last_offset}",
+        "? records" if batch.records_count is None else plural(batch.records_count, "record"),
+        f"magic {batch.magic}",
+    ]
     words += [batch.compression] if batch.compression != "none" else []
     words += ["transactional"] if batch.is_transactional else []
     words += ["control"] if batch.is_control else []
     words += [f"producer {batch.producer_id} epoch {batch.producer_epoch}"] if batch.producer_id >= 0 else []
     words += [f"leader epoch {batch.partition_leader_epoch}"] if batch.partition_leader_epoch >= 0 else []
-    return ", ".join([*words, f"{batch.end - batch.start} bytes at {batch.start}"])
+    return ", ".join([*words, f"{plural(batch.end - batch.start, 'byte')} at {batch.start}"])
 
 
 def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:
@@ -73,16 +76,16 @@ def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:
     return records if full else records[:MAX_SHOWN_ITEMS]
 
 
-def _record_line(record: Record) -> str:
-    parts = [f"{record.offset}", f"key {_text(record.key)}", f"value {_text(record.value)}"]
-    parts += [f"header {name}={_text(value)}" for name, value in record.headers]
+def _record_line(record: Record, full: bool) -> str:
+    parts = [f"{record.offset}", f"key {_text(record.key, full)}", f"value {_text(record.value, full)}"]
+    parts += [f"header {name}={_text(value, full)}" for name, value in record.headers]
     return "  ".join(parts)
 
 
-def _text(data: bytes | None) -> str:
+def _text(data: bytes | None, full: bool) -> str:
     if data is None:
         return "null"
-    shown = data[:MAX_SHOWN_BYTES]
+    shown = data if full else data[:MAX_SHOWN_BYTES]
     try:
         text = shown.decode()
         if text.isprintable():
@@ -98,7 +101,7 @@ def records_json(body: Decoded, release: str | None) -> list[dict[str, Any]]:
         try:
             found = decode_records(data)
         except DecodeError as error:
-            answer.append({"path": path, "error": str(error), "batches": []})
+            answer.append({"path": path, "error": str(error), "batches": [], "truncatedBytes": 0})
             continue
         batches = [_batch_json(batch) for batch in found.batches]
         answer.append({"path": path, "error": None, "batches": batches, "truncatedBytes": found.truncated_bytes})

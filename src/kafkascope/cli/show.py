@@ -29,9 +29,6 @@ def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
 
         show_overview(target, as_json)
         return
-    from kafkascope.cli.page import show_page
+    from kafkascope.cli.page import show_pages
 
-    for number, message in enumerate(target.messages):
-        if number and not as_json:
-            print()
-        show_page(message, target.version, known_release, schema_only=schema, as_json=as_json)
+    show_pages(target.messages, target.version, known_release, schema_only=schema, as_json=as_json)

@@ -86,6 +86,10 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, 
             print(paint(" " * left + part, *style))
 
 
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def note(text: str) -> None:
     """Progress and remarks go to stderr, so that what is piped stays clean."""
     print(text, file=sys.stderr)

@@ -19,6 +19,7 @@ FEW = 6
 # Elements compared at a time, so that arrays of ever changing shapes are not compared to their end again and again.
 _WINDOW = 256
 _MOST_SHAPES = 8
+# The longest string whose compact length is one byte; longer ones are hardly ever alike.
 _LONGEST = 126
 
 # (data, position, how many at the most, list to extend) to how many there were.
@@ -67,7 +68,7 @@ class Alike:
     def _search(self, b: bytes, p: int, left: int, out: list[Any]) -> tuple[int, int]:
         """Shape by shape, as long as they are worth it. An array whose elements differ is left alone the next times,
         twice as many after each failure."""
-        if self.rest:
+        if self.rest > 0:
             self.rest -= 1
             return p, left
         shape = self._shape_at(b, p, True)

@@ -1,6 +1,7 @@
 """Packed record data in, unpacked bytes out, and back; no output is ever larger than what the budget has left.
 
-Unpacking writes into a buffer of known size, so a bomb stops at the buffer's end instead of filling the memory.
+Unpacking writes into a buffer of known size, so a bomb stops at the buffer's end instead of filling the memory. Beside
+it zstd keeps a window of its own, which that library holds to 128 MiB.
 """
 
 from collections.abc import Callable, Iterator

@@ -23,18 +23,21 @@ Decoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
 
 
 def long_varint(data: bytes, position: int, first: int, skip: int, most: int = 0x7FFFFFFF) -> tuple[int, int]:
-    """The rest of an unsigned varint whose first byte, already read, has its high bit set. It starts `skip` behind
-    `position`, and the position that comes back has what follows `skip` behind it, as the shorter ones do."""
+    """The rest of an unsigned varint whose first byte, already read, has its high bit set. It goes on `skip` behind
+    `position`, and the position that comes back has what follows `skip` behind it, as with shorter ones."""
+    byte = data[position + skip]
+    if 0 < byte < 128:
+        # Two bytes: most of those that are not one.
+        return first & 0x7F | byte << 7, position + 1
     value = first & 0x7F
-    position += skip
     for shift in (7, 14, 21, 28):
-        byte = data[position]
+        byte = data[position + skip]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if byte == 0 or value > most:
                 break
-            return value, position - skip
+            return value, position
     raise Surprise
 
 
@@ -108,11 +111,9 @@ class _Source:
         self.names[name] = value
         return name
 
-    def fixed(self, code: str, check: str | None = None) -> str:
+    def fixed(self, code: str) -> str:
         name = self.new()
         self.run.append((code, name))
-        if check is not None:
-            self.checks.append(f"{name}{check}")
         return name
 
     def flush(self) -> None:
@@ -123,13 +124,10 @@ class _Source:
         if len(run) < 3 and codes.strip("bB") == "":
             # Two single bytes cost less one by one than an unpack of them.
             for code, name in run:
-                byte = f"b[{self.at()}]"
+                byte = f"b[{self.at()}]" if code == "B" else f"SIGNED[b[{self.at()}]]"
                 self.skip += 1
-                if name in checks:
-                    checks.remove(name)
-                    self.line(f"if {byte}: raise Surprise")
-                else:
-                    self.line(f"{name} = {byte if code == 'B' else f'SIGNED[{byte}]'}")
+                self.line(f"if {byte}: raise Surprise" if name in checks else f"{name} = {byte}")
+            checks = []
         else:
             reader = Struct(f">{self.skip}x{codes}")
             targets = "".join(f"{name}, " for _, name in run)
@@ -138,8 +136,8 @@ class _Source:
         if checks:
             self.line(f"if {' or '.join(checks)}: raise Surprise")
 
-    def at(self, more: int = 0) -> str:
-        return f"p + {self.skip + more}" if self.skip + more else "p"
+    def at(self) -> str:
+        return f"p + {self.skip}" if self.skip else "p"
 
     def settle(self) -> None:
         """Moves `p` to the next byte, which branches and loops must agree on."""
@@ -156,7 +154,7 @@ class _Source:
         if tagged:
             self.tags(tagged, items)
         elif self.flexible:
-            self.fixed("B", "")
+            self.checks.append(self.fixed("B"))
         self.flush()
         return dict_source(items)
 
@@ -171,7 +169,7 @@ class _Source:
         function = f"tags{len(self.functions)}"
         self.functions.append(self.tag_function(function, tagged))
         joined = ", ".join(names)
-        self.line(f"if {count}: {joined}, p = {function}(b, p, end, {count}, {joined})")
+        self.line(f"if {count}: {joined}, p = {function}(b, p, {count}, {joined})")
 
     def tag_function(self, name: str, tagged: list[LayoutField]) -> str:
         """Known tags in ascending order with true sizes; any other tag is a Surprise."""
@@ -200,7 +198,7 @@ class _Source:
         inner.line("if p != stop: raise Surprise")
         inner.depth = 1
         inner.line(f"return {', '.join(slots)}, p")
-        return "\n".join([f"def {name}(b, p, end, count, {', '.join(slots)}):", *inner.lines])
+        return "\n".join([f"def {name}(b, p, count, {', '.join(slots)}):", *inner.lines])
 
     def field(self, field: LayoutField) -> str:
         if not field.array:
@@ -275,16 +273,13 @@ class _Source:
         self.flush()
         result = self.new()
         code, size, skip = CODES[field.type], FIXED_SIZES[field.type], self.skip
-        readers = [Struct(f">{skip}x{n - empty}{code}").unpack_from for n in range(empty, SHORT)]
+        readers = self.constant([Struct(f">{skip}x{max(n - empty, 0)}{code}").unpack_from for n in range(SHORT)])
         function = "compact_numbers" if field.compact else "numbers"
-        behind = skip - empty * size
         self.line(f"if {count} == {empty}: {result} = []; p += {skip}")
         if field.nullable:
             self.line(f"elif {count} == {empty - 1}: {result} = None; p += {skip}")
         self.line(f"elif {empty} < {count} < {SHORT}:")
-        self.line(
-            f"    {result} = [*{self.constant([None] * empty + readers)}[{count}](b, p)]; p += {count} * {size} + {behind}"
-        )
+        self.line(f"    {result} = [*{readers}[{count}](b, p)]; p += {count} * {size} + {skip - empty * size}")
         self.line(f"else: {result}, p = {function}(b, {self.at()}, {count}, {code!r}, {size})")
         self.skip = 0
         return result

@@ -21,7 +21,7 @@ SURPRISES = (Surprise, IndexError, UnicodeError)
 _SAFE = 1 << 62
 
 _LOOP = """
-def loop(batch, data, position, end, budget, where):
+def loop(batch, data, position, end, budget):
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
     records = []
     append = records.append
@@ -43,7 +43,7 @@ def loop(batch, data, position, end, budget, where):
         BYTES key
         BYTES value
         if data[position]:
-            record.headers, position = headers(data, position, stop, budget, where)
+            record.headers, position = headers(data, position, stop, budget)
         else:
             record.headers = ()
             position += 1
@@ -87,18 +87,18 @@ _VARINT = """
 """
 
 
-def fast_records(batch: BatchStart, data: bytes, start: int, end: int, budget: Budget, where: str) -> list[Record]:
+def fast_records(batch: BatchStart, data: bytes, start: int, end: int, budget: Budget) -> list[Record]:
     """All records between `start` and `end`, or one of `SURPRISES`."""
     if not (-_SAFE < batch.base_offset < _SAFE and -_SAFE < batch.base_timestamp < _SAFE):
         raise Surprise
-    return _loop(batch, data, start, end, budget, where)
+    return _loop(batch, data, start, end, budget)
 
 
-def _headers(data: bytes, position: int, stop: int, budget: Budget, where: str) -> tuple[tuple[Header, ...], int]:
+def _headers(data: bytes, position: int, stop: int, budget: Budget) -> tuple[tuple[Header, ...], int]:
     count, position = fast_int(data, position)
-    if count & 1 or count > stop - position:
+    if count & 1 or count > stop - position or count >> 1 > budget.items_left:
         raise Surprise
-    budget.take_items(count >> 1, where)
+    budget.items_left -= count >> 1
     headers: list[Header] = []
     for _ in range(count >> 1):
         size, position = fast_int(data, position)
@@ -118,7 +118,7 @@ def _headers(data: bytes, position: int, stop: int, budget: Budget, where: str) 
     return tuple(headers), position
 
 
-def _compile() -> Callable[[BatchStart, bytes, int, int, Budget, str], list[Record]]:
+def _compile() -> Callable[[BatchStart, bytes, int, int, Budget], list[Record]]:
     text = _LOOP
     for name in ("key", "value"):
         text = text.replace(f"        BYTES {name}\n", _BYTES.format(name=name))
@@ -134,7 +134,7 @@ def _compile() -> Callable[[BatchStart, bytes, int, int, Budget, str], list[Reco
         "headers": _headers,
     }
     exec(compile(text, "<fast records>", "exec"), namespace)
-    loop: Callable[[BatchStart, bytes, int, int, Budget, str], list[Record]] = namespace["loop"]
+    loop: Callable[[BatchStart, bytes, int, int, Budget], list[Record]] = namespace["loop"]
     return loop
 
 

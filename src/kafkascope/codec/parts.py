@@ -27,8 +27,8 @@ class Surprise(Exception):
 
 
 _new = UUID.__new__
-_set_int = UUID.int.__set__  # type: ignore[attr-defined]
-_set_safe = UUID.is_safe.__set__  # type: ignore[attr-defined]
+_set_int = UUID.int.__set__  # type: ignore[attr-defined, misc]
+_set_safe = UUID.is_safe.__set__  # type: ignore[attr-defined, misc]
 
 
 class _Uuids(dict[bytes, UUID]):

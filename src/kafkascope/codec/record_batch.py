@@ -112,7 +112,7 @@ def decode_payload(
         budget.take_items(count, where)
     items = budget.items_left
     try:
-        records = fast_records(batch, data, start, end, budget, where)
+        records = fast_records(batch, data, start, end, budget)
     except SURPRISES:
         budget.items_left = items
         records, inexact = RecordWalk(batch, data, start, end, budget, where, place).records()

@@ -12,7 +12,7 @@ from kafkascope.codec.budget import Budget, note
 from kafkascope.codec.control import ControlRecord, control_records
 from kafkascope.codec.message_sets import LEAST_SIZES, decode_message, encode_message
 from kafkascope.codec.record_batch import decode_batch, encode_batch
-from kafkascope.codec.record_types import Record, RecordBatch, Records, new_batch
+from kafkascope.codec.record_types import COMPRESSIONS, Record, RecordBatch, Records, new_batch
 from kafkascope.errors import DecodeError, EncodeError
 
 __all__ = [
@@ -82,5 +82,8 @@ def encode_records(batches: Iterable[RecordBatch]) -> bytes:
         where = f"batch[{index}]"
         if not 0 <= batch.magic <= _HIGHEST_MAGIC:
             raise EncodeError(f"{where}.magic: {batch.magic}, there are 0-{_HIGHEST_MAGIC}")
+        if batch.attributes & 7 >= len(COMPRESSIONS):
+            most = len(COMPRESSIONS) - 1
+            raise EncodeError(f"{where}.attributes: compression {batch.attributes & 7}, there are 0-{most}")
         out += encode_batch(batch, where) if batch.magic == _HIGHEST_MAGIC else encode_message(batch, where)
     return bytes(out)

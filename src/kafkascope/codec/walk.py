@@ -46,7 +46,8 @@ class Walk:
         value = self._struct(self.layout.fields, "")
         left = len(self.data) - self.position
         if whole and left:
-            self.reasons.append(f"{left} bytes behind the message (offset {self.position})")
+            noun = "byte" if left == 1 else "bytes"
+            self.reasons.append(f"{left} {noun} behind the message (offset {self.position})")
             self._span("#trailing", self.position, len(self.data), "bytes")
         return value
 

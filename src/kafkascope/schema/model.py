@@ -114,5 +114,6 @@ class Message:
     def versions_in(self, release: str) -> Versions | None:
         return next((versions for span, versions in self.valid if release in span), None)
 
-    def listeners_now(self) -> tuple[str, ...]:
-        return self.listeners[-1][1] if self.listeners else ()
+    def listeners_in(self, release: str) -> tuple[str, ...]:
+        """Empty where the release does not serve it, or is older than listeners in definitions (2.8)."""
+        return next((names for span, names in self.listeners if release in span), ())

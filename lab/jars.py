@@ -1,0 +1,122 @@
+"""Pinned names in, files on disk out: Kafka's jars, older Java clients, Python clients, the lab's own Java programs and
+a class archive; each made once, under `.cache/lab`."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parent / ".cache" / "lab"
+POM = HERE / "pom.xml"
+PROGRAMS = sorted((HERE / "java").glob("*.java"))
+
+KAFKA = "4.3.1"
+JAVA_CLIENTS = ("2.8.2", "3.9.1", KAFKA)
+# each in a folder of its own: two releases of one library cannot share an environment
+PYTHON_CLIENTS = ("confluent-kafka==2.16.1", "kafka-python==3.0.12", "kafka-python==2.0.6")
+
+# a laptop's share of memory, and a start in seconds rather than speed in minutes
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Duser.timezone=UTC")
+
+
+def kafka_path() -> list[Path]:
+    """The class path of brokers and of programs that use the newest client. Jars only: a folder on the class path
+    would make the class archive useless."""
+    return [_programs(), *_kafka_jars()]
+
+
+def client_path(release: str) -> list[Path]:
+    """The class path of a program that runs on an older client."""
+    if release == KAFKA:
+        return kafka_path()
+    others = [jar for jar in _kafka_jars() if not jar.name.startswith("kafka-")]
+    return [_programs(), CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar", *others]
+
+
+def python_path(client: str) -> Path:
+    """The folder that holds a Python client, for PYTHONPATH; pip fetches it the first time."""
+    folder = CACHE / "python" / client.replace("==", "-")
+
+    def install() -> None:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts"]
+        run([*pip, "--no-deps", "--target", str(folder), client])
+
+    _once(folder, client, install)
+    return folder
+
+
+def archive() -> Path:
+    """Where the class archive of this Java lies or will lie; `make_archive` in `lab.cluster` writes it."""
+    java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
+    key = hashlib.sha256(java + _digest(POM, *PROGRAMS).encode()).hexdigest()
+    return CACHE / f"classes-{key[:16]}.jsa"
+
+
+def joined(path: list[Path]) -> str:
+    return os.pathsep.join(str(entry) for entry in path)
+
+
+def _kafka_jars() -> list[Path]:
+    folder = CACHE / "jars"
+
+    def copy() -> None:
+        for stale in folder.rglob("*.jar"):
+            stale.unlink()
+        goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
+        run(["mvn", "-q", "-B", "-f", str(POM), *goals, f"-Doutput={folder}"])
+
+    _once(folder, _digest(POM), copy)
+    return sorted((folder / "kafka").glob("*.jar"))
+
+
+def _programs() -> Path:
+    needed = joined(_kafka_jars())
+    folder = CACHE / "programs"
+    jar = folder / "lab.jar"
+
+    def compile_them() -> None:
+        classes = folder / "classes"
+        for stale in classes.glob("*.class"):
+            stale.unlink()
+        run(["javac", "-proc:none", "-Xlint:-options", "-cp", needed, "-d", str(classes), *map(str, PROGRAMS)])
+        run(["jar", "--create", "--file", str(jar), "-C", str(classes), "."])
+
+    _once(folder, _digest(POM, *PROGRAMS), compile_them)
+    return jar
+
+
+def _once(folder: Path, key: str, make: Callable[[], None]) -> None:
+    """Only a finished run leaves the stamp."""
+    stamp = folder / "stamp"
+    with locked(folder.name):
+        if not stamp.is_file() or stamp.read_text() != key:
+            folder.mkdir(parents=True, exist_ok=True)
+            make()
+            stamp.write_text(key)
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Test workers start together: one makes, the others wait."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def run(command: list[str], timeout: float = 600) -> str:
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} exited with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+    return done.stdout
+
+
+def _digest(*files: Path) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,87 @@
+"""Reads and writes at plain addresses for the numba kernels: big-endian in, native out. No bounds are checked here:
+the kernels compare every position with its end before they come to these."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_I64 = ir.IntType(64)
+
+
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+
+def _swap(builder: Any, value: Any, bits: int) -> Any:
+    if bits == 8:
+        return value
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.IntType(bits), [ir.IntType(bits)]), f"llvm.bswap.i{bits}"
+    )
+    return builder.call(function, [value])
+
+
+def _load(bits: int, signed: bool) -> Any:
+    def typed(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba reads the signature
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            value = builder.load(_pointer(builder, arguments[0], bits), align=1)
+            value = _swap(builder, value, bits)
+            if bits == 64:
+                return value
+            return builder.sext(value, _I64) if signed else builder.zext(value, _I64)
+
+        return types.int64(types.int64), generate
+
+    return intrinsic(typed)
+
+
+def _store(bits: int, swap: bool) -> Any:
+    def typed(_: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            narrow = arguments[1] if bits == 64 else builder.trunc(arguments[1], ir.IntType(bits))
+            if swap:
+                narrow = _swap(builder, narrow, bits)
+            builder.store(narrow, _pointer(builder, arguments[0], bits), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate
+
+    return intrinsic(typed)
+
+
+load_u8 = _load(8, False)
+load_i8 = _load(8, True)
+load_i16 = _load(16, True)
+load_i32 = _load(32, True)
+load_u32 = _load(32, False)
+load_i64 = _load(64, True)
+store_8 = _store(8, False)
+store_16 = _store(16, False)
+store_32 = _store(32, False)
+store_64 = _store(64, False)
+
+
+@intrinsic
+def copy_bytes(_: Any, target: Any, source: Any, count: Any) -> Any:  # noqa: ARG001
+    """memcpy: the areas never overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        source_pointer = builder.inttoptr(arguments[1], ir.IntType(8).as_pointer())
+        cgutils.raw_memcpy(builder, to, source_pointer, arguments[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def load_raw64(_: Any, address: Any) -> Any:  # noqa: ARG001
+    """Eight bytes as they lie."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.load(_pointer(builder, arguments[0], 64), align=1)
+
+    return types.int64(types.int64), generate

@@ -1,0 +1,186 @@
+"""The compiled engines against the careful ones, which are the specification: on long arrays, where elements that take
+the same bytes are read together, on broken bytes, and on values of the wrong type."""
+
+from copy import deepcopy
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafkascope.codec.fast_decode import compile_decoder
+from kafkascope.codec.fast_encode import compile_encoder
+from kafkascope.codec.message import _SURPRISES as DECODE_SURPRISES
+from kafkascope.codec.message import decode, encode
+from kafkascope.codec.parts import UUIDS
+from kafkascope.codec.walk import UNKNOWN_TAGS, Walk
+from kafkascope.codec.write import Write
+from kafkascope.errors import DecodeError, EncodeError
+from kafkascope.schema.catalog import index, message
+from kafkascope.schema.layout import Layout, layout
+from tests.support.values import random_value
+
+KINDS = ("request", "response")
+
+
+def newest(kind: str) -> list[Layout]:
+    """Each message in its newest version, flexible or not, and in its oldest, mostly classic."""
+    versions = [(name, message(name).all_versions()) for name, entry in index().items() if entry.kind == kind]
+    return [layout(name, version) for name, all_ in versions for version in sorted({all_[0], all_[-1]})]
+
+
+def widened(value: Any, random: Random, count: int) -> Any:
+    """Arrays of structs grown to `count` elements: alike for the most part, of other lengths here and there."""
+    if isinstance(value, dict):
+        return {n: item if n == UNKNOWN_TAGS else widened(item, random, count) for n, item in value.items()}
+    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        return value
+    models = [widened(item, random, max(1, count // 3)) for item in value]
+    odd = random.choice((0.0, 0.05, 0.5))
+    grown = [deepcopy(random.choice(models) if random.random() < odd else models[0]) for _ in range(count)]
+    for item in grown:
+        for name, content in item.items():
+            if type(content) is int:
+                item[name] = random.choice((content, content // 2, 0))
+            elif type(content) is bool:
+                item[name] = random.random() < 0.5
+    return grown
+
+
+def typed(value: Any) -> Any:
+    """1 == True and 0.0 == -0.0, but not here."""
+    if isinstance(value, dict):
+        return [(name, typed(item)) for name, item in value.items()]
+    if isinstance(value, list):
+        return [typed(item) for item in value]
+    return type(value), repr(value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_engines_agree_with_the_careful_ones_on_long_arrays(kind: str) -> None:
+    random = Random(7)
+    for known in newest(kind):
+        fast_decode, fast_encode = compile_decoder(known), compile_encoder(known)
+        for case, count in ((1, 9), (2, 30), (7, 12), (9, 9), (10, 40)):
+            value = widened(random_value(known, case), random, count)
+            data = Write(known).message(value)
+            assert fast_encode(value) == data, known.title
+            decoded, end = fast_decode(data, 0, len(data))
+            assert end == len(data) and typed(decoded) == typed(value), known.title
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_decoder_reads_no_broken_bytes_otherwise_than_the_careful_one(kind: str) -> None:
+    random = Random(8)
+    read = refused = 0
+    for known in newest(kind):
+        fast_decode = compile_decoder(known)
+        for case, count in ((2, 9), (9, 9), (11, 30)):
+            data = Write(known).message(widened(random_value(known, case), random, count))
+            for _ in range(8):
+                broken = edited(data, random)
+                try:
+                    decoded, end = fast_decode(broken, 0, len(broken))
+                except DECODE_SURPRISES:
+                    refused += 1
+                    continue
+                if end != len(broken):
+                    refused += 1
+                    continue
+                read += 1
+                walk = Walk(known, broken)
+                assert typed(walk.message()) == typed(decoded) and not walk.reasons, f"{known.title}: {broken.hex()}"
+    assert read > 300 and refused > 300
+
+
+def edited(data: bytes, random: Random) -> bytes:
+    """One byte changed, added or cut away, or all from somewhere on; small changes, so that much still decodes."""
+    at = random.randrange(len(data) + 1)
+    byte = bytes([random.choice((0, 1, 2, 127, 128, 255, random.randrange(256)))])
+    if at < len(data) and random.random() < 0.4:
+        byte = bytes([(data[at] + random.choice((1, -1))) % 256])
+    behind = random.choice((at, at + 1, at + 1, at + 1, at + 2, len(data)))
+    return data[:at] + byte + data[behind:]
+
+
+def commit(lengths: list[int]) -> tuple[bytes, dict[str, Any]]:
+    """OffsetCommitRequest v9 whose partitions have metadata of these lengths; its partitions start at byte 19."""
+    partitions = [
+        {"partitionIndex": n, "committedOffset": n, "committedLeaderEpoch": -1, "committedMetadata": "m" * length}
+        for n, length in enumerate(lengths)
+    ]
+    value = {
+        "groupId": "g",
+        "generationIdOrMemberEpoch": 1,
+        "memberId": "m",
+        "groupInstanceId": None,
+        "topics": [{"name": "topic", "partitions": partitions}],
+    }
+    return Write(layout("OffsetCommitRequest", 9)).message(value), value
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [0] * 1000,  # more than are compared at a time
+        [0] * 20 + [3] + [0] * 20,  # an odd one among them
+        [0] * 20 + [3, 4] * 10 + [0] * 20,  # too many shapes to go on
+        list(range(100)),  # none like another: more shapes than are kept
+        [n // 10 for n in range(300)],  # ten of each: more shapes than are kept
+        [126] * 10 + [127] * 10,  # a length of two bytes is never alike
+    ],
+)
+def test_elements_of_changing_lengths_keep_their_order(lengths: list[int]) -> None:
+    data, value = commit(lengths)
+    fast = compile_decoder(layout("OffsetCommitRequest", 9))
+    for _ in range(3):  # shapes are remembered from one message to the next
+        assert fast(data, 0, len(data)) == (value, len(data))
+
+
+def test_a_tag_in_the_middle_of_alike_elements_is_kept() -> None:
+    _, value = commit([0] * 50)
+    value["topics"][0]["partitions"][31][UNKNOWN_TAGS] = [{"tag": 9, "data": b"x"}]
+    data = encode("OffsetCommitRequest", 9, value)
+    decoded = decode("OffsetCommitRequest", 9, data)
+    assert decoded.value == value and decoded.unknown_tags[0].path == "topics[0].partitions[31]"
+
+
+def test_a_bool_of_2_among_alike_elements_is_inexact() -> None:
+    value = {"topics": [{"name": f"topic-{n}", "isInternal": n % 2 == 0} for n in range(9)]}
+    data = bytearray(encode("MetadataResponse", 1, value))
+    # Error code, "topic-8", then the bool, then no partitions.
+    data[-5] = 2
+    decoded = decode("MetadataResponse", 1, bytes(data))
+    assert decoded.value["topics"][8]["isInternal"] is True
+    assert [reason.partition(":")[0] for reason in decoded.reasons] == ["topics[8].isInternal"]
+
+
+def test_alike_elements_cut_off_are_an_error() -> None:
+    data, _ = commit([5] * 40)
+    for end in range(len(data)):
+        with pytest.raises(DecodeError):
+            decode("OffsetCommitRequest", 9, data[:end])
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, "1", None, 2**31])
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_an_array_of_numbers_takes_nothing_else(wrong: Any, count: int) -> None:
+    value = {"topics": [{"topicId": UUID(int=1), "partitions": [0] * (count - 1) + [wrong]}]}
+    request = {"shareSessionEpoch": 0, "forgottenTopicsData": value["topics"]}
+    with pytest.raises(EncodeError, match=rf"forgottenTopicsData\[0\].partitions\[{count - 1}\]"):
+        encode("ShareFetchRequest", 1, request)
+
+
+def test_a_message_without_fields_is_an_object_still() -> None:
+    assert encode("ListGroupsRequest", 0, {}) == b""
+    wrong: Any
+    for wrong in ([], "", ()):
+        with pytest.raises(EncodeError, match="an object wanted"):
+            encode("ListGroupsRequest", 0, wrong)
+
+
+def test_kept_uuids_are_equal_to_fresh_ones_and_bounded() -> None:
+    for number in range(5_000):
+        made = UUIDS[number.to_bytes(16)]
+        assert made == UUID(int=number) and made.is_safe is UUID(int=number).is_safe
+    assert len(UUIDS) <= 2_048
