@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab.jars import CACHE, JVM, archive, joined, kafka_path, locked, run
+from lab.jars import CACHE, JVM, archive, joined, kafka_path, locked, program_path, run
 from lab.keys import Keys, make_keys
 from lab.process import Process
 from lab.settings import CONTROLLER, HOST, PLAIN, SASL, TLS, USERS, Place, log4j2, server_properties
@@ -176,7 +176,7 @@ class Cluster:
                 for name, password in USERS.items():
                     one += ["--add-scram", f"SCRAM-SHA-256=[name={name},password={password}]"]
             arguments += (["--"] if arguments else []) + one
-        run(["java", *JVM, *(self._flags or ()), "-cp", joined(kafka_path()), "Format", *arguments])
+        run(["java", *JVM, *(self._flags or ()), "-cp", joined(program_path()), "Format", *arguments])
 
     def _controllers(self) -> list[Node]:
         return [node for node in self.nodes.values() if "controller" in node.place.roles]

@@ -25,17 +25,27 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Duser.ti
 
 
 def kafka_path() -> list[Path]:
-    """The class path of brokers and of programs that use the newest client. Jars only: a folder on the class path
-    would make the class archive useless."""
-    return [_programs(), *_kafka_jars()]
+    """The class path of brokers: jars of broker, tools, streams and the newest client."""
+    folder = CACHE / "jars"
+
+    def copy() -> None:
+        for stale in folder.rglob("*.jar"):
+            stale.unlink()
+        goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
+        run(["mvn", "-q", "-B", "-f", str(POM), *goals, f"-Doutput={folder}"])
+
+    _once(folder, _digest(POM), copy)
+    return sorted((folder / "kafka").glob("*.jar"))
 
 
-def client_path(release: str) -> list[Path]:
-    """The class path of a program that runs on an older client."""
-    if release == KAFKA:
-        return kafka_path()
-    others = [jar for jar in _kafka_jars() if not jar.name.startswith("kafka-")]
-    return [_programs(), CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar", *others]
+def program_path(release: str = KAFKA) -> list[Path]:
+    """The class path of the lab's own programs on the client of a release. They come last and as a jar: the class
+    archive serves every class path that begins with Kafka's jars, and none with a folder in it."""
+    jars = kafka_path()
+    if release != KAFKA:
+        older = CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar"
+        jars = [older, *(jar for jar in jars if not jar.name.startswith("kafka-"))]
+    return [*jars, _programs()]
 
 
 def python_path(client: str) -> Path:
@@ -53,7 +63,7 @@ def python_path(client: str) -> Path:
 def archive() -> Path:
     """Where the class archive of this Java lies or will lie; `make_archive` in `lab.cluster` writes it."""
     java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
-    key = hashlib.sha256(java + _digest(POM, *PROGRAMS).encode()).hexdigest()
+    key = hashlib.sha256(java + _digest(POM).encode()).hexdigest()
     return CACHE / f"classes-{key[:16]}.jsa"
 
 
@@ -61,21 +71,8 @@ def joined(path: list[Path]) -> str:
     return os.pathsep.join(str(entry) for entry in path)
 
 
-def _kafka_jars() -> list[Path]:
-    folder = CACHE / "jars"
-
-    def copy() -> None:
-        for stale in folder.rglob("*.jar"):
-            stale.unlink()
-        goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
-        run(["mvn", "-q", "-B", "-f", str(POM), *goals, f"-Doutput={folder}"])
-
-    _once(folder, _digest(POM), copy)
-    return sorted((folder / "kafka").glob("*.jar"))
-
-
 def _programs() -> Path:
-    needed = joined(_kafka_jars())
+    needed = joined(kafka_path())
     folder = CACHE / "programs"
     jar = folder / "lab.jar"
 

@@ -79,7 +79,6 @@ def server_properties(
         "share.coordinator.state.topic.num.partitions": "3",
         "num.network.threads": "2",
         "num.io.threads": "4",
-        "log.cleaner.enable": "false",
         "controlled.shutdown.enable": "true",
         **GROUPS,
         **_tls(key_store),
