@@ -165,10 +165,12 @@ def test_alike_elements_cut_off_are_an_error() -> None:
 @pytest.mark.parametrize("wrong", [True, 1.0, "1", None, 2**31])
 @pytest.mark.parametrize("count", [1, 3, 40])
 def test_an_array_of_numbers_takes_nothing_else(wrong: Any, count: int) -> None:
-    value = {"topics": [{"topicId": UUID(int=1), "partitions": [0] * (count - 1) + [wrong]}]}
-    request = {"shareSessionEpoch": 0, "forgottenTopicsData": value["topics"]}
+    value = {"forgottenTopicsData": [{"topicId": UUID(int=1), "partitions": [0] * count}]}
+    # Complete, so that the compiled encoder is the one that must refuse.
+    complete = decode("ShareFetchRequest", 1, encode("ShareFetchRequest", 1, value)).value
+    complete["forgottenTopicsData"][0]["partitions"][-1] = wrong
     with pytest.raises(EncodeError, match=rf"forgottenTopicsData\[0\].partitions\[{count - 1}\]"):
-        encode("ShareFetchRequest", 1, request)
+        encode("ShareFetchRequest", 1, complete)
 
 
 def test_a_message_without_fields_is_an_object_still() -> None:

@@ -1,0 +1,142 @@
+"""What flows between the steps of reading a recording, as batches of numpy columns: packets, TCP segments, stream
+pieces, frames. Rows of one batch lie in the order of the file; a batch is tens of megabytes, so memory stays flat."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Uint8s = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the recording that could not be read, and what it cost: `place` is a packet number, or -1 for the
+    file itself; `offset` is in the file."""
+
+    kind: str
+    detail: str
+    place: int
+    offset: int
+    lost_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """Whole packets of a pcap or pcapng file. `start` is where a packet's bytes begin in `data`; `captured` are there,
+    `original` were on the wire. `first` is the number of the first packet, counted from 0 over the whole file."""
+
+    data: Bytes
+    start: Int64s
+    captured: Int32s
+    original: Int32s
+    time_ns: Int64s
+    link: Int32s
+    first: int
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The two ends of a flow, the lower one first: addresses are 16 bytes (IPv4 mapped into IPv6)."""
+
+    address_a: bytes
+    port_a: int
+    address_b: bytes
+    port_b: int
+
+
+@dataclass(slots=True)
+class Flows:
+    """Every flow met so far, by number; `Segments.flow` are such numbers."""
+
+    ends: list[Endpoints] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """TCP segments. `direction` is 0 from the lower end to the higher, 1 back. `start` is where the payload begins in
+    `data`; `length` bytes of it are there, `wire_length` were sent (more where the snap length cut, or offload lied).
+    Packets that are no TCP are left out; `packet` numbers those that are here."""
+
+    data: Bytes
+    flow: Int32s
+    direction: Uint8s
+    sequence: Int64s  # the 32-bit number as it stands in the header
+    flags: Uint8s
+    start: Int64s
+    length: Int32s
+    wire_length: Int32s
+    time_ns: Int64s
+    packet: Int64s
+    problems: tuple[Problem, ...] = ()
+
+
+FIN, SYN, RST = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """In-order bytes of streams. `stream` numbers one direction of one connection: 2 * connection + direction. A row
+    with `kind` GAP stands for `length` bytes that never came; OPEN, CLOSE and RESET rows have no bytes. `offset` is
+    the position in the stream (the first byte after SYN is 0, or the first byte seen)."""
+
+    data: Bytes
+    kind: Uint8s
+    stream: Int32s
+    offset: Int64s
+    start: Int64s
+    length: Int64s
+    time_ns: Int64s
+    packet: Int64s
+    problems: tuple[Problem, ...] = ()
+
+
+BYTES, GAP, OPEN, CLOSE, RESET = range(5)
+
+
+@dataclass(slots=True)
+class Connection:
+    """One TCP connection. `client` is the direction that requests come from (0 or 1), None until known. `protocol` is
+    unknown, kafka, tls, http or other. `opened` says that its start is in the recording."""
+
+    number: int
+    flow: int
+    ends: Endpoints
+    first_ns: int
+    last_ns: int
+    initial_sequence: tuple[int | None, int | None]
+    opened: bool
+    closed: str | None = None
+    client: int | None = None
+    protocol: str = "unknown"
+    bytes_seen: list[int] = field(default_factory=lambda: [0, 0])
+    gap_bytes: list[int] = field(default_factory=lambda: [0, 0])
+    conflict_bytes: int = 0
+    retransmitted_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Kafka frames of recognised connections, without their 4-byte lengths: row i is `body[ends[i]:ends[i+1]]`.
+    `offset` is where its length prefix stands in the stream; `first_ns` and `time_ns` are when its first and last byte
+    were seen, `packet` where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap of
+    `lost` bytes in the stream, no body) or ENDED (the stream's end, no body)."""
+
+    body: Bytes
+    ends: Int64s
+    kind: Uint8s
+    connection: Int32s
+    is_response: Uint8s
+    offset: Int64s
+    lost: Int64s
+    first_ns: Int64s
+    time_ns: Int64s
+    packet: Int64s
+    problems: tuple[Problem, ...] = ()
+
+
+FRAME, TOKEN, LOST, ENDED = range(4)
