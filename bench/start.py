@@ -9,18 +9,26 @@ from time import perf_counter
 RUNS = 15
 HERE = Path(sys.executable).parent
 COMMAND = str(HERE / "kafkascope")
-# ApiVersionsRequest v3 as a whole frame without its length: header v2, then "java" and "4.3.1".
+# ApiVersionsRequest v3 with its header and without the frame length: "acme" and "4.3.1".
 FRAME = "0012000300000001000474657374000561636d6506342e332e3100"
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
     "python -c 'import typer'": [sys.executable, "-c", "import typer"],
+    "python -c 'import click'": [sys.executable, "-c", "import click"],
     "python -c 'import kafkascope'": [sys.executable, "-c", "import kafkascope"],
     "python -c 'from kafkascope import decode'": [sys.executable, "-c", "from kafkascope import decode"],
     "kafkascope --help": [COMMAND, "--help"],
     "kafkascope show ShareFetchRequest:2": [COMMAND, "show", "ShareFetchRequest:2"],
-    "kafkascope decode --as ApiVersionsRequest:3 HEX": [COMMAND, "decode", "--as", "ApiVersionsRequest:3", FRAME],
+    "kafkascope decode HEX": [COMMAND, "decode", FRAME],
 }
-MODULES = ("kafkascope", "kafkascope.codec.message", "kafkascope.schema.catalog", "kafkascope.cli.main", "typer")
+MODULES = (
+    "kafkascope",
+    "kafkascope.codec.message",
+    "kafkascope.schema.catalog",
+    "kafkascope.cli.main",
+    "click",
+    "typer",
+)
 
 
 def lines() -> list[str]:
@@ -36,7 +44,7 @@ def lines() -> list[str]:
     out = [f"{'ms of wall time':<50}{'best':>8}{'median':>8}"]
     for label, seconds in taken.items():
         if label in missing:
-            out.append(f"{label:<50}  not there yet")
+            out.append(f"{label:<50}  not there")
         else:
             out.append(f"{label:<50}{1e3 * min(seconds):8.1f}{1e3 * median(seconds):8.1f}")
     return out
@@ -55,7 +63,7 @@ def import_lines() -> list[str]:
     out = [f"{'ms to import':<50}{'best':>8}"]
     for module in MODULES:
         found = [time for time in (_import_time(module) for _ in range(5)) if time is not None]
-        out.append(f"{module:<50}{min(found):8.1f}" if found else f"{module:<50}  not there yet")
+        out.append(f"{module:<50}{min(found):8.1f}" if found else f"{module:<50}  not there")
     return out
 
 

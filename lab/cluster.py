@@ -7,7 +7,7 @@ import shutil
 import socket
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -54,13 +54,16 @@ class Cluster:
         sasl: bool = False,
         settings: Mapping[str, str] | None = None,
         flags: tuple[str, ...] | None = None,
+        before_start: Callable[["Cluster"], None] | None = None,
     ) -> None:
-        """`settings` go into every server.properties; `flags` replace the JVM's use of the class archive."""
+        """`settings` go into every server.properties; `flags` replace the JVM's use of the class archive;
+        `before_start` is called when ports are known and no node runs yet."""
         self._count = nodes
         self._observer = observer
         self._listeners = [PLAIN[0], *([TLS[0]] if tls else []), *([SASL[0]] if sasl else [])]
         self._settings = dict(settings or {})
         self._flags = flags
+        self._before_start = before_start
         self.folder = Path()
         self.nodes: dict[int, Node] = {}
         self.keys: Keys | None = None
@@ -73,6 +76,8 @@ class Cluster:
         try:
             self._lay_out()
             self._format()
+            if self._before_start is not None:
+                self._before_start(self)
             for number in self.nodes:
                 self.start(number)
             self.wait_until_ready()

@@ -12,8 +12,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** A share group member that does with each record what `rules` say, and logs it.
  *
- *  rules=o7=release;n3=renew:2;n5=hang:4000;n9=halt     o7 is offset 7 at every delivery, n3 the third record handed
- *  to this member. `accept` is for all others; renew:2 renews twice, then accepts; hang:4000 holds the record and all
+ *  rules=p0o7=release;n3=renew:2;n5=hang:4000;n9=halt     p0o7 is offset 7 of partition 0 at every delivery, n3 the
+ *  third record handed to this member. `accept` is for all others; renew:2 renews twice, then accepts; hang:4000 holds the record and all
  *  behind it for 4 s, then accepts, too late. commit=poll sends acknowledgements on the next ShareFetch, sync in a
  *  ShareAcknowledge. `close` on standard input leaves in order.
  */
@@ -21,7 +21,7 @@ public class ShareMember {
     private final Truth truth;
     private final KafkaShareConsumer<String, String> consumer;
     private final Map<String, String> rules = new HashMap<>();
-    private final Map<Long, Integer> renewals = new HashMap<>();
+    private final Map<String, Integer> renewals = new HashMap<>();
     private int handed = 0;
 
     private ShareMember(Options options) throws Exception {
@@ -74,14 +74,15 @@ public class ShareMember {
     }
 
     private void handle(ConsumerRecord<String, String> record) {
-        boolean renewed = renewals.containsKey(record.offset());
+        String place = record.topic() + "-" + record.partition() + "-" + record.offset();
+        boolean renewed = renewals.containsKey(place);
         if (!renewed) {
             handed++;
         }
         truth.write("delivered", "topic", record.topic(), "partition", record.partition(), "offset", record.offset(),
             "deliveryCount", record.deliveryCount().orElse((short) -1), "key", record.key(), "renewed", renewed,
             "lockMs", consumer.acquisitionLockTimeoutMs().orElse(-1));
-        String rule = rules.getOrDefault("n" + handed, rules.getOrDefault("o" + record.offset(), "accept"));
+        String rule = rules.getOrDefault("n" + handed, rules.getOrDefault("p" + record.partition() + "o" + record.offset(), "accept"));
         String[] parts = rule.split(":");
         int figure = parts.length > 1 ? Integer.parseInt(parts[1]) : 0;
         switch (parts[0]) {
@@ -92,14 +93,14 @@ public class ShareMember {
                 acknowledge(record, AcknowledgeType.ACCEPT);
             }
             case "renew" -> {
-                int left = renewals.getOrDefault(record.offset(), figure);
+                int left = renewals.getOrDefault(place, figure);
                 if (left == 0) {
-                    renewals.remove(record.offset());
+                    renewals.remove(place);
                     acknowledge(record, AcknowledgeType.ACCEPT);
                 } else {
                     // long enough that without the renewals before it the lock would be gone
                     pause(1000);
-                    renewals.put(record.offset(), left - 1);
+                    renewals.put(place, left - 1);
                     acknowledge(record, AcknowledgeType.RENEW);
                 }
             }

@@ -50,15 +50,15 @@ def test_the_client_id_of_the_header_is_classic(page: str) -> None:
 
 def test_containers_have_counts_and_nested_structs_stand_under_their_parents(page: str) -> None:
     wire = section(page, "On the wire")
-    names = re.findall(r"^  ≥?\d+ +\d+\+?( +)(tags of \w+|\w+) ", wire, re.MULTILINE)
+    rows = [re.match(r"  ≥?\d+ +\d+\+? +(tags of \w+|\w+) ", line) for line in wire.splitlines()]
+    names = [(row.start(1), row[1]) for row in rows if row]
     found = [name for _, name in names]
     at = found.index("Topics")
     assert found[at : at + 9] == [
         "Topics", "TopicId", "Partitions", "PartitionIndex", "AcknowledgementBatches",
         "FirstOffset", "LastOffset", "AcknowledgeTypes", "tags of AcknowledgementBatches",
     ]  # fmt: skip
-    # sizes of one and two characters shift the gap in front by one, a level of nesting by two
-    deep = {name: len(indent) // 2 for indent, name in names[at : at + 9]}
+    deep = {name: column for column, name in names[at : at + 9]}
     assert deep["Topics"] < deep["TopicId"] == deep["Partitions"] < deep["PartitionIndex"] < deep["FirstOffset"]
     assert "compact array of FetchTopic: uvarint count+1" in wire
     assert "tags of Partitions" in wire

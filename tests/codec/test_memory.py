@@ -4,7 +4,7 @@ Counted by tracemalloc, at the peak. Most frames here are small, so they are hel
 16 MiB are for what comes once.
 """
 
-import gc
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,7 +46,6 @@ Path = tuple[LayoutField, ...]
 
 def peak_of(work: Callable[[], Any]) -> int:
     """Bytes at the peak of what `work` allocates; a DecodeError is as good an outcome as a value."""
-    gc.collect()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -214,16 +213,13 @@ def test_counts_far_beyond_the_frame_allocate_nothing(chunk: int) -> None:
         known = layout(name, version, release)
         data = kafkascope.encode(name, version, random_value(known, 1), release)
         spans = kafkascope.decode(name, version, data, release, spans=True).spans
-        fast = compile_decoder(known)
-        for span in spans:
-            if not span.path.endswith(("#count", "#length", "#tags")):
-                continue
+        # One of each field: the elements of an array are read alike.
+        counts = {re.sub(r"\[\d+\]", "", s.path): s for s in spans if s.path.endswith(("#count", "#length", "#tags"))}
+        for span in counts.values():
             size = span.end - span.start
             most = uvarint(2**31 - 1) if span.type == "uvarint" else (2 ** (8 * size - 1) - 1).to_bytes(size, "big")
             huge = data[: span.start] + most + data[span.end :]
             with pytest.raises(kafkascope.DecodeError):
                 kafkascope.decode(name, version, huge, release)
-            for engine, work in engines((name, version, release), huge)[1:]:
-                peak = peak_of(work)
-                assert peak <= A_BYTE * len(huge) + SLACK, f"{name} v{version}, {span}, {engine}: {peak} bytes"
-        del fast
+            peak = peak_of(lambda huge=huge: kafkascope.decode(name, version, huge, release))  # type: ignore[misc]
+            assert peak <= A_BYTE * len(huge) + SLACK, f"{name} v{version}, {span}: {peak} bytes"

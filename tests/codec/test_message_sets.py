@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope import limits
 from kafkascope.codec.compression import pack
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.records import Record, RecordBatch, decode_records, encode_records, new_batch
@@ -212,6 +213,17 @@ def test_rejects_size_below_the_fixed_fields(message: bytes, least: int) -> None
     short = message[:8] + (least - 1).to_bytes(4, "big") + message[12 : 12 + least - 1]
     with pytest.raises(DecodeError, match=rf"at least {least} wanted \(offset 8\)"):
         decode_records(short)
+
+
+def test_messages_and_those_inside_them_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = wrapped(inner((0, 5, b"a"), (1, 6, b"b")))
+    monkeypatch.setattr(limits, "MAX_RECORD_ITEMS", 5)
+    assert len(decode_records(MAGIC_0 + packed).batches) == 2
+    monkeypatch.setattr(limits, "MAX_RECORD_ITEMS", 4)
+    with pytest.raises(DecodeError, match=r"^batch\[1\]: more than 4 batches, records and headers"):
+        decode_records(MAGIC_0 + packed)
+    with pytest.raises(DecodeError, match=r"^batch\[2\]: more than 4 "):
+        decode_records(MAGIC_0 * 3)
 
 
 def test_changed_compressed_message_is_packed_anew() -> None:

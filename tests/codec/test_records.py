@@ -245,6 +245,18 @@ def test_batches_share_one_limit_of_records_and_headers(monkeypatch: pytest.Monk
         decode_records(BATCH * 2)
 
 
+def test_headers_are_counted_once_when_the_careful_reader_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = with_records(
+        """
+        14 00 00 00 01 02 76 02 02 68 01    # a record with one header
+        0c 00 00 00 03 01 00                # a record with a key length of -2: a surprise
+    """,
+        count=2,
+    )
+    monkeypatch.setattr(limits, "MAX_RECORD_ITEMS", 4)
+    assert only(decode_records(data)).records_count == 2
+
+
 @pytest.mark.parametrize(
     ("payload", "said"),
     [

@@ -73,7 +73,7 @@ def finish(walk: Walk, value: dict[str, Any]) -> Decoded:
         walk.layout.version,
         value,
         not walk.reasons,
-        tuple(walk.reasons),
+        walk.all_reasons(),
         tuple(walk.spans),
         tuple(walk.unknown_tags),
     )

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kafkascope.codec.result import Span, UnknownTag
 from kafkascope.errors import DecodeError
-from kafkascope.limits import MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
+from kafkascope.limits import MAX_REASONS, MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
 from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
 
 UNKNOWN_TAGS = "_unknownTaggedFields"
@@ -30,7 +30,7 @@ _NUMBERS = {
 class Walk:
     """One pass over one message; `position` is where the next byte is read."""
 
-    __slots__ = ("data", "keep_spans", "layout", "position", "reasons", "spans", "unknown_tags")
+    __slots__ = ("data", "keep_spans", "layout", "more_reasons", "position", "reasons", "spans", "unknown_tags")
 
     def __init__(self, layout: Layout, data: bytes, position: int = 0, *, spans: bool = False) -> None:
         self.layout = layout
@@ -38,6 +38,7 @@ class Walk:
         self.position = position
         self.keep_spans = spans
         self.reasons: list[str] = []
+        self.more_reasons = 0
         self.spans: list[Span] = []
         self.unknown_tags: list[UnknownTag] = []
 
@@ -47,7 +48,7 @@ class Walk:
         left = len(self.data) - self.position
         if whole and left:
             noun = "byte" if left == 1 else "bytes"
-            self.reasons.append(f"{left} {noun} behind the message (offset {self.position})")
+            self._reason(f"{left} {noun} behind the message (offset {self.position})")
             self._span("#trailing", self.position, len(self.data), "bytes")
         return value
 
@@ -56,7 +57,16 @@ class Walk:
         return DecodeError(f"{self.layout.title}{where}: {what} (offset {self.position if offset is None else offset})")
 
     def _inexact(self, path: str, what: str, offset: int) -> None:
-        self.reasons.append(f"{path or 'body'}: {what} (offset {offset})")
+        self._reason(f"{path or 'body'}: {what} (offset {offset})")
+
+    def _reason(self, text: str) -> None:
+        if len(self.reasons) < MAX_REASONS:
+            self.reasons.append(text)
+        else:
+            self.more_reasons += 1
+
+    def all_reasons(self) -> tuple[str, ...]:
+        return (*self.reasons, f"and {self.more_reasons} more") if self.more_reasons else tuple(self.reasons)
 
     def _span(self, path: str, start: int, end: int, type_: str) -> None:
         if self.keep_spans:

@@ -1,0 +1,136 @@
+"""`python -m lab.record NAME OUT`: a recipe's name in, OUT with capture, request logs, truth and a description out."""
+
+import argparse
+import datetime
+import json
+import lzma
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from lab.cluster import Cluster
+from lab.jars import JAVA_CLIENTS, KAFKA, PYTHON_CLIENTS
+from lab.recipes import RECIPES, Recipe
+from lab.stage import Stage
+from lab.tcpdump import Recording
+
+# what a recording may hold: the repository carries it for ever
+MAX_FILE_BYTES = 2_000_000
+
+
+def record(name: str, out: Path) -> dict[str, Any]:
+    """The description that is also written to OUT/recording.json."""
+    recipe = RECIPES[name]
+    with tempfile.TemporaryDirectory(prefix="kafkascope-record-") as place:
+        session = _Session(name, recipe, Path(place))
+        with session.cluster:
+            session.play()
+            return session.save(out)
+
+
+class _Session:
+    """One run of one recipe."""
+
+    def __init__(self, name: str, recipe: Recipe, folder: Path) -> None:
+        self.name = name
+        self.recipe = recipe
+        self.folder = folder
+        self.cluster = Cluster(**recipe.cluster, before_start=self._begin if recipe.whole else None)
+        self.recording: Recording | None = None
+        self.log_starts: dict[int, int] = {}
+        self.began_at = 0
+        self.ended_at = 0
+        self.truth: list[str] = []
+
+    def play(self) -> None:
+        try:
+            if self.recording is None:
+                self._begin(self.cluster)
+            with Stage(self.cluster, self.folder, lambda line: print(f"{self.name}: {line}", flush=True)) as stage:
+                self.recipe.play(stage)
+                self.truth = stage.truth()
+        finally:
+            if self.recording is not None:
+                self.recording.stop()
+        self.ended_at = time.time_ns() // 1000
+
+    def save(self, out: Path) -> dict[str, Any]:
+        if self.recording is None:
+            raise RuntimeError("nothing was recorded")
+        self.recording.check()
+        out.mkdir(parents=True, exist_ok=True)
+        for stale in out.iterdir():
+            stale.unlink()
+        _pack((self.folder / "capture.pcap").read_bytes(), out / "capture.pcap.xz")
+        for number, node in self.cluster.nodes.items():
+            log = node.request_log.read_bytes()[self.log_starts.get(number, 0) :]
+            # a line that is being written while we read is not one
+            _pack(log[: log.rfind(b"\n") + 1], out / f"request-{number}.log.xz")
+        (out / "truth.jsonl").write_text("".join(f"{line}\n" for line in self.truth))
+        told = self._description()
+        (out / "recording.json").write_text(json.dumps(told, indent=2) + "\n")
+        return told
+
+    def _begin(self, cluster: Cluster) -> None:
+        ports = [port for node in cluster.ports.values() for port in node.values()]
+        recording = Recording(ports, self.folder / "capture.pcap", nanoseconds=self.recipe.nanoseconds)
+        recording.start()
+        self.recording = recording
+        for number, node in cluster.nodes.items():
+            self.log_starts[number] = node.request_log.stat().st_size if node.request_log.exists() else 0
+        self.began_at = time.time_ns() // 1000
+
+    def _description(self) -> dict[str, Any]:
+        return {
+            "recipe": self.name,
+            "tells": self.recipe.tells,
+            "command": f"python -m lab.record {self.name} OUT",
+            "recorded": datetime.datetime.fromtimestamp(self.began_at / 1e6, datetime.UTC).isoformat(),
+            "from": self.began_at,
+            "to": self.ended_at,
+            "packets": self.recording.packets if self.recording else 0,
+            "captureBytes": (self.folder / "capture.pcap").stat().st_size,
+            "ports": {str(number): ports for number, ports in self.cluster.ports.items()},
+            "versions": {
+                "kafka": KAFKA,
+                "java": _first_line(["java", "--version"]),
+                "tcpdump": _first_line(["tcpdump", "--version"]),
+                "javaClients": list(JAVA_CLIENTS) if self.name == "clients" else [KAFKA],
+                "pythonClients": list(PYTHON_CLIENTS) if self.name == "clients" else [],
+            },
+        }
+
+
+def _pack(data: bytes, target: Path) -> None:
+    packed = lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
+    if len(packed) > MAX_FILE_BYTES:
+        raise RuntimeError(f"{target.name} would take {len(packed)} bytes; {MAX_FILE_BYTES} are allowed")
+    target.write_bytes(packed)
+
+
+def _first_line(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m lab.record", description=__doc__)
+    parser.add_argument("name", choices=sorted(RECIPES))
+    parser.add_argument("out", type=Path)
+    given = parser.parse_args()
+    try:
+        told = record(given.name, given.out)
+    except KeyboardInterrupt:
+        return 130
+    except (RuntimeError, TimeoutError) as error:
+        print(f"lab.record: {error}", file=sys.stderr)
+        return 1
+    seconds = (told["to"] - told["from"]) / 1e6
+    print(f"{given.name}: {seconds:.1f} s, {told['packets']} packets, {told['captureBytes']} bytes, in {given.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""`apis`, `errors`, `error`, `diff`, `changelog`, `catalog` and `doctor`: what they tell, as text and as JSON."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from kafkascope.schema.catalog import apis, index
+from kafkascope.schema.error_codes import error_codes
+from tests.support.cli import Cli
+
+
+def test_apis_lists_every_api_in_its_family(cli: Cli) -> None:
+    out = cli.out("apis")
+    assert out.endswith(f"\n{len(apis())} APIs\n")
+    assert re.search(r"^share groups\n +key +API", out, re.MULTILINE)
+    assert re.search(r"^  78 +ShareFetch +0-2 +1-2 +broker$", out, re.MULTILINE)
+    assert re.search(r"^  4 +LeaderAndIsr +0-7 +removed$", out, re.MULTILINE)
+
+
+def test_apis_of_a_release_are_only_those_it_has(cli: Cli) -> None:
+    told = json.loads(cli.out("apis", "--release", "3.8", "--json"))
+    assert "ShareFetch" not in [row["api"] for row in told]
+    assert {row["api"]: row["versionsInRelease"] for row in told}["Produce"] == "0-11"
+
+
+def test_apis_with_all_lists_records_too(cli: Cli) -> None:
+    assert "TopicRecord" in cli.out("apis", "--all")
+    told = json.loads(cli.out("apis", "--all", "--json"))
+    others = [row["name"] for row in told if "api" not in row]
+    assert len(told) - len(others) == len(apis())
+    assert len(others) == len(index()) - 2 * len(apis())
+
+
+def test_errors_lists_every_code(cli: Cli) -> None:
+    assert len(cli.out("errors").splitlines()) == len(error_codes()) + 1
+    told = json.loads(cli.out("errors", "--json"))
+    assert [row["code"] for row in told] == sorted(error_codes())
+    assert all(row["cause"] and row["remedy"] for row in told)
+
+
+def test_errors_of_an_api_stand_by_field(cli: Cli) -> None:
+    out = cli.out("errors", "--api", "ShareFetch:2")
+    assert out.startswith("Errors that ShareFetch v2 is known to answer with\n")
+    told = json.loads(cli.out("errors", "--api", "ShareFetch:2", "--json"))
+    fields = {row["name"]: row["fields"] for row in told}
+    assert fields["INVALID_RECORD_STATE"] == ["Responses.Partitions.AcknowledgeErrorCode"]
+
+
+def test_an_error_has_cause_remedy_and_senders(cli: Cli) -> None:
+    out = cli.out("error", "INVALID_RECORD_STATE")
+    assert out.startswith("INVALID_RECORD_STATE  121\nnot retriable · since Kafka 3.9")
+    assert "\nCause\n" in out
+    assert "\nWhat to do\n" in out
+    assert re.search(r"^  ShareFetch +definition +Responses.Partitions.AcknowledgeErrorCode$", out, re.MULTILINE)
+    assert cli.out("error", "121") == out
+    told = json.loads(cli.out("error", "121", "--json"))
+    assert (told["code"], told["returnedBy"][0]["api"]) == (121, "ShareFetch")
+
+
+def test_an_error_goes_by_its_negative_code(cli: Cli) -> None:
+    assert cli.out("error", "-1").startswith("UNKNOWN_SERVER_ERROR  -1\n")
+
+
+def test_diff_of_versions_tells_what_came_and_exits_1(cli: Cli) -> None:
+    answer = cli("diff", "ShareFetchRequest:1", "ShareFetchRequest:2")
+    assert answer.code == 1
+    assert answer.out == "\nShareFetchRequest v1 → v2\n  + ShareAcquireMode: int8\n  + IsRenewAck: bool\n"
+    told = json.loads(cli("diff", "ShareFetchRequest:1", "ShareFetchRequest:2", "--json").out)
+    assert told[0]["changes"][0] == {"what": "added", "path": "ShareAcquireMode", "before": None, "after": "int8"}
+
+
+def test_diff_of_an_api_takes_both_directions(cli: Cli) -> None:
+    out = cli("diff", "ShareFetch:1", "ShareFetch:2").out
+    assert "ShareFetchRequest v1 → v2" in out
+    assert "ShareFetchResponse v1 → v2\n  no difference" in out
+
+
+def test_diff_without_differences_exits_0(cli: Cli) -> None:
+    assert "no difference" in cli.out("diff", "ShareFetchRequest:1", "ShareFetchRequest:1")
+    assert cli.out("diff", "4.3", "4.3").endswith("no difference\n")
+
+
+def test_diff_of_releases_tells_versions_layouts_and_errors(cli: Cli) -> None:
+    answer = cli("diff", "4.3", "4.4")
+    assert answer.code == 1
+    assert re.search(r"^  ~  ApiVersions +0-4 +0-5$", answer.out, re.MULTILINE)
+    assert re.search(r"^  \+  UnregisterController +0$", answer.out, re.MULTILINE)
+    assert "GROUP_DELETION_FAILED" in answer.out
+    told = json.loads(cli("diff", "4.3.1", "4.4.0", "--json").out)
+    assert (told["old"], told["new"], len(told["newErrors"])) == ("4.3", "4.4", 3)
+
+
+def test_diff_of_releases_says_whether_a_field_came_or_went(cli: Cli) -> None:
+    # 2.8 took ReplicaId out of EndQuorumEpoch v0 and put SnapshotId into Fetch v12
+    out = " ".join(cli("diff", "2.7", "2.8", COLUMNS="200").out.split())
+    gone = re.search(r"EndQuorumEpochRequest 0 0 (.*?)Topics.Partitions.ReplicaId", out)
+    came = re.search(r"FetchResponse 0-12 0-12 (.*?)Responses.PartitionResponses.SnapshotId", out)
+    assert gone and came
+    assert gone[1] != came[1].replace("v12", "v0")
+
+
+def test_diff_back_in_time_tells_the_errors_that_are_lost(cli: Cli) -> None:
+    assert "GROUP_DELETION_FAILED" in cli("diff", "4.4", "4.3").out
+
+
+def test_diff_of_two_kinds_is_wrong_use(cli: Cli) -> None:
+    assert cli("diff", "ShareFetch:1", "ShareFetchRequest:2").code == 2
+    assert cli("diff", "ShareFetchRequest", "ShareFetchRequest:2").code == 2
+
+
+def test_changelog_tells_each_version_newest_first(cli: Cli) -> None:
+    out = cli.out("changelog", "DescribeQuorum")
+    assert re.findall(r"^v(\d+)$", out, re.MULTILINE) == ["2", "1", "0"]
+    assert "Kafka 3.3+ · KIP-836" in out
+    assert "+ Topics.Partitions.CurrentVoters.LastFetchTimestamp: int64" in out
+    told = json.loads(cli.out("changelog", "DescribeQuorum", "--json"))
+    assert [row["version"] for row in told] == [2, 1, 0]
+    assert told[1]["kips"] == [836]
+
+
+def test_changelog_of_a_message_is_of_that_message_alone(cli: Cli) -> None:
+    assert "Response" not in cli.out("changelog", "ShareFetchRequest")
+
+
+def test_a_version_of_the_same_bytes_is_said_to_be_so(cli: Cli) -> None:
+    assert "the same bytes as the version before" in cli.out("changelog", "HeartbeatRequest")
+
+
+def test_the_catalog_as_json_keeps_its_own_schema(cli: Cli) -> None:
+    told = json.loads(cli.out("catalog", "--json"))
+    schema = json.loads(cli.out("catalog", "--schema"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(told)
+    assert (len(told["apis"]), len(told["messages"])) == (len(apis()), len(index()))
+
+
+def test_the_catalog_counts_itself(cli: Cli) -> None:
+    out = " ".join(cli.out("catalog").split())
+    assert f"{len(apis())} APIs in 368 request versions" in out
+    assert f"{len(index())} messages in all, {len(error_codes())} error codes" in out
+
+
+def test_doctor_finds_the_codec_whole(cli: Cli) -> None:
+    assert cli.out("doctor").rstrip().endswith("The catalog and the codec are whole.")
+    told = json.loads(cli.out("doctor", "--json"))
+    assert told["ok"] is True
+    assert {"Python", "catalog", "cramjam", "crc32c", "[columns]", "[spark]"} <= {row["what"] for row in told["checks"]}
+
+
+def test_doctor_says_what_is_missing_and_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import metadata
+
+    known = metadata.version
+
+    def version(name: str) -> str:
+        if name in ("crc32c", "pyspark"):
+            raise metadata.PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    answer = cli("doctor")
+    assert answer.code == 1
+    assert re.search(r"^missing +crc32c +.*pip install crc32c$", answer.out, re.MULTILINE)
+    assert re.search(r"^not installed +\[spark\] +.*pip install 'kafkascope\[spark\]'$", answer.out, re.MULTILINE)
+    assert json.loads(cli("doctor", "--json").out)["ok"] is False
