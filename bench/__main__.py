@@ -13,7 +13,7 @@ from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.messages import Case, cases
 from bench.timing import ROUNDS, best
-from kafkascope.codec.fast_decode import compile_decoder
+from kafkascope.codec.engine import fast_decoder, is_native
 from kafkascope.codec.fast_encode import compile_encoder
 from kafkascope.codec.message import decode, encode
 from kafkascope.schema.layout import layout
@@ -35,7 +35,8 @@ def main() -> None:
     print(f"Python {platform.python_version()}, kio {version('kio')}; best of {options.rounds} rounds taken in turns,")
     print(f"gc {'on' if options.gc else 'off'} while timing; each result is dropped before the next call, for both.")
     print("Both read the same bytes to equal values and write them back, checked first. Times kio: above 1 is faster;")
-    print("call: kafkascope.decode or encode against kio's reader or writer; bare: the compiled function against it.")
+    print("call: kafkascope.decode or encode against kio's reader or writer; bare: the function behind it, made once.")
+    print(f"The decoder is in {'C' if is_native() else 'Python: no compiler was there when it was built'}.")
     print("Floor, in us: CPython's marshal making the same objects in C; one copy of the bytes.")
     for direction in ("decode", "encode"):
         print(f"\n{direction}")
@@ -62,7 +63,7 @@ def _line(case: Case, direction: str, *, with_gc: bool, rounds: int) -> tuple[fl
         calls: list[Callable[[], Any]] = [
             partial(decode, case.name, case.version, case.data),
             theirs.decode,
-            partial(compile_decoder(found), case.data, 0, len(case.data)),
+            partial(fast_decoder(found), case.data, 0),
             copy_bytes(case),
             make_objects(case),
         ]

@@ -1,4 +1,4 @@
-"""A program's name and options in, a running client out that logs what it did as JSON lines: the truth of a recording."""
+"""A program's name and options in, a running client out that logs what it did as JSON lines: a recording's truth."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ class Program:
             return []
         return [json.loads(line) for line in self.truth.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
-    def wait_for(self, what: str, found: Callable[[Event], bool], seconds: float = EVENT_SECONDS) -> Event:
+    def wait_for(self, what: str, found: Callable[[Event], bool], seconds: float | None = None) -> Event:
         """The first event that fits. RuntimeError when the program failed first."""
 
         def look() -> Event | None:
@@ -50,7 +50,7 @@ class Program:
                 raise RuntimeError(f"{self.who} exited with {status} before {what}: {self.process.tail()}")
             return None
 
-        return until(f"{self.who}: {what}", look, seconds)
+        return until(f"{self.who}: {what}", look, seconds or EVENT_SECONDS)
 
     def wait_for_event(self, name: str) -> Event:
         return self.wait_for(name, lambda event: event["event"] == name)

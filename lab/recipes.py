@@ -1,4 +1,4 @@
-"""Incidents, each a few lines to read: what happens on the stage, in order, while tcpdump and the request log record it.
+"""Incidents: what happens on the stage, in order, while tcpdump and the request log record it.
 No step waits for a time, each waits for what the step before must have caused."""
 
 from collections.abc import Callable, Mapping
@@ -27,37 +27,39 @@ class Recipe:
 
 
 def share(stage: Stage) -> None:
-    group, topic = "processors", "orders"
-    stage.set_up(f"{topic}:2:1", f"{group}:share.auto.offset.reset=earliest")
-    # the same for everyone: partition 0 offset 3 is poison, and one record is not wanted
-    common = "p0o3=release;p1o2=reject"
+    group = "processors"
+    stage.set_up("orders:1:1,payments:2:1", f"{group}:share.auto.offset.reset=earliest")
 
-    def member(who: str, rules: str, **more: str) -> Program:
+    def member(who: str, rules: str, topics: str = "orders", **more: str) -> Program:
+        # the same for everyone: one record is poison, one is not wanted
+        rules = f"orders-0-3=release;orders-0-5=reject;{rules}"
         few = {"kafka.max.poll.records": "4", "kafka.share.acquire.mode": "record_limit"}
-        options = {"topic": topic, "kafka.group.id": group, "rules": f"{common};{rules}", **few, **more}
-        return stage.java("ShareMember", who, options)
+        return stage.java("ShareMember", who, {"topic": topics, "kafka.group.id": group, "rules": rules, **few, **more})
 
-    _produce(stage, "producer-1", topic, 24)
+    _produce(stage, "producer-1", "orders", 30)
     watch = stage.java("Watch", "watch", {"what": "share", "group": group, "every": "1000"})
-    # the lock lasts 3 s
+    # Locks last 3 s. The first record is held far longer, by renewals, and with it the start offset: an acknowledgement
+    # that is late but before the start offset would be taken without an error.
+    renewer = member("renewer", "orders-0-0=renew:14:600", commit="sync", **{"kafka.max.poll.records": "1"})
+    renewer.wait_for("a renewal", lambda event: event.get("type") == "RENEW")
+    stage.note("renewing", member="renewer")
     hung = member("hung", "n3=hang:4500")
     hung.wait_for_event("hanging")
     stage.note("hung", member="hung")
-    steady = member("steady", "", commit="sync")
+    steady = member("steady", "", "orders,payments", commit="sync")
     steady.wait_for_event("delivered")
     doomed = member("doomed", "n2=halt")
-    renewer = member("renewer", "n2=renew:3;n7=renew:1")
+    _produce(stage, "producer-payments", "payments", 12)
     rounds = 0
     while doomed.process.status is None:
         rounds += 1
-        _produce(stage, f"producer-more-{rounds}", topic, 16)
+        _produce(stage, f"producer-more-{rounds}", "orders", 16)
     doomed.finish(1)
     stage.note("halted", member="doomed")
-    renewer.wait_for("a renewal", lambda event: event.get("type") == "RENEW")
-    renewer.wait_for("a record that it renewed, accepted", _accepted_after_renewal)
     hung.wait_for("a late acknowledgement refused", lambda event: bool(event.get("error")))
-    produced = 24 + 16 * rounds
-    watch.wait_for(f"all {produced} records settled", lambda event: _settled(event, topic))
+    renewer.wait_for("its record accepted", lambda event: event.get("offset") == 0 and event.get("type") == "ACCEPT")
+    waiting = stage.note("waiting", record="all")
+    watch.wait_for("every record settled", lambda event: event["at"] > waiting and _settled(event))
     for program in (hung, renewer, steady):
         program.close()
         stage.note("left", member=program.who)
@@ -70,13 +72,10 @@ def _produce(stage: Stage, who: str, topic: str, count: int) -> None:
     stage.java("Client", who, options).finish()
 
 
-def _accepted_after_renewal(event: dict[str, Any]) -> bool:
-    return event["event"] == "delivered" and bool(event["renewed"])
-
-
-def _settled(event: dict[str, Any], topic: str) -> bool:
-    offsets = event.get("startOffsetAndLag", {})
-    return all(offsets.get(f"{topic}-{partition}", [0, -1])[1] == 0 for partition in (0, 1))
+def _settled(event: dict[str, Any]) -> bool:
+    """No partition has lag, the second figure of each; the start offset, the first, may trail for long."""
+    known = event.get("startOffsetAndLag", {})
+    return len(known) == 3 and all(figures is not None and figures[1] == 0 for figures in known.values())
 
 
 def streams(stage: Stage) -> None:
@@ -136,7 +135,7 @@ def quorum(stage: Stage) -> None:
     observer = 4
     cluster.freeze(frozen)
     stage.note("frozen", node=frozen)
-    watch.wait_for("the frozen follower behind", lambda event: _lag(event, frozen) >= 20)
+    watch.wait_for("the frozen follower behind", lambda event: _lag(event, frozen) >= 12)
     cluster.thaw(frozen)
     thawed = stage.note("thawed", node=frozen)
     watch.wait_for("the follower caught up", lambda event: event["at"] > thawed and 0 <= _lag(event, frozen) <= 5)
@@ -144,9 +143,10 @@ def quorum(stage: Stage) -> None:
     killed = stage.note("killed", node=leader)
 
     def elected(event: dict[str, Any]) -> bool:
-        after = event["event"] == "quorum" and event["at"] > killed
-        known = {one["id"]: one["logEndOffset"] for one in (*event.get("voters", ()), *event.get("observers", ()))}
-        return after and event["leader"] != leader and known.get(observer, -1) >= 0
+        if event["event"] != "quorum" or event["at"] <= killed:
+            return False
+        ends = {one["id"]: int(one["logEndOffset"]) for one in event["observers"]}
+        return bool(event["leader"] != leader and ends.get(observer, -1) >= 0)
 
     now = watch.wait_for("another leader that the observer follows", elected)
     stage.note("leads", node=now["leader"])
@@ -165,7 +165,8 @@ def _lag(event: dict[str, Any], node: int) -> int:
 
 
 def clients(stage: Stage) -> None:
-    stage.set_up("events:2:1,ledger:1:1")
+    # kafka-python has no codec but gzip of its own, so it gets a topic without the others
+    stage.set_up("events:2:1,ledger:1:1,letters:1:1,sensors:1:1")
     every = "produce,consume,admin"
     running: list[Program] = []
 
@@ -184,7 +185,7 @@ def clients(stage: Stage) -> None:
     java("java-3.9", "3.9.1", kafka_compression_type="snappy")
     finish()
     java("java-4.3", "4.3.1", kafka_compression_type="zstd", kafka_group_protocol="consumer")
-    java("java-4.3-acks-0", "4.3.1", "produce", kafka_acks="0", kafka_compression_type="lz4")
+    java("java-4.3-acks-0", "4.3.1", "produce", "sensors", kafka_acks="0", kafka_compression_type="lz4")
     finish()
     java("java-4.3-transactions", "4.3.1", "transact,consume", "ledger", kafka_transactional_id="ledger-writer",
          kafka_isolation_level="read_committed")  # fmt: skip
@@ -207,6 +208,7 @@ def clients(stage: Stage) -> None:
     }
     running.append(stage.python("confluent_client", "librdkafka-scram", {**common, **login}, CONFLUENT))
     finish()
+    common["topic"] = "letters"
     running.append(stage.python("kafka_python_client", "kafka-python", {**common, "compression": "gzip"}, KAFKA_PYTHON))
     # this release still speaks SaslHandshake v0 with bare tokens behind it
     login = {
@@ -260,8 +262,8 @@ RECIPES = {
         whole=True,
     ),
     "clients": Recipe(
-        "Java 2.8.2, 3.9.1 and 4.3.1, librdkafka, kafka-python 3.0.12 and 2.0.6 produce and consume: five compressions, "
-        "transactions, acks=0, SASL PLAIN and SCRAM, re-authentication, TLS",
+        "Java 2.8.2, 3.9.1 and 4.3.1, librdkafka, kafka-python 3.0.12 and 2.0.6 produce and consume: five "
+        "compressions, transactions, acks=0, SASL PLAIN and SCRAM, re-authentication, TLS",
         clients,
         {"tls": True, "sasl": True, "settings": {"listener.name.sasl.connections.max.reauth.ms": "3000"}},
         nanoseconds=True,

@@ -26,9 +26,12 @@ def record(name: str, out: Path) -> dict[str, Any]:
     recipe = RECIPES[name]
     with tempfile.TemporaryDirectory(prefix="kafkascope-record-") as place:
         session = _Session(name, recipe, Path(place))
-        with session.cluster:
-            session.play()
-            return session.save(out)
+        try:
+            with session.cluster:
+                session.play()
+                return session.save(out)
+        finally:
+            session.stop()
 
 
 class _Session:
@@ -46,23 +49,25 @@ class _Session:
         self.truth: list[str] = []
 
     def play(self) -> None:
-        try:
-            if self.recording is None:
-                self._begin(self.cluster)
-            with Stage(self.cluster, self.folder, lambda line: print(f"{self.name}: {line}", flush=True)) as stage:
-                self.recipe.play(stage)
-                self.truth = stage.truth()
-        finally:
-            if self.recording is not None:
-                self.recording.stop()
+        if self.recording is None:
+            self._begin(self.cluster)
+        with Stage(self.cluster, self.folder, lambda line: print(f"{self.name}: {line}", flush=True)) as stage:
+            self.recipe.play(stage)
+            self.truth = stage.truth()
+        self.stop()
         self.ended_at = time.time_ns() // 1000
+
+    def stop(self) -> None:
+        """Before the cluster: its shutdown is not part of the incident."""
+        if self.recording is not None:
+            self.recording.stop()
 
     def save(self, out: Path) -> dict[str, Any]:
         if self.recording is None:
             raise RuntimeError("nothing was recorded")
         self.recording.check()
         out.mkdir(parents=True, exist_ok=True)
-        for stale in out.iterdir():
+        for stale in out.glob("request-*.log.xz"):
             stale.unlink()
         _pack((self.folder / "capture.pcap").read_bytes(), out / "capture.pcap.xz")
         for number, node in self.cluster.nodes.items():
@@ -72,6 +77,7 @@ class _Session:
         (out / "truth.jsonl").write_text("".join(f"{line}\n" for line in self.truth))
         told = self._description()
         (out / "recording.json").write_text(json.dumps(told, indent=2) + "\n")
+        (out / "README.md").write_text(readme(told))
         return told
 
     def _begin(self, cluster: Cluster) -> None:
@@ -87,8 +93,10 @@ class _Session:
         return {
             "recipe": self.name,
             "tells": self.recipe.tells,
-            "command": f"python -m lab.record {self.name} OUT",
-            "recorded": datetime.datetime.fromtimestamp(self.began_at / 1e6, datetime.UTC).isoformat(),
+            "command": f"python -m lab.record {self.name} tests/captures/{self.name}",
+            "recorded": datetime.datetime.fromtimestamp(self.began_at / 1e6, datetime.UTC).isoformat(
+                sep=" ", timespec="seconds"
+            ),
             "from": self.began_at,
             "to": self.ended_at,
             "packets": self.recording.packets if self.recording else 0,
@@ -102,6 +110,35 @@ class _Session:
                 "pythonClients": list(PYTHON_CLIENTS) if self.name == "clients" else [],
             },
         }
+
+
+def readme(told: dict[str, Any]) -> str:
+    """The description as a page."""
+    versions = told["versions"]
+    clients = [f"Java {release}" for release in versions["javaClients"]] + versions["pythonClients"]
+    ports = [
+        f"| {node} | {listener} | {port} |" for node, names in told["ports"].items() for listener, port in names.items()
+    ]
+    return "\n".join(
+        [
+            f"# {told['recipe']}",
+            "",
+            f"{told['tells'][0].upper()}{told['tells'][1:]}.",
+            "",
+            f"- Made by `{told['command']}`, recorded {told['recorded']}, {(told['to'] - told['from']) / 1e6:.1f} s.",
+            f"- `capture.pcap.xz`: {told['packets']} packets, {told['captureBytes']} bytes unpacked, lo, full length.",
+            "- `request-N.log.xz`: the request log of node N over the same time.",
+            "- `truth.jsonl`: what each program and the recipe did, by time; `at` is microseconds since 1970.",
+            "- `recording.json`: this page for programs.",
+            f"- Apache Kafka {versions['kafka']}, {versions['java']}, {versions['tcpdump']}.",
+            f"- Clients: {', '.join(clients)}.",
+            "",
+            "| node | listener | port |",
+            "|---|---|---|",
+            *ports,
+            "",
+        ]
+    )
 
 
 def _pack(data: bytes, target: Path) -> None:

@@ -1,5 +1,5 @@
-"""One node's place in a cluster in, its server.properties out: what one machine needs, with timeouts short enough that a
-crash shows within seconds."""
+"""A node's place in a cluster in, its server.properties out: what one machine needs, and timeouts so short that a crash
+shows within seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

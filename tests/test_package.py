@@ -1,4 +1,4 @@
-"""The package as others get it: what the wheel holds, that it works with its three dependencies alone, what imports cost."""
+"""The package as others get it: what the wheel holds, that its three dependencies are enough, what imports load."""
 
 import fcntl
 import json
@@ -43,7 +43,16 @@ def wheel(shared: Path) -> Path:
             for name in ("pyproject.toml", "README.md", "LICENSE"):
                 shutil.copy(ROOT / name, source)
             # without isolation no network is needed: the pinned setuptools is among the development packages
-            command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(shared / "made"), "."]
+            command = [
+                sys.executable,
+                "-m",
+                "build",
+                "--wheel",
+                "--no-isolation",
+                "--outdir",
+                str(shared / "made"),
+                ".",
+            ]
             done = subprocess.run(command, cwd=source, capture_output=True, text=True)
             assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
             (shared / "made").rename(shared / "dist")
@@ -53,7 +62,7 @@ def wheel(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, shared: Path) -> Path:
-    """The folder of the commands of an empty environment that holds the wheel and sees its dependencies, nothing else."""
+    """The commands of an empty environment that holds the wheel and sees its dependencies, nothing else."""
     home = shared / "home"
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -184,7 +193,16 @@ def test_every_public_name_can_be_had() -> None:
 
 
 def test_the_public_names_are_those_of_the_documented_face() -> None:
-    promised = {"decode", "encode", "decode_frame", "encode_frame", "to_json", "from_json", "DecodeError", "EncodeError"}
+    promised = {
+        "decode",
+        "encode",
+        "decode_frame",
+        "encode_frame",
+        "to_json",
+        "from_json",
+        "DecodeError",
+        "EncodeError",
+    }
     assert promised <= set(kafkascope.__all__)
 
 

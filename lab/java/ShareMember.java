@@ -12,8 +12,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** A share group member that does with each record what `rules` say, and logs it.
  *
- *  rules=p0o7=release;n3=renew:2;n5=hang:4000;n9=halt     p0o7 is offset 7 of partition 0 at every delivery, n3 the
- *  third record handed to this member. `accept` is for all others; renew:2 renews twice, then accepts; hang:4000 holds the record and all
+ *  rules=orders-0-7=release;n3=renew:2:500;n5=hang:4000;n9=halt     orders-0-7 is offset 7 of its partition 0 at
+ *  every delivery, n3 the third record handed to this member. `accept` is for all others; renew:2:500 holds it for 500 ms and renews, twice, then accepts; hang:4000 holds the record and all
  *  behind it for 4 s, then accepts, too late. commit=poll sends acknowledgements on the next ShareFetch, sync in a
  *  ShareAcknowledge. `close` on standard input leaves in order.
  */
@@ -21,7 +21,10 @@ public class ShareMember {
     private final Truth truth;
     private final KafkaShareConsumer<String, String> consumer;
     private final Map<String, String> rules = new HashMap<>();
+    /** Records being renewed: how many renewals are left. */
     private final Map<String, Integer> renewals = new HashMap<>();
+    /** A record keeps the rule it was first handed out under. */
+    private final Map<String, String> kept = new HashMap<>();
     private int handed = 0;
 
     private ShareMember(Options options) throws Exception {
@@ -82,7 +85,8 @@ public class ShareMember {
         truth.write("delivered", "topic", record.topic(), "partition", record.partition(), "offset", record.offset(),
             "deliveryCount", record.deliveryCount().orElse((short) -1), "key", record.key(), "renewed", renewed,
             "lockMs", consumer.acquisitionLockTimeoutMs().orElse(-1));
-        String rule = rules.getOrDefault("n" + handed, rules.getOrDefault("p" + record.partition() + "o" + record.offset(), "accept"));
+        String own = rules.getOrDefault(place, "accept");
+        String rule = renewed ? kept.get(place) : rules.getOrDefault("n" + handed, own);
         String[] parts = rule.split(":");
         int figure = parts.length > 1 ? Integer.parseInt(parts[1]) : 0;
         switch (parts[0]) {
@@ -98,8 +102,8 @@ public class ShareMember {
                     renewals.remove(place);
                     acknowledge(record, AcknowledgeType.ACCEPT);
                 } else {
-                    // long enough that without the renewals before it the lock would be gone
-                    pause(1000);
+                    pause(Integer.parseInt(parts[2]));
+                    kept.put(place, rule);
                     renewals.put(place, left - 1);
                     acknowledge(record, AcknowledgeType.RENEW);
                 }

@@ -30,8 +30,9 @@ public class Watch {
     private void run() throws Exception {
         AtomicBoolean closing = new AtomicBoolean();
         Orders.obey(truth, Map.of("close", () -> closing.set(true)));
-        try (Admin admin = Admin.create(options.kafka("client.id", options.text("who"), "default.api.timeout.ms", "5000",
-                "request.timeout.ms", "2000"))) {
+        // a frozen node does not answer: give up soon and ask another
+        try (Admin admin = Admin.create(options.kafka("client.id", options.text("who"), "default.api.timeout.ms", "3000",
+                "request.timeout.ms", "700", "reconnect.backoff.max.ms", "200"))) {
             truth.write("started");
             int churn = options.number("churn", 0);
             for (int round = 1; !closing.get(); round++) {

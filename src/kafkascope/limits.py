@@ -30,6 +30,34 @@ MAX_NESTED_MESSAGE_SETS = 1
 # Byte spans kept for one message: the annotated view of anything larger is not for reading.
 MAX_SPANS = 1_000_000
 
+# Requests of a recording that wait for their answers, and the other way round. Of Kafka a broker bounds it by
+# queued.max.request.bytes, without a default; more than this waits only where a recording has one direction alone.
+MAX_WAITING_BYTES = 67_108_864
+
 # Values shown in a terminal before a list or a byte string is cut, unless `--full` asks for all.
 MAX_SHOWN_ITEMS = 100
 MAX_SHOWN_BYTES = 4_096
+
+# A record of a pcap file. tcpdump's largest snap length is 262,144; Linux glues at most 524,280 bytes into one packet
+# (GSO_MAX_SIZE). A longer one is a broken length, and reading goes on behind it.
+MAX_PACKET_BYTES = 1_048_576
+# A block of a pcapng file, as Wireshark has it.
+MAX_BLOCK_BYTES = 16_777_216
+# Interfaces of one pcapng section: the packet block of its first draft counts them in 16 bits.
+MAX_INTERFACES = 65_536
+# Tunnels within each other: a mirrored link (VXLAN) around a container network (VXLAN, GENEVE, IP in IP) is two.
+MAX_TUNNELS = 4
+# Bytes of IP fragments that wait for the rest of their datagram, and how long: Linux's ipfrag_high_thresh, ipfrag_time.
+MAX_FRAGMENT_BYTES = 4_194_304
+MAX_FRAGMENT_SECONDS = 30
+# Problems of one kind listed for one batch of a recording; the last one stands for all that follow.
+MAX_PROBLEMS = 100
+
+# Bytes of one stream that came before what precedes them: Linux's largest receive window (tcp_rmem) is 6 MiB, and a
+# sender has no more than that under way. The same in segments of 1,448 bytes, and small ones among them.
+MAX_EARLY_BYTES = 8_388_608
+MAX_EARLY_SEGMENTS = 8_192
+# The same over all streams of a recording: a hundred that lose packets at the same time, with 640 KiB each.
+MAX_EARLY_TOTAL_BYTES = 67_108_864
+# TCP connections of one recording: more than sixteen times the ports that a machine has. The rest is counted.
+MAX_CONNECTIONS = 1_048_576

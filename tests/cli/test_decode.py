@@ -1,4 +1,4 @@
-"""`decode`: requests tell what they are, responses in any dress with --as, records when asked, and what is not exact."""
+"""`decode`: requests tell what they are, responses need --as in any dress, records when asked, what is not exact."""
 
 import json
 import re
@@ -40,14 +40,16 @@ def test_a_request_says_itself_what_it_is(cli: Cli) -> None:
     assert json.loads(out.split("\nJSON\n")[1]) == {"groupId": "order", "generationId": 12, "memberId": "m-1"}
 
 
-def test_every_byte_is_named_once(cli: Cli) -> None:
-    out = cli.out("decode", HEARTBEAT.hex())
+@pytest.mark.parametrize("columns", ["40", "80", "100"])
+def test_every_byte_is_named_once(cli: Cli, columns: str) -> None:
+    frame = bytes.fromhex(cli.out("example", "ShareFetchRequest:2", "--hex"))
+    out = cli.out("decode", frame.hex(), COLUMNS=columns)
     rows = re.findall(r"^([0-9a-f]{6})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", out, re.MULTILINE)
     at = 0
     for offset, written in rows:
         assert int(offset, 16) == at
         at += len(bytes.fromhex(written))
-    assert at == len(HEARTBEAT)
+    assert at == len(frame)
 
 
 def test_a_request_without_its_length_is_read_too(cli: Cli) -> None:
@@ -69,12 +71,12 @@ def test_a_request_as_json(cli: Cli) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_body_headed_body_and_frame_are_told_apart(chunk: int) -> None:
-    """For every request and response: with --as each dress is read exactly and as what it is; a request needs no --as."""
+    """For every request and response: with --as each dress is read exactly and as what it is; requests need none."""
     wrong = []
     for name, version in chunk_of(PAIRS, chunk):
         value = example(name, version)
         kind = index()[name].kind
-        fields = header(kind) if not (name, version) == ("ControlledShutdownRequest", 0) else {"correlationId": 9}
+        fields = header(kind) if (name, version) != ("ControlledShutdownRequest", 0) else {"correlationId": 9}
         frame = encode_frame(name, version, value, fields)
         for dress, data in {"body": encode(name, version, value), "headed": frame[4:], "frame": frame}.items():
             if not data:
@@ -90,12 +92,25 @@ def test_body_headed_body_and_frame_are_told_apart(chunk: int) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(("cut", "said"), [(0, "bytes with length"), (4, "bytes without length"), (9, "the body alone")])
+@pytest.mark.parametrize(
+    ("cut", "said"), [(0, "bytes with length"), (4, "bytes without length"), (9, "the body alone")]
+)
 def test_a_response_is_read_in_every_dress(cli: Cli, cut: int, said: str) -> None:
     frame = bytes.fromhex(cli.out("example", "DescribeQuorumResponse:1", "--hex"))
     out = cli.out("decode", frame[cut:].hex(), "--as", "DescribeQuorumResponse:1")
     assert said in out.splitlines()[0]
     assert json.loads(out.split("\nJSON\n")[1]) == json.loads(cli.out("example", "DescribeQuorumResponse:1"))
+
+
+def test_bytes_that_are_a_body_and_a_headed_body_are_taken_for_a_body(cli: Cli) -> None:
+    both = hexes("""
+        0000                # error code 0        or correlation id 0 …
+        0000 0002           # two mechanisms      … error code 2, and no …
+        0000 0000           # both without name   … mechanism
+    """)
+    told = json.loads(cli.out("decode", both.hex(), "--as", "SaslHandshakeResponse:0", "--json"))
+    assert told["value"] == {"errorCode": 0, "mechanisms": ["", ""]}
+    assert "header" not in told
 
 
 def test_a_response_without_as_is_helped(cli: Cli) -> None:
@@ -106,7 +121,9 @@ def test_a_response_without_as_is_helped(cli: Cli) -> None:
     assert "it fits DescribeQuorumResponse:1" in answer.err
 
 
-@pytest.mark.parametrize("name", ["FetchResponse:0", "ListOffsetsResponse:0", "OffsetFetchResponse:1", "ProduceResponse:8"])
+@pytest.mark.parametrize(
+    "name", ["FetchResponse:0", "ListOffsetsResponse:0", "OffsetFetchResponse:1", "ProduceResponse:8"]
+)
 def test_a_response_whose_correlation_id_looks_like_a_request_is_not_taken_for_one(cli: Cli, name: str) -> None:
     # correlation id 7 reads as API key 0, version 7: the first requests of any connection have such ids
     frame = cli.out("example", name, "--hex").strip()
@@ -213,7 +230,9 @@ def test_an_error_code_and_a_coded_value_are_named(cli: Cli) -> None:
     value = json.loads(cli.out("example", "ShareFetchResponse:2"))
     value["responses"][0]["partitions"][0]["acknowledgeErrorCode"] = 121
     body = cli.out("encode", "ShareFetchResponse:2", json.dumps(value)).strip()
-    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in cli.out("decode", body, "--as", "ShareFetchResponse:2")
+    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in cli.out(
+        "decode", body, "--as", "ShareFetchResponse:2"
+    )
 
 
 def test_long_fields_are_cut_unless_all_is_asked_for(cli: Cli) -> None:

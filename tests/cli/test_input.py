@@ -101,7 +101,14 @@ def test_every_dress_comes_from_a_file_or_standard_input_too(cli: Cli, dress: st
 
 @pytest.mark.parametrize(
     ("tool", "options"),
-    [("xxd", []), ("xxd", ["-u"]), ("xxd", ["-g1"]), ("xxd", ["-p"]), ("hexdump", ["-C"]), ("od", ["-Ax", "-tx1z", "-v"])],
+    [
+        ("xxd", []),
+        ("xxd", ["-u"]),
+        ("xxd", ["-g1"]),
+        ("xxd", ["-p"]),
+        ("hexdump", ["-C"]),
+        ("od", ["-Ax", "-tx1z", "-v"]),
+    ],
     ids=lambda value: "".join(value) if isinstance(value, list) else value,
 )
 def test_the_tools_themselves_are_understood(tool: str, options: list[str]) -> None:

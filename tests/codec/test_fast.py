@@ -1,6 +1,7 @@
-"""The compiled engines against the careful ones, which are the specification: on long arrays, where elements that take
-the same bytes are read together, on broken bytes, and on values of the wrong type."""
+"""The quick engines, in C and in Python, against the careful ones, which are the specification: on long arrays, on
+broken bytes, and on values of the wrong type."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 from typing import Any
@@ -8,9 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.codec.fast_decode import compile_decoder
+from kafkascope.codec.engine import FastDecoder, is_native, native_decoder, pure_decoder
 from kafkascope.codec.fast_encode import compile_encoder
-from kafkascope.codec.message import _SURPRISES as DECODE_SURPRISES
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.parts import UUIDS
 from kafkascope.codec.walk import UNKNOWN_TAGS, Walk
@@ -21,6 +21,9 @@ from kafkascope.schema.layout import Layout, layout
 from tests.support.values import random_value
 
 KINDS = ("request", "response")
+Engine = Callable[[Layout], FastDecoder]
+# In C where it was built; a machine without a compiler has the Python one alone.
+ENGINES = [pure_decoder, native_decoder] if is_native() else [pure_decoder]
 
 
 def newest(kind: str) -> list[Layout]:
@@ -56,40 +59,40 @@ def typed(value: Any) -> Any:
     return type(value), repr(value)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_compiled_engines_agree_with_the_careful_ones_on_long_arrays(kind: str) -> None:
+def test_quick_engines_agree_with_the_careful_ones_on_long_arrays(kind: str, engine: Engine) -> None:
     random = Random(7)
     for known in newest(kind):
-        fast_decode, fast_encode = compile_decoder(known), compile_encoder(known)
+        fast_decode, fast_encode = engine(known), compile_encoder(known)
         for case, count in ((1, 9), (2, 30), (7, 12), (9, 9), (10, 40)):
             value = widened(random_value(known, case), random, count)
             data = Write(known).message(value)
             assert fast_encode(value) == data, known.title
-            decoded, end = fast_decode(data, 0, len(data))
-            assert end == len(data) and typed(decoded) == typed(value), known.title
+            decoded = fast_decode(data, 0)
+            assert decoded is not None and typed(decoded.value) == typed(value), known.title
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_compiled_decoder_reads_no_broken_bytes_otherwise_than_the_careful_one(kind: str) -> None:
+def test_quick_decoder_reads_no_broken_bytes_otherwise_than_the_careful_one(kind: str, engine: Engine) -> None:
     random = Random(8)
     read = refused = 0
     for known in newest(kind):
-        fast_decode = compile_decoder(known)
+        fast_decode = engine(known)
         for case, count in ((2, 9), (9, 9), (11, 30)):
             data = Write(known).message(widened(random_value(known, case), random, count))
             for _ in range(8):
                 broken = edited(data, random)
-                try:
-                    decoded, end = fast_decode(broken, 0, len(broken))
-                except DECODE_SURPRISES:
-                    refused += 1
-                    continue
-                if end != len(broken):
+                decoded = fast_decode(broken, 0)
+                if decoded is None:
                     refused += 1
                     continue
                 read += 1
                 walk = Walk(known, broken)
-                assert typed(walk.message()) == typed(decoded) and not walk.reasons, f"{known.title}: {broken.hex()}"
+                assert typed(walk.message()) == typed(decoded.value) and not walk.reasons, (
+                    f"{known.title}: {broken.hex()}"
+                )
     assert read > 300 and refused > 300
 
 
@@ -119,25 +122,26 @@ def commit(lengths: list[int]) -> tuple[bytes, dict[str, Any]]:
     return Write(layout("OffsetCommitRequest", 9)).message(value), value
 
 
-@pytest.mark.parametrize(
-    "lengths",
-    [
-        [0] * 1000,  # more than are compared at a time
-        [0] * 20 + [3] + [0] * 20,  # an odd one among them
-        [0] * 20 + [3, 4] * 10 + [0] * 20,  # too many shapes to go on
-        list(range(100)),  # none like another: more shapes than are kept
-        [n // 10 for n in range(300)],  # ten of each: more shapes than are kept
-        [126] * 10 + [127] * 10,  # a length of two bytes is never alike
-    ],
-)
-def test_elements_of_changing_lengths_keep_their_order(lengths: list[int]) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("lengths", [[0] * 1000, [126] * 10 + [127] * 10, list(range(200))])
+def test_elements_of_changing_lengths_keep_their_order(lengths: list[int], engine: Engine) -> None:
     data, value = commit(lengths)
-    fast = compile_decoder(layout("OffsetCommitRequest", 9))
-    for _ in range(3):  # shapes are remembered from one message to the next
-        assert fast(data, 0, len(data)) == (value, len(data))
+    decoded = engine(layout("OffsetCommitRequest", 9))(data, 0)
+    assert decoded is not None and decoded.value == value
 
 
-def test_a_tag_in_the_middle_of_alike_elements_is_kept() -> None:
+@pytest.mark.skipif(not is_native(), reason="built without a compiler")
+def test_native_decoder_takes_a_position_and_refuses_what_is_no_bytes() -> None:
+    decoder = native_decoder(layout("ApiVersionsRequest", 3))
+    data = encode("ApiVersionsRequest", 3, {})
+    assert decoder(b"xx" + data, 2) == decode("ApiVersionsRequest", 3, data)
+    assert decoder(data, -1) is None and decoder(data, len(data) + 1) is None
+    wrong: Any = bytearray(data)
+    with pytest.raises(TypeError):
+        decoder(wrong, 0)
+
+
+def test_a_tag_in_the_middle_of_many_elements_is_kept() -> None:
     _, value = commit([0] * 50)
     value["topics"][0]["partitions"][31][UNKNOWN_TAGS] = [{"tag": 9, "data": b"x"}]
     data = encode("OffsetCommitRequest", 9, value)
@@ -145,7 +149,7 @@ def test_a_tag_in_the_middle_of_alike_elements_is_kept() -> None:
     assert decoded.value == value and decoded.unknown_tags[0].path == "topics[0].partitions[31]"
 
 
-def test_a_bool_of_2_among_alike_elements_is_inexact() -> None:
+def test_a_bool_of_2_among_many_elements_is_inexact() -> None:
     value = {"topics": [{"name": f"topic-{n}", "isInternal": n % 2 == 0} for n in range(9)]}
     data = bytearray(encode("MetadataResponse", 1, value))
     # Error code, "topic-8", then the bool, then no partitions.
@@ -155,7 +159,7 @@ def test_a_bool_of_2_among_alike_elements_is_inexact() -> None:
     assert [reason.partition(":")[0] for reason in decoded.reasons] == ["topics[8].isInternal"]
 
 
-def test_alike_elements_cut_off_are_an_error() -> None:
+def test_many_elements_cut_off_are_an_error() -> None:
     data, _ = commit([5] * 40)
     for end in range(len(data)):
         with pytest.raises(DecodeError):

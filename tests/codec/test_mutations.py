@@ -5,13 +5,12 @@
 
 import os
 from random import Random
-from struct import error as StructError
 from typing import Any
 
 import pytest
 
 import kafkascope
-from kafkascope.codec.fast_decode import Decoder, Surprise, compile_decoder
+from kafkascope.codec.engine import FastDecoder
 from kafkascope.codec.result import Decoded, Span
 from kafkascope.errors import DecodeError, EncodeError
 from kafkascope.schema.catalog import message
@@ -20,7 +19,7 @@ from tests.judge.java import NOT_ASKED, judge
 from tests.support.mutations import mutation, truncations
 from tests.support.pairs import CHUNKS, chunk_of, every_pair, every_place
 from tests.support.values import random_value
-from tests.support.variety import careful, lengthened, same
+from tests.support.variety import careful, fast_engines, lengthened, same
 
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 MUTATIONS = 5_000 if SOAK else 200
@@ -43,7 +42,7 @@ def bases(name: str, version: int, release: str | None = None) -> list[tuple[byt
     return [(data, kafkascope.decode(name, version, data, release, spans=True).spans) for data in kept]
 
 
-def check(name: str, version: int, data: bytes, fast: Decoder, release: str | None = None) -> Decoded | None:
+def check(name: str, version: int, data: bytes, fast: dict[str, FastDecoder], release: str | None = None) -> Decoded | None:
     """The one invariant: DecodeError, or a value that both engines agree on and that is exact if and only if it says so."""
     try:
         decoded = kafkascope.decode(name, version, data, release)
@@ -53,17 +52,20 @@ def check(name: str, version: int, data: bytes, fast: Decoder, release: str | No
         assert "\n" not in text, text
         offset = int(text.rpartition("(offset ")[2].removesuffix(")"))
         assert 0 <= offset <= len(data), text
-        assert fast_reading(fast, data) is None, "the fast engine reads what the careful one refuses"
+        for engine, read in fast.items():
+            assert read(data, 0) is None, f"the {engine} engine reads what the careful one refuses"
         return None
     assert decoded.exact == (not decoded.reasons)
     walked = careful(name, version, data, release)
     assert same(walked.value, decoded.value)
     assert walked.reasons == decoded.reasons
     assert walked.unknown_tags == decoded.unknown_tags
-    read = fast_reading(fast, data)
-    if read is not None:
-        assert same(read, decoded.value), "the engines differ"
-        assert decoded.exact, "the fast engine reads what is not canonical"
+    for engine, read in fast.items():
+        fast_reading = read(data, 0)
+        if fast_reading is not None:
+            assert same(fast_reading.value, decoded.value), f"the {engine} engine differs"
+            assert decoded.exact, f"the {engine} engine reads what is not canonical"
+            assert fast_reading == walked, engine
     try:
         written = kafkascope.encode(name, version, decoded.value, release)
     except EncodeError:
@@ -80,14 +82,6 @@ def check(name: str, version: int, data: bytes, fast: Decoder, release: str | No
     return decoded
 
 
-def fast_reading(fast: Decoder, data: bytes) -> dict[str, Any] | None:
-    try:
-        value, end = fast(data, 0, len(data))
-    except (Surprise, StructError, IndexError, UnicodeError, OverflowError):
-        return None
-    return value if end == len(data) else None
-
-
 def tags_sorted(value: Any) -> Any:
     """Tags come back sorted: their order is no part of the value."""
     if isinstance(value, dict):
@@ -101,7 +95,7 @@ def tags_sorted(value: Any) -> Any:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_mutations_raise_decode_error_or_tell_the_truth(chunk: int) -> None:
     for name, version, release in chunk_of(every_place(), chunk):
-        fast = compile_decoder(layout(name, version, release))
+        fast = fast_engines(layout(name, version, release))
         made = bases(name, version, release)
         whole = [data for data, _ in made if len(data) <= TRUNCATED] or [made[0][0]]
         cuts = list(truncations(whole[-1]))[:MUTATIONS]
@@ -114,7 +108,7 @@ def test_mutations_raise_decode_error_or_tell_the_truth(chunk: int) -> None:
             run(name, version, release, mutated, fast, f"{kind}, seed {SEED}, case {case}")
 
 
-def run(name: str, version: int, release: str | None, data: bytes, fast: Decoder, origin: str) -> None:
+def run(name: str, version: int, release: str | None, data: bytes, fast: dict[str, FastDecoder], origin: str) -> None:
     try:
         decoded = check(name, version, data, fast, release)
     except Exception as error:

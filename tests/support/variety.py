@@ -1,14 +1,21 @@
-"""Values and readings for tests that compare engines: long arrays, strict equality, the careful engine by itself."""
+"""Values and readings for tests that compare engines: long arrays, strict equality, each engine by itself."""
 
 import struct
 from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from kafkascope.codec.engine import FastDecoder, is_native, native_decoder, pure_decoder
 from kafkascope.codec.message import finish
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.schema.layout import Layout, LayoutField, layout
+
+
+def fast_engines(known: Layout) -> dict[str, FastDecoder]:
+    """Every engine that reads canonical bytes: in Python always, in C where it was built."""
+    engines = {"pure": pure_decoder(known)}
+    return engines | {"native": native_decoder(known)} if is_native() else engines
 
 
 def careful(name: str, version: int, data: bytes, release: str | None = None, *, spans: bool = False) -> Decoded:

@@ -124,6 +124,14 @@ def test_a_source_folder_cannot_take_the_name_of_a_published_release(
         command.main()
 
 
+def test_a_folder_without_definitions_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = checked_in("releases.txt")
+    monkeypatch.setattr("sys.argv", ["catalog", "source", str(tmp_path / "nowhere"), "9.9"])
+    with pytest.raises(SystemExit, match="no definition files"):
+        command.main()
+    assert checked_in("releases.txt") == before
+
+
 @pytest.fixture
 def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A releases.txt of its own, and Maven replaced by a list of what is published."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.catalog.build import DATA, build, write
 from tools.catalog.handler_errors import handler_lines
-from tools.catalog.jars import HERE, Release, fetch, read_releases
+from tools.catalog.jars import HERE, Release, fetch, read_releases, source_texts
 from tools.catalog.merge import release_key
 
 # Every artifact that has carried definition files; a new release is asked for each.
@@ -41,6 +41,8 @@ def main() -> None:
     extra = (arguments.release, arguments.folder.resolve()) if arguments.command == "source" else None
     if extra and release_key(extra[0]) <= release_key(releases[-1].name):
         raise SystemExit(f"a source folder is newer than what is published: call it later than {releases[-1].name}")
+    if extra and not any(source_texts(extra[1])):
+        raise SystemExit(f"{extra[1]} holds no definition files; give the root of a source tree")
     write(build(releases, extra))
     print("written; `git diff --stat src/kafkascope/schema/data` shows what the release changed")
 

@@ -27,7 +27,8 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Packets:
     """Whole packets of a pcap or pcapng file. `start` is where a packet's bytes begin in `data`; `captured` are there,
-    `original` were on the wire. `first` is the number of the first packet, counted from 0 over the whole file."""
+    `original` were on the wire. `first` is the number of the first packet, counted from 0 over the whole file; `base`
+    is where `data` begins in the file (unpacked)."""
 
     data: Bytes
     start: Int64s
@@ -37,6 +38,7 @@ class Packets:
     link: Int32s
     first: int
     problems: tuple[Problem, ...] = ()
+    base: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ class Flows:
 class Segments:
     """TCP segments. `direction` is 0 from the lower end to the higher, 1 back. `start` is where the payload begins in
     `data`; `length` bytes of it are there, `wire_length` were sent (more where the snap length cut, or offload lied).
-    Packets that are no TCP are left out; `packet` numbers those that are here."""
+    Packets that are no TCP are left out; `packet` numbers those that are here. `acknowledgement` is -1 where the
+    segment acknowledges nothing, and None where the reader does not tell: reassembly then waits longer for what was
+    lost."""
 
     data: Bytes
     flow: Int32s
@@ -73,9 +77,10 @@ class Segments:
     time_ns: Int64s
     packet: Int64s
     problems: tuple[Problem, ...] = ()
+    acknowledgement: Int64s | None = None
 
 
-FIN, SYN, RST = 1, 2, 4
+FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,9 @@ BYTES, GAP, OPEN, CLOSE, RESET = range(5)
 @dataclass(slots=True)
 class Connection:
     """One TCP connection. `client` is the direction that requests come from (0 or 1), None until known. `protocol` is
-    unknown, kafka, tls, http or other. `opened` says that its start is in the recording."""
+    unknown, kafka, tls, http or other. `opened` says that its start is in the recording, `opener` which direction began
+    it. `closed` is how it ended first: fin, reset, or reused where a new connection took its ports. Bytes that came
+    again are `retransmitted_bytes`, or `duplicated_bytes` where the recording has the packet twice."""
 
     number: int
     flow: int
@@ -117,6 +124,8 @@ class Connection:
     gap_bytes: list[int] = field(default_factory=lambda: [0, 0])
     conflict_bytes: int = 0
     retransmitted_bytes: int = 0
+    duplicated_bytes: int = 0
+    opener: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,24 +22,23 @@ class Target:
 
 def parse_target(text: str) -> Target:
     """`ShareFetch`, `78`, `ShareFetchRequest`, `ShareFetchRequest:2`, `sharefetch:v2`."""
-    from kafkascope.schema.names import find, find_api, suggest
+    from kafkascope.schema.names import clip, find, find_api, parse_number, suggest
 
     name, colon, number = text.partition(":")
     version: int | None = None
     if colon:
-        digits = number.lower().removeprefix("v")
-        if not digits.isdigit():
-            raise UsageError(f"'{number}' is no version; say {name}:2")
-        version = int(digits)
+        version = parse_number(number.lower().removeprefix("v"))
+        if version is None or version < 0:
+            raise UsageError(f"'{clip(number)}' is no version; say {clip(name) or 'NAME'}:2")
     api = find_api(name)
     if api:
         return Target(api, None, version)
-    if name.isdigit():
+    if parse_number(name) is not None:
         raise NotFoundError(f"no API has key {name}; `kafkascope apis` lists them")
     try:
         return Target(None, find(name), version)
     except NotFoundError:
-        raise NotFoundError(f"no message or API is called {name}{suggest(name)}") from None
+        raise NotFoundError(f"no message or API is called {clip(name)}{suggest(name)}") from None
 
 
 def parse_message(text: str) -> tuple[str, int]:
@@ -62,12 +61,13 @@ def parse_message(text: str) -> tuple[str, int]:
 def complete_message(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Messages, then their versions once a colon stands there."""
     from kafkascope.schema.catalog import index, message
-    from kafkascope.schema.names import find
+    from kafkascope.schema.names import find, find_api
 
     name, colon, number = incomplete.partition(":")
     if colon:
+        api = find_api(name)
         try:
-            versions = message(find(name)).all_versions()
+            versions = message(f"{api}Request" if api else find(name)).all_versions()
         except UsageError:
             return []
         return [f"{name}:{version}" for version in reversed(versions) if str(version).startswith(number)]
@@ -82,6 +82,13 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
         return complete_message(context, parameter, incomplete)
     names = [name for name in apis().values() if name.lower().startswith(incomplete.lower())]
     return names + complete_message(context, parameter, incomplete)
+
+
+def complete_version_or_release(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For diff, which compares either."""
+    if incomplete[:1].isdigit():
+        return complete_release(context, parameter, incomplete)
+    return complete_target(context, parameter, incomplete)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON for other programs.")

@@ -9,6 +9,7 @@ import click
 def run(as_json: bool, schema: bool) -> None:
     """Give the whole catalog to other programs."""
     from kafkascope.cli.output import print_json
+    from kafkascope.cli.terminal import prose
     from kafkascope.schema.catalog import apis, index
     from kafkascope.schema.error_codes import error_codes
     from kafkascope.schema.releases import releases
@@ -25,16 +26,16 @@ def run(as_json: bool, schema: bool) -> None:
         return
     known = releases()
     requests = sum(
-        len(range(first, last + 1))
-        for e in index().values()
-        if e.kind == "request"
-        for first, last in e.versions.ranges
+        last - first + 1 for e in index().values() if e.kind == "request" for first, last in e.versions.ranges
     )
-    print(f"Kafka {known[0].name} to {known[-1].name}: {len(apis())} APIs in {requests} request versions,")
-    print(f"{len(index())} messages in all, {len(error_codes())} error codes.")
+    prose(
+        f"Kafka {known[0].name} to {known[-1].name}: {len(apis())} APIs in {requests} request versions,"
+        f" {len(index())} messages in all, {len(error_codes())} error codes."
+    )
     for release in known:
         if release.coverage == "clients":
-            print(
-                f"Of {release.name} only the client messages are published: its records are taken as in the one before."
+            prose(
+                f"Of {release.name} only the client messages are published:"
+                " its records are taken as in the release before."
             )
-    print("--json prints all of it, --schema the JSON Schema of that.")
+    prose("--json prints all of it, --schema the JSON Schema of that.")

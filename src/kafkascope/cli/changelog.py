@@ -14,7 +14,7 @@ def run(name: str, as_json: bool) -> None:
     from kafkascope.cli.change_lines import change_json, print_changes
     from kafkascope.cli.output import print_json
     from kafkascope.cli.overview import kips_of_version
-    from kafkascope.cli.terminal import heading, paint
+    from kafkascope.cli.terminal import heading, remark
     from kafkascope.errors import UsageError
     from kafkascope.schema.catalog import message
     from kafkascope.schema.compare import compare_layouts
@@ -42,7 +42,7 @@ def run(name: str, as_json: bool) -> None:
             answer.append({"version": version, "releases": spans, "kips": kips, "changes": listed})
             continue
         heading(f"v{version}")
-        print("  " + paint(" · ".join([f"Kafka {spans}", *(f"KIP-{number}" for number in kips)]), "dim"))
+        remark(" · ".join([f"Kafka {spans}", *(f"KIP-{number}" for number in kips)]), "  ")
         if older is None:
             print("  the first version")
             continue

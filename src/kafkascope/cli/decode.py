@@ -36,7 +36,7 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
     from kafkascope.errors import UsageError
     from kafkascope.schema.releases import check_release
 
-    if data == "-" and sys.stdin.isatty():
+    if data == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError("nothing to decode: give hex, base64, @file, or pipe it in")
     raw = read_bytes(data, form)
     found = identify(raw, name, check_release(release) if release else None)

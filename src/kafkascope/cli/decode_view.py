@@ -7,7 +7,7 @@ from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.identify import Identified, identify
 from kafkascope.cli.output import print_json
 from kafkascope.cli.records_view import print_records, records_json
-from kafkascope.cli.terminal import heading, paint, prose
+from kafkascope.cli.terminal import heading, prose, title
 from kafkascope.codec.annotate import annotate
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.result import Decoded
@@ -17,16 +17,16 @@ from kafkascope.schema.layout import layout
 def print_decoded(found: Identified, raw: bytes, *, records: bool, full: bool) -> None:
     frame, body = found.frame, found.body or (found.frame.body if found.frame else None)
     if frame:
-        title = frame.name or f"request with API key {frame.api_key}"
+        name = frame.name or f"request with API key {frame.api_key}"
         facts = [f"correlation id {frame.correlation_id}"]
         client = frame.header.value.get("clientId")
         facts += [f"client id {client}"] if client is not None else []
         facts += [f"{len(raw)} bytes with length" if frame.length is not None else f"{len(raw)} bytes without length"]
-        print(paint(f"{title} v{frame.version}", "bold") + paint(f"  {' · '.join(facts)}", "dim"))
+        title(f"{name} v{frame.version}", " · ".join(facts))
         print()
         print_hex(raw, annotations_of(frame, raw, found.release), full=full)
     elif body:
-        print(paint(f"{body.name} v{body.version}", "bold") + paint(f"  {len(raw)} bytes, the body alone", "dim"))
+        title(f"{body.name} v{body.version}", f"{len(raw)} bytes, the body alone")
         print()
         print_hex(raw, annotate(layout(body.name, body.version, found.release), body, raw), full=full)
     if body:

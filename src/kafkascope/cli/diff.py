@@ -2,12 +2,12 @@
 
 import click
 
-from kafkascope.cli.arguments import complete_target, json_option
+from kafkascope.cli.arguments import complete_version_or_release, json_option
 
 
 @click.command
-@click.argument("old", metavar="A", shell_complete=complete_target)
-@click.argument("new", metavar="B", shell_complete=complete_target)
+@click.argument("old", metavar="A", shell_complete=complete_version_or_release)
+@click.argument("new", metavar="B", shell_complete=complete_version_or_release)
 @json_option
 def run(old: str, new: str, as_json: bool) -> int:
     """Compare two versions of a message, or two Kafka releases.

@@ -47,7 +47,7 @@ def run(
     wanted, version = parse_message(name)
     known_release = check_release(release) if release else None
     layout(wanted, version, known_release)
-    if value == "-" and sys.stdin.isatty():
+    if value == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
     content = from_json(wanted, version, parse_json(read_text(value)), known_release)
     if not frame and (correlation_id is not None or client_id is not None):

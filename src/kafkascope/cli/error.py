@@ -12,7 +12,7 @@ from kafkascope.cli.arguments import complete_error, json_option
 def run(name: str, as_json: bool) -> None:
     """Explain one error code, by name, number or Java exception."""
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import heading, paint, prose, table
+    from kafkascope.cli.terminal import heading, paint, prose, remark, table
     from kafkascope.schema.catalog import apis, message
     from kafkascope.schema.error_codes import cause_and_remedy, find_error
     from kafkascope.schema.export import error_json
@@ -34,7 +34,7 @@ def run(name: str, as_json: bool) -> None:
     facts = ["retriable" if error.retriable else "not retriable", f"since Kafka {error.release}"]
     facts += [error.exception] if error.exception else []
     facts += [f"earlier {', '.join(error.aliases)}"] if error.aliases else []
-    print(paint(" · ".join(facts), "dim"))
+    remark(" · ".join(facts))
     heading("Cause")
     prose(cause, "  ")
     heading("What to do")

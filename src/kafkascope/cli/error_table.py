@@ -1,6 +1,6 @@
 """Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
 
-from kafkascope.cli.terminal import paint, prose, table
+from kafkascope.cli.terminal import prose, remark, table
 from kafkascope.schema.message_errors import MessageError
 
 ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
@@ -20,4 +20,4 @@ def print_errors(found: list[MessageError]) -> None:
             indent="    ",
         )
     origins = sorted({item.origin for item in found})
-    print(paint("  " + ", ".join(f"{origin}: {ORIGINS[origin]}" for origin in origins), "dim"))
+    remark(", ".join(f"{origin}: {ORIGINS[origin]}" for origin in origins), "  ")

@@ -31,6 +31,7 @@ def _of_api(asked: str, as_json: bool) -> None:
     from kafkascope.cli.arguments import parse_target
     from kafkascope.cli.error_table import print_errors
     from kafkascope.cli.output import print_json
+    from kafkascope.cli.terminal import heading
     from kafkascope.errors import UsageError
     from kafkascope.schema.catalog import message
     from kafkascope.schema.export import message_error_json
@@ -49,5 +50,5 @@ def _of_api(asked: str, as_json: bool) -> None:
         print_json([message_error_json(error) for error in found])
         return
     at = "" if target.version is None else f" v{target.version}"
-    print(f"Errors that {known.api}{at} is known to answer with")
+    heading(f"Errors that {known.api}{at} is known to answer with")
     print_errors(found)

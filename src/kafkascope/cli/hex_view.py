@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kafkascope.cli.terminal import paint, width
+from kafkascope.cli.terminal import paint, prose, remark, width
 from kafkascope.codec.annotate import Annotation
 from kafkascope.limits import MAX_SHOWN_BYTES
 
@@ -20,7 +20,9 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
         inside = _containers(item.path)
         for depth, container in enumerate(inside):
             if container not in entered:
-                print(" " * (8 + a_row * 3 + 1) + "  " * depth + paint(container.rpartition(".")[2], "dim"))
+                name = container.rpartition(".")[2]
+                margin = 8 + a_row * 3 + 1 + 2 * depth
+                remark(name, " " * (margin if margin + len(name) <= width() else 2 * depth + 2))
         entered = inside
         if not item.framing:
             colour += 1
@@ -28,11 +30,15 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
         raw = data[item.start : item.end]
         shown = raw if full or len(raw) <= MAX_SHOWN_BYTES else raw[:MAX_SHOWN_BYTES]
         for at in range(0, max(len(shown), 1), a_row):
-            piece = shown[at : at + a_row]
-            text = _text(item) if at == 0 else ""
-            hexes = piece.hex(" ")
-            line = f"{item.start + at:06x}  {paint(hexes, *style)}{' ' * (a_row * 3 - 1 - len(hexes))}  {text}"
-            print(line.rstrip())
+            hexes = shown[at : at + a_row].hex(" ")
+            front = f"{item.start + at:06x}  "
+            gap = " " * (a_row * 3 + 1 - len(hexes))
+            if at == 0 and len(front) + a_row * 3 + 1 + len(_plain(item)) > width():
+                # Too narrow for both: the words come first, on lines of their own.
+                prose(_plain(item).strip(), "  " * (item.depth + 1))
+                print(front + paint(hexes, *style))
+            else:
+                print(f"{front}{paint(hexes, *style)}{gap}{_text(item) if at == 0 else ''}".rstrip())
         if len(shown) < len(raw):
             print(f"{'':8}… {len(raw) - len(shown)} more bytes (--full shows all)")
 
@@ -45,9 +51,13 @@ def _containers(path: str) -> list[str]:
     return [".".join(parts[: number + 1]) for number in range(len(parts) if own else len(parts) - 1)]
 
 
+def _plain(item: Annotation) -> str:
+    meaning = f" ({item.remark})" if item.remark else ""
+    return "  " * item.depth + f"{item.label}{' ' if item.framing else ' = '}{item.value}{meaning}"
+
+
 def _text(item: Annotation) -> str:
-    indent = "  " * item.depth
-    remark = f" ({item.remark})" if item.remark else ""
     if item.framing:
-        return paint(f"{indent}{item.label} {item.value}{remark}", "dim")
-    return f"{indent}{paint(item.label, 'bold')} = {item.value}{paint(remark, 'dim')}"
+        return paint(_plain(item), "dim")
+    meaning = f" ({item.remark})" if item.remark else ""
+    return "  " * item.depth + f"{paint(item.label, 'bold')} = {item.value}{paint(meaning, 'dim')}"

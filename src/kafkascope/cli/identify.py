@@ -10,6 +10,7 @@ from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
 from kafkascope.codec.message import decode
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
+from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
 
@@ -35,6 +36,7 @@ class Identified:
 
 
 def identify(raw: bytes, name: str | None, release: str | None) -> Identified:
+    _name_others(raw)
     if name is None:
         return Identified(_request(raw, release), None, release)
     wanted, version = parse_message(name)
@@ -44,19 +46,55 @@ def identify(raw: bytes, name: str | None, release: str | None) -> Identified:
     return _named(raw, wanted, version, release)
 
 
+def _name_others(raw: bytes) -> None:
+    """What often lies where Kafka was expected."""
+    if raw[:2] == b"\x16\x03":
+        raise InputError("this is TLS, not Kafka: what is inside cannot be read without the keys")
+    if raw[:5] in (b"HTTP/", b"GET /", b"POST ", b"HEAD ", b"PUT /"):
+        raise InputError("this is HTTP, not Kafka")
+
+
+def _check_length(raw: bytes) -> None:
+    """A request whose length prefix says something else than what is here: cut off, or more than one."""
+    says = int.from_bytes(raw[:4], "big")
+    key, version = int.from_bytes(raw[4:6], "big"), int.from_bytes(raw[6:8], "big")
+    known = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
+    if not known or says == len(raw) - 4 or not 14 <= says <= MAX_FRAME_BYTES or _has_no_length(raw):
+        return
+    if says > len(raw) - 4:
+        raise InputError(f"the frame is cut off: its length says {says} bytes, {len(raw) - 4} are here")
+    raise InputError(
+        f"more than one frame: the first one's length says {says} bytes, {len(raw) - 4} are here; decode reads one"
+    )
+
+
+def _has_no_length(raw: bytes) -> bool:
+    """Whether the first four bytes are an API key and a version that is, or soon may be, one of its own."""
+    key, version = int.from_bytes(raw[:2], "big"), int.from_bytes(raw[2:4], "big")
+    return key in apis() and (key > 0 or version <= message("ProduceRequest").all_versions()[-1] + 5)
+
+
 def _request(raw: bytes, release: str | None) -> DecodedFrame:
     try:
         frame = decode_frame(raw, release=release, spans=True)
     except DecodeError as error:
+        _check_length(raw)
         raise _cannot_tell(raw, str(error)) from None
-    if frame.body is None and not _plausible(frame):
-        raise _cannot_tell(raw, frame.reasons[-1])
+    if frame.exact:
+        return frame
+    _check_length(raw)
+    if not _plausible(frame) and (frame.body is None or guess_responses(raw)):
+        raise _cannot_tell(raw, f"read as {frame.name or 'one'} v{frame.version} it is not exact: {frame.reasons[-1]}")
     return frame
 
 
 def _plausible(frame: DecodedFrame) -> bool:
-    """A request newer than the catalog: known API or a frame whose length fits, and a small version."""
-    return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
+    """Newer than the catalog: known API or a frame whose length fits, and a small version. Otherwise: most of it was
+    read. Four bytes of a correlation id can pass for an API key and a version, but what follows then makes no sense."""
+    if frame.body is None:
+        return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
+    left = sum(span.end - span.start for span in frame.body.spans if span.path == "#trailing")
+    return left * 8 < frame.body.spans[-1].end
 
 
 def _cannot_tell(raw: bytes, why: str) -> KafkascopeError:

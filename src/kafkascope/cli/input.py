@@ -3,6 +3,7 @@
 Nothing larger than the limits is read.
 """
 
+import os
 import re
 import sys
 from base64 import b64decode
@@ -22,10 +23,14 @@ _DRESS = re.compile(r"(?:0x|\\x)|[\s:,\-_]")
 def read_argument(text: str) -> str | bytes:
     """`-` is standard input, `@file` a file, anything else stands for itself."""
     if text == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed")
         return _bounded(sys.stdin.buffer.read(MAX_INPUT_CHARACTERS + 1), "standard input")
     if text.startswith("@"):
         try:
             with open(text[1:], "rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_INPUT_CHARACTERS:
+                    raise _too_large(text[1:])
                 return _bounded(file.read(MAX_INPUT_CHARACTERS + 1), text[1:])
         except OSError as error:
             raise InputError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
@@ -36,11 +41,15 @@ def _bounded(content: bytes, where: str) -> bytes:
     if not content:
         raise InputError(f"{where} is empty")
     if len(content) > MAX_INPUT_CHARACTERS:
-        raise InputError(
-            f"{where} is larger than {MAX_INPUT_CHARACTERS} bytes, the most that one frame takes even as text;"
-            " decode reads one frame at a time"
-        )
+        raise _too_large(where)
     return content
+
+
+def _too_large(where: str) -> InputError:
+    return InputError(
+        f"{where} is larger than {MAX_INPUT_CHARACTERS} bytes, the most that one frame takes even as text;"
+        " decode reads one frame at a time"
+    )
 
 
 def read_text(text: str) -> str:
@@ -97,7 +106,15 @@ def parse_text(text: str, form: str = "auto") -> bytes:
         return _dump(text)
     if form == "hex" or (form == "auto" and _looks_like_hex(text)):
         return _hex(text)
+    if form == "auto" and _meant_as_hex(text):
+        return _hex(text)
     return _base64(text, form)
+
+
+def _meant_as_hex(text: str) -> bool:
+    """Base64 is not dressed so: a typo in hex is said to be one rather than read as something else."""
+    digits = sum(character in "0123456789abcdefABCDEF" for character in text)
+    return re.search(r"0x|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
 
 
 def _looks_like_dump(text: str) -> bool:
@@ -132,7 +149,8 @@ def _dump(text: str) -> bytes:
 
 def _dump_row(rest: str, colon: bool) -> bytes:
     """The hex words of a row, up to the column of characters: that is fenced by `|` or by two spaces."""
-    area = rest.split("|", 1)[0] if not colon else re.split(r"\s{2,}", rest.strip(), maxsplit=1)[0]
+    # Without a colon hexdump parts its two halves by two spaces, and Wireshark its characters by three.
+    area = re.split(r"\s{2,}" if colon else r"\||\s{3,}", rest.strip(), maxsplit=1)[0]
     words: list[str] = []
     for word in area.split():
         if not _DUMP_WORD.match(word) or sum(map(len, words)) >= 32:

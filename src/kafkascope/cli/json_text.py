@@ -13,5 +13,7 @@ def parse_json(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"no JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})") from None
+    except ValueError:
+        raise InputError("no JSON of a Kafka message: a number of thousands of digits") from None
     except RecursionError:
         raise InputError("no JSON of a Kafka message: nested too deep") from None

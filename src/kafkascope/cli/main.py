@@ -1,5 +1,6 @@
 """The command line's door: arguments in, one command run, its exit code out; every error is one line on stderr."""
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -59,6 +60,10 @@ def run() -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if sys.stdout is None:
+        return _fail("kafkascope: standard output is closed", 3)
+    if "utf" not in (sys.stdout.encoding or "").lower() and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no `·` shows `?`
     try:
         if COMPLETING in os.environ:
             commands.main(arguments, prog_name="kafkascope")
@@ -78,11 +83,19 @@ def main(arguments: list[str]) -> int:
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python's own flush at exit would complain about it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough (`| head`).
+        _silence()
         return 0
+    except OSError as error:
+        _silence()
+        return _fail(f"kafkascope: cannot write the answer: {(error.strerror or str(error)).lower()}", 3)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
+
+
+def _silence() -> None:
+    """Python flushes at exit and would complain about an output that is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafkascope.cli.arguments import Target
 from kafkascope.cli.output import print_json
-from kafkascope.cli.terminal import heading, paint, prose, table
+from kafkascope.cli.terminal import heading, prose, remark, table, title
 from kafkascope.schema.api_facts import api_facts, family_of, kips_of
 from kafkascope.schema.catalog import message
 from kafkascope.schema.export import api_json, message_json, span_text
@@ -24,7 +24,7 @@ def show_overview(target: Target, as_json: bool) -> None:
     first = known[0]
     kind = f"API key {first.key}" if first.api else first.kind if first.key is None else f"{first.kind} {first.key}"
     family = f" · {family_of(first.api)}" if first.api else ""
-    print(paint(target.api or first.name, "bold") + paint(f"  {kind}{family}", "dim"))
+    title(target.api or first.name, f"{kind}{family}")
     for part in paragraphs(first):
         print()
         prose(part)
@@ -40,7 +40,7 @@ def show_overview(target: Target, as_json: bool) -> None:
             table(list(_fields(block.fields, 0)), ("field", "type", "versions", ""))
     print()
     newest = first.all_versions()[-1]
-    print(paint(f"kafkascope show {first.name}:{newest} explains one version byte by byte.", "dim"))
+    remark(f"kafkascope show {first.name}:{newest} explains one version byte by byte.")
 
 
 def show_facts(known: Message, version: int | None = None) -> None:

@@ -7,7 +7,7 @@ from kafkascope.cli.frame_view import annotated_frame, example_header
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
 from kafkascope.cli.overview import show_facts
-from kafkascope.cli.terminal import heading, paint, prose, table, width
+from kafkascope.cli.terminal import field_line, heading, paint, prose, remark, table, width
 from kafkascope.codec.frame import encode_frame, header_version
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
@@ -69,7 +69,7 @@ def _title(found: Layout) -> None:
     facts.append("flexible" if found.flexible else "classic encoding")
     facts += [f"unstable in {span}" for span, unstable in known.unstable if unstable == found.version]
     facts += [f"deprecated in {span}" for span, versions in known.deprecated if found.version in versions]
-    print(paint(" · ".join(facts), "dim"))
+    remark(" · ".join(facts))
     if any(found.version in block.versions and block.releases for block in known.blocks):
         others = [str(block.releases) for block in known.blocks if block.releases and found.version in block.versions]
         prose(f"Kafka {' and '.join(others)} lays this version out otherwise: --release shows it.")
@@ -96,7 +96,7 @@ def _wire(found: Layout) -> None:
         rows.append(("", "", title, ""))
         rows += [_wire_row(row) for row in diagram(part, offset, floating)]
     table(rows, ("at", "bytes", "field", "encoding"))
-    print(paint("  at: offset in the frame; ≥ behind something whose length varies.", "dim"))
+    remark("at: offset in the frame; ≥ behind something whose length varies.", "  ")
 
 
 def _wire_row(row: Row) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def _fields(found: Layout) -> None:
         marks += [f"since Kafka {field.source.since}"] if field.source.since else []
         marks += [f"KIP-{number}" for number in field_kips(found.message, place)]
         indent = "  " + "  " * row.depth
-        print(f"{indent}{paint('.'.join(row.path), 'bold', 'cyan')}  {paint(', '.join(marks), 'dim')}")
+        field_line(".".join(row.path), ", ".join(marks), indent)
         text = sentence(found.message, place)
         if text:
             prose(text, indent + "  ")
@@ -162,7 +162,7 @@ def _example(found: Layout) -> None:
     if width() > 60:
         print()
         named = "" if found.message.kind == "request" else f"--as {name}:{version} "
-        print(paint(f"kafkascope decode {named}HEX reads them back.", "dim"))
+        remark(f"kafkascope decode {named}HEX reads them back.")
 
 
 def page_json(found: Layout) -> dict[str, Any]:

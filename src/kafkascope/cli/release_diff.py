@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kafkascope.cli.change_lines import change_json, change_text
+from kafkascope.cli.change_lines import change_json, signed
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, paint, prose, table
 from kafkascope.schema.catalog import index
@@ -23,14 +23,18 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
     before, after = check_release(old), check_release(new)
     changes = compare_releases(before, after)
     order = release_order()
-    errors = [e for e in error_codes().values() if order[before] < order[e.release] <= order[after]]
+    first, last = sorted((order[before], order[after]))
+    errors = [e for e in error_codes().values() if first < order[e.release] <= last]
+    forward = order[before] < order[after]
     if as_json:
         print_json(
             {
                 "old": before,
                 "new": after,
                 "messages": [_json(change) for change in changes],
-                "newErrors": [{"code": e.code, "name": e.name, "since": e.release} for e in errors],
+                ("newErrors" if forward else "lostErrors"): [
+                    {"code": e.code, "name": e.name, "since": e.release} for e in errors
+                ],
             }
         )
         return 1 if changes or errors else 0
@@ -44,7 +48,7 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
             heading(title)
             table([_row(change) for change in _paired(of_kind)], ("", "message", before, after, ""))
     if errors:
-        heading("New errors")
+        heading("New errors" if forward else "Errors that are not there yet")
         table([(str(e.code), e.name, f"since {e.release}") for e in errors])
     if not changes and not errors:
         print("no difference")
@@ -76,7 +80,7 @@ def _paired(changes: list[MessageChange]) -> list[MessageChange]:
 
 def _row(change: MessageChange) -> tuple[str, ...]:
     sign = {"added": "+", "removed": "-"}.get(change.what, "~")
-    remarks = [f"v{version} {change_text(item)}" for version, item in change.changes[:3]]
+    remarks = [f"v{version} {signed(item)}" for version, item in change.changes[:3]]
     if len(change.changes) > 3:
         remarks.append(f"and {len(change.changes) - 3} more")
     return sign, change.name, change.before or "", change.after or "", "; ".join(remarks)

@@ -20,6 +20,8 @@ _CODES = {
 # Prose is not pleasant to read beyond this.
 WIDEST_PROSE = 100
 NARROWEST = 40
+# A last column narrower than this is not pleasant to read: the rows flow instead.
+_LEAST_LAST_COLUMN = 24
 
 
 @cache
@@ -46,7 +48,32 @@ def width() -> int:
 
 def heading(text: str) -> None:
     print()
-    print(paint(text, "bold"))
+    for line in _wrap(text, width()):
+        print(paint(line, "bold"))
+
+
+def remark(text: str, indent: str = "") -> None:
+    """A dim line beside the matter, wrapped."""
+    for line in _wrap(text, width() - len(indent)):
+        print(paint(indent + line, "dim"))
+
+
+def title(text: str, facts: str = "") -> None:
+    """A bold name with dim facts behind it, or below where both do not fit."""
+    if len(text) + 2 + len(facts) <= width():
+        print(paint(text, "bold") + paint(f"  {facts}" if facts else "", "dim"))
+        return
+    for line in _wrap(text, width()):
+        print(paint(line, "bold"))
+    remark(facts, "  ")
+
+
+def field_line(name: str, facts: str, indent: str) -> None:
+    if len(indent) + len(name) + 2 + len(facts) <= width():
+        print(f"{indent}{paint(name, 'bold', 'cyan')}  {paint(facts, 'dim')}")
+        return
+    print(f"{indent}{paint(name, 'bold', 'cyan')}")
+    remark(facts, f"{indent}  ")
 
 
 def prose(text: str, indent: str = "", first: str | None = None) -> None:
@@ -63,27 +90,29 @@ def prose(text: str, indent: str = "", first: str | None = None) -> None:
 
 
 def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, indent: str = "  ") -> None:
-    """Columns as wide as they must be; the last one wraps at the window's edge."""
+    """Columns as wide as they must be, the last one wrapped at the window's edge; rows that flow where it is narrow."""
     if not rows:
         return
-    every = [head, *rows] if head else rows
-    columns = len(every[0])
-    widths = [max(len(row[c]) for row in every) for c in range(columns)]
-    left = len(indent) + sum(widths[:-1]) + 2 * (columns - 1)
-    room = max(20, width() - left)
+    every = [head, *rows] if head else list(rows)
+    widths = [max(len(row[c]) for row in every) for c in range(len(every[0]))]
+    left = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
+    longest = max((len(word) for row in every for word in row[-1].split()), default=0)
+    needed = max(min(widths[-1], _LEAST_LAST_COLUMN), longest)
     for number, row in enumerate(every):
         style = ("dim",) if head and number == 0 else ()
-        front = indent + "".join(f"{cell:<{widths[c]}}  " for c, cell in enumerate(row[:-1]))
-        parts = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) or [""]
-        if left > width() - 20:
-            # Too narrow for columns: the last cell goes below.
-            print(paint(front.rstrip(), *style))
-            for part in textwrap.wrap(row[-1], max(20, width() - 6)):
-                print(paint(f"      {part}", *style))
-            continue
-        print(paint((front + parts[0]).rstrip(), *style))
-        for part in parts[1:]:
-            print(paint(" " * left + part, *style))
+        if left + needed > width():
+            lines = _wrap("  ".join(cell for cell in row if cell.strip()), width() - 4 - len(indent))
+            lines = [(indent if at == 0 else f"{indent}    ") + line for at, line in enumerate(lines)]
+        else:
+            front = indent + "".join(f"{cell:<{widths[c]}}  " for c, cell in enumerate(row[:-1]))
+            parts = _wrap(row[-1], width() - left)
+            lines = [(front + parts[0]).rstrip(), *(" " * left + part for part in parts[1:])]
+        for line in lines:
+            print(paint(line, *style))
+
+
+def _wrap(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def plural(count: int, word: str) -> str:

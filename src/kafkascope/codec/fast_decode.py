@@ -13,7 +13,6 @@ from collections.abc import Callable
 from struct import Struct, unpack_from
 from typing import Any
 
-from kafkascope.codec.alike import FEW, Alike, is_flat
 from kafkascope.codec.parts import CODES, NUMBERS, SHORT, UUIDS, Surprise, default_source, dict_source
 from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
 
@@ -302,11 +301,6 @@ class _Source:
             self.line("else:")
             self.depth += 1
         self.line(f"{result} = []")
-        if field.type == "struct" and is_flat(field.fields):
-            alike = self.constant(Alike(field.fields, self.flexible).extend)
-            # One unpack an element is what a struct of fixed size takes anyway.
-            few = FEW if any(not part.fixed_size for part in field.fields if part.tag is None) else 4 * FEW
-            self.line(f"if {count} > {few}: p, {count} = {alike}(b, p, {count}, {empty}, {result})")
         self.line(f"while {count} > {empty}:")
         self.depth += 1
         self.line(f"{count} -= 1")

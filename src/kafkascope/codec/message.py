@@ -1,28 +1,28 @@
 """One message, bytes to values and back: `decode` and `encode` of the public face.
 
-The compiled functions of `fast_decode` and `fast_encode` go first; the careful `walk` and `write` take over where
-those give up, and say why.
+The quick decoder of `engine` and the compiled one of `fast_encode` go first; the careful `walk` and `write` take over
+where those give up, and say why.
 """
 
 from functools import lru_cache
 from struct import error as StructError
 from typing import Any
 
-from kafkascope.codec.fast_decode import Decoder, Surprise, compile_decoder
+from kafkascope.codec.engine import FastDecoder, fast_decoder
 from kafkascope.codec.fast_encode import Encoder, compile_encoder
+from kafkascope.codec.parts import Surprise
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
 from kafkascope.schema.layout import layout
 
-# What the compiled functions raise at input that is not canonical; the careful ones then decide.
-_SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError)
-_ENCODE_SURPRISES = (*_SURPRISES, KeyError, TypeError, AttributeError)
+# What the compiled encoder raises at a value that is not complete and of the exact types; the careful one decides.
+_SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError, KeyError, TypeError, AttributeError)
 
 
 @lru_cache(maxsize=2048)
-def _decoder(name: str, version: int, release: str | None) -> Decoder:
-    return compile_decoder(layout(name, version, release))
+def _decoder(name: str, version: int, release: str | None) -> FastDecoder:
+    return fast_decoder(layout(name, version, release))
 
 
 @lru_cache(maxsize=2048)
@@ -39,22 +39,23 @@ def decode(
     {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
     """
     raw = data if type(data) is bytes else bytes(data)
-    return decode_rest(name, version, raw, 0, release, spans=spans)
+    if not spans:
+        decoded = _decoder(name, version, release)(raw, 0)
+        if decoded is not None:
+            return decoded
+    walk = Walk(layout(name, version, release), raw, spans=spans)
+    return finish(walk, walk.message())
 
 
 def decode_rest(
     name: str, version: int, data: bytes, position: int, release: str | None = None, *, spans: bool = False
 ) -> Decoded:
     """The same from `position` to the end of `data`; offsets in spans, reasons and errors are those of `data`."""
-    found = layout(name, version, release)
     if not spans:
-        try:
-            value, end = _decoder(name, version, release)(data, position, len(data))
-            if end == len(data):
-                return Decoded(found.message.name, version, value, True, (), (), ())
-        except _SURPRISES:
-            pass
-    walk = Walk(found, data, position, spans=spans)
+        decoded = _decoder(name, version, release)(data, position)
+        if decoded is not None:
+            return decoded
+    walk = Walk(layout(name, version, release), data, position, spans=spans)
     return finish(walk, walk.message())
 
 
@@ -87,5 +88,5 @@ def encode(name: str, version: int, value: dict[str, Any], release: str | None =
     """
     try:
         return _encoder(name, version, release)(value)
-    except _ENCODE_SURPRISES:
+    except _SURPRISES:
         return Write(layout(name, version, release)).message(value)

@@ -27,6 +27,8 @@ class Surprise(Exception):
 
 
 _new = UUID.__new__
+_from_bytes = int.from_bytes
+_UNKNOWN = SafeUUID.unknown
 _set_int = UUID.int.__set__  # type: ignore[attr-defined, misc]
 _set_safe = UUID.is_safe.__set__  # type: ignore[attr-defined, misc]
 
@@ -40,8 +42,8 @@ class _Uuids(dict[bytes, UUID]):
             self.clear()
         # UUID(bytes=raw) without its argument checks, which take two thirds of its time.
         made = self[raw] = _new(UUID)
-        _set_int(made, int.from_bytes(raw))
-        _set_safe(made, SafeUUID.unknown)
+        _set_int(made, _from_bytes(raw))
+        _set_safe(made, _UNKNOWN)
         return made
 
 

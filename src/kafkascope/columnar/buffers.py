@@ -1,143 +1,161 @@
-"""The memory that the kernel writes to: slots in, numpy buffers that grow, Arrow arrays out."""
+"""The memory that the kernel writes to: a program and frames in, columns filled by the kernel and cut to size out.
 
-from typing import Any
+Room is made for what some frames can need at the most, then for what those that were read make likely; the kernel stops
+before a frame that might not fit, and goes on when there is more.
+"""
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.columnar.program import FIXED, LIST, OFFSETS, Node, Program
-from kafkascope.columnar.tables import BATCH_TYPE, RECORDS_TYPE, Column
+from kafkascope.columnar.compiled import kernel
+from kafkascope.columnar.program import DATA, FIXED, LIST, OFFSETS, STRUCT, TOP, VALID, VALUES, Program, Slot
+from kafkascope.columnar.scan import SLACK
 
-_START = 1024
+# The first frames are read into room for the worst that so many bytes can hold.
+FIRST_BYTES = 128 * 1024
+_EXTENT = 5
 
 
 class Buffers:
-    """`values` holds numbers, or the int32 offsets of lists and strings; `data` the bytes of strings."""
+    """`rows` has the number of rows of each group once the frames are read."""
 
-    def __init__(self, program: Program, rows: int, size: int) -> None:
-        slots = program.slots
-        number = len(slots)
-        self.slots = slots
-        self.kind = np.array([slot.kind for slot in slots], dtype=np.int64)
-        self.width = np.array([slot.width for slot in slots], dtype=np.int64)
-        self.default = np.array([slot.default for slot in slots], dtype=np.int64)
-        self.null = np.array([slot.null_default for slot in slots], dtype=np.int64)
-        self.count = np.zeros(number, dtype=np.int64)
-        self.total = np.zeros(number, dtype=np.int64)
-        self.room = np.full(number, max(rows, _START), dtype=np.int64)
-        self.bytes_room = np.zeros(number, dtype=np.int64)
-        self.saved = np.zeros((2, number), dtype=np.int64)
-        self.held: list[dict[str, npt.NDArray[np.uint8]]] = [{} for _ in slots]
-        self.address = {name: np.zeros(number, dtype=np.int64) for name in ("values", "valid", "data")}
-        strings = max(1, sum(slot.kind == OFFSETS for slot in slots))
-        for index, slot in enumerate(slots):
-            if slot.kind == OFFSETS:
-                self.bytes_room[index] = max(_START, size // strings)
-            self._allocate(index)
+    def __init__(self, program: Program, frames: int) -> None:
+        self.program = program
+        self.slots = program.slots
+        self.lists = {index: slot for index, slot in enumerate(self.slots) if slot.kind == LIST}
+        self.texts = [index for index, slot in enumerate(self.slots) if slot.data]
+        self.room = [0] * len(program.least)
+        self.room[TOP] = frames
+        self.bytes_room = dict.fromkeys(self.texts, 0)
+        self.rows = [0] * len(program.least)
+        self.held: list[list[pa.Buffer | None]] = [[None, None, None] for _ in self.slots]
+        self.stack = np.zeros(program.depth + 1, dtype=np.int64)
+        self.counted = np.zeros(len(program.least) + 1, dtype=np.int64)
 
-    def _allocate(self, index: int) -> None:
-        slot = self.slots[index]
-        room = int(self.room[index])
-        wide = slot.width if slot.kind == FIXED else 4
-        # One entry more: n lists or strings have n + 1 offsets.
-        self._hold(index, "values", (room + 1) * wide if slot.kind in (FIXED, OFFSETS, LIST) else 0)
-        self._hold(index, "valid", room if slot.nullable else 0)
-        self._hold(index, "data", int(self.bytes_room[index]))
+    def read(self, base: int, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Every frame; which of them the careful codec must read is 1 in what comes back."""
+        frames = len(ends) - 1
+        status = np.zeros(frames, dtype=np.uint8)
+        start, whole = int(ends[0]), int(ends[-1])
+        frame = row = 0
+        while True:
+            done = int(ends[frame])
+            largest = int(ends[frame + 1]) - done if frame < frames else 0
+            self._make_room(done - start, whole - done, max(largest, min(FIRST_BYTES, whole - done)))
+            code, extents = self._linked()
+            frame, row = kernel()(
+                code.ctypes.data, self.stack.ctypes.data, extents.ctypes.data, len(extents), self.counted.ctypes.data,
+                base, ends.ctypes.data, frame, frames, row, status.ctypes.data,
+            )  # fmt: skip
+            self._count(row)
+            if frame == frames:
+                return status
 
-    def _hold(self, index: int, name: str, size: int) -> None:
-        if not size:
+    def _make_room(self, done: int, left: int, at_most: int) -> None:
+        """For the worst of `at_most` bytes, and what `done` bytes make likely for those that are left."""
+        likely = 1.1 * left / done if done else 0.0
+        for slot in self.lists.values():
+            now = self.rows[slot.child]
+            self.room[slot.child] = now + int(now * likely) + at_most // self.program.least[slot.child] + 2
+        for index in self.texts:
+            now = self._bytes_used(index)
+            self.bytes_room[index] = now + int(now * likely) + at_most + 2
+        for index, slot in enumerate(self.slots):
+            rows, room = self.rows[slot.group], self.room[slot.group]
+            if slot.kind == FIXED:
+                self._hold(index, VALUES, rows * slot.width, room * slot.width)
+            elif slot.kind != STRUCT:
+                # One more: n lists or strings have n + 1 offsets.
+                self._hold(index, VALUES, (rows + 1) * 4, (room + 1) * 4)
+            if slot.nullable:
+                self._hold(index, VALID, rows, room)
+            if slot.data:
+                self._hold(index, DATA, self._bytes_used(index), self.bytes_room[index] + SLACK)
+
+    def _hold(self, index: int, which: int, used: int, size: int) -> None:
+        before = self.held[index][which]
+        if before is not None and before.size >= size:
             return
-        before = self.held[index].get(name)
-        if before is not None and len(before) >= size:
-            return
-        made = np.empty(size, dtype=np.uint8)
+        made = allocate(size)
+        target = np.frombuffer(made, dtype=np.uint8)
         if before is not None:
-            made[: len(before)] = before
-        elif name == "values":
-            made[:8] = 0  # the first offset
-        self.held[index][name] = made
-        self.address[name][index] = made.ctypes.data
+            target[:used] = np.frombuffer(before, dtype=np.uint8)[:used]
+        elif self.slots[index].kind in (OFFSETS, LIST) and which == VALUES:
+            target[:4] = 0  # the first offset
+        self.held[index][which] = made
 
-    def grow(self, index: int) -> None:
-        """Twice the room: entries, and bytes where those were what ran out."""
-        self.room[index] = 2 * self.room[index]
-        if self.slots[index].kind == OFFSETS:
-            self.bytes_room[index] = 2 * self.bytes_room[index]
-        self._allocate(index)
-        for behind in range(index + 1, min(index + 13, len(self.slots))):
-            # The columns of a record batch are written together, by the room of the first.
-            if self.room[behind] < self.room[index]:
-                self.room[behind] = self.room[index]
-                self._allocate(behind)
+    def _linked(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The program with its addresses, and for each list and string what room it has."""
+        code = np.array(self.program.words, dtype=np.int64)
+        here = code.ctypes.data
+        for at, target in self.program.jumps:
+            code[at] = here + 8 * target
+        for link in self.program.links:
+            code[link.at] = self._address(link.slot, link.buffer)
+        extents = []
+        for index, slot in enumerate(self.slots):
+            if slot.kind == LIST:
+                least = self.program.least[slot.child]
+                extents.append((slot.group, self._address(index, VALUES), self.room[slot.child], least, slot.child))
+            elif slot.data:
+                # What lies behind a string is no group: its count goes to a place that nobody reads.
+                nowhere = len(self.rows)
+                extents.append((slot.group, self._address(index, VALUES), self.bytes_room[index], 1, nowhere))
+        return code, np.array(extents, dtype=np.int64).reshape(-1, _EXTENT)
 
-    def _valid(self, index: int) -> pa.Buffer | None:
-        held = self.held[index].get("valid")
-        if held is None:
-            return None
-        bits = np.packbits(held[: self.count[index]], bitorder="little")
-        return pa.py_buffer(bits)
+    def _address(self, index: int, which: int) -> int:
+        held = self.held[index][which]
+        assert held is not None
+        return int(held.address)
 
-    def _values(self, index: int) -> pa.Buffer:
+    def _offset(self, index: int) -> int:
+        """Where the rows or bytes behind the last offset end."""
+        held = self.held[index][VALUES]
+        return int(np.frombuffer(held, dtype=np.int32)[self.rows[self.slots[index].group]]) if held is not None else 0
+
+    def _bytes_used(self, index: int) -> int:
+        return self._offset(index)
+
+    def _count(self, row: int) -> None:
+        # A list stands before what it holds.
+        self.rows[TOP] = row
+        for index, slot in self.lists.items():
+            self.rows[slot.child] = self._offset(index)
+
+    def values(self, index: int) -> pa.Buffer:
         slot = self.slots[index]
-        used = (int(self.count[index]) * slot.width) if slot.kind == FIXED else (int(self.count[index]) + 1) * 4
-        return pa.py_buffer(self.held[index]["values"][:used])
+        rows = self.rows[slot.group]
+        return self._cut(index, VALUES, rows * slot.width if slot.kind == FIXED else (rows + 1) * 4)
 
-    def array(self, node: Node) -> pa.Array:
-        if node.element is not None:
-            child = self.array(node.element)
-            return self._list(node.slot, pa.list_(child.type), child)
-        index, column = node.slot, node.column
-        length = int(self.count[index])
-        type_ = column.element_type()
-        match column.type:
-            case "struct":
-                return self._struct(node, length)
-            case "records":
-                return self._records(index, length)
-            case "string" | "bytes":
-                data = pa.py_buffer(self.held[index]["data"][: self.total[index]])
-                return pa.Array.from_buffers(type_, length, [self._valid(index), self._values(index), data])
-            case "bool":
-                bits = np.packbits(self.held[index]["values"][:length], bitorder="little")
-                return pa.Array.from_buffers(type_, length, [None, pa.py_buffer(bits)])
-        made = pa.Array.from_buffers(_own_type(column, self.slots[index].width), length, [None, self._values(index)])
-        return made if made.type == type_ else made.cast(type_)
+    def data(self, index: int) -> pa.Buffer:
+        return self._cut(index, DATA, self._bytes_used(index)) if self.slots[index].data else pa.py_buffer(b"")
 
-    def _struct(self, node: Node, length: int) -> pa.Array:
-        present = {child.column.name: self.array(child) for child in node.children}
-        # A struct that is always there has no entries of its own: its children tell.
-        length = length if self.slots[node.slot].nullable else _length(present, self, node)
-        arrays = [
-            present[c.name] if c.name in present else pa.nulls(length, c.arrow_type()) for c in node.column.children
-        ]
-        type_ = node.column.element_type()
-        return pa.Array.from_buffers(type_, length, [self._valid(node.slot)], children=arrays)
+    def _cut(self, index: int, which: int, used: int) -> pa.Buffer:
+        """Without the room that was not needed."""
+        held = self.held[index][which]
+        assert held is not None
+        held.resize(used)
+        return held
 
-    def _list(self, index: int, type_: pa.DataType, child: pa.Array) -> pa.Array:
-        length = int(self.count[index])
-        return pa.Array.from_buffers(type_, length, [self._valid(index), self._values(index)], children=[child])
+    def bits(self, index: int) -> pa.Buffer:
+        """Bools, which the kernel writes a byte each."""
+        return self._packed(index, VALUES)
 
-    def _records(self, index: int, length: int) -> pa.Array:
-        size = pa.Array.from_buffers(pa.int32(), length, [None, self._values(index + 1)])
-        truncated = pa.Array.from_buffers(pa.int32(), length, [None, self._values(index + 2)])
-        number = int(self.count[index + 4])
-        columns = [
-            pa.Array.from_buffers(BATCH_TYPE.field(i).type, number, [None, self._values(index + 4 + i)])
-            for i in range(BATCH_TYPE.num_fields)
-        ]
-        batch = pa.Array.from_buffers(BATCH_TYPE, number, [None], children=columns)
-        batches = self._list(index + 3, pa.list_(BATCH_TYPE), batch)
-        return pa.Array.from_buffers(RECORDS_TYPE, length, [self._valid(index)], children=[size, truncated, batches])
+    def valid(self, index: int) -> pa.Buffer | None:
+        """None where nothing is null."""
+        if not self.slots[index].nullable:
+            return None
+        held = np.frombuffer(self.held[index][VALID], dtype=np.bool_)[: self.rows[self.slots[index].group]]
+        return None if held.all() else self._packed(index, VALID)
+
+    def _packed(self, index: int, which: int) -> pa.Buffer:
+        held = np.frombuffer(self.held[index][which], dtype=np.uint8)[: self.rows[self.slots[index].group]]
+        return pa.py_buffer(np.packbits(held, bitorder="little"))
 
 
-def _own_type(column: Column, width: int) -> pa.DataType:
-    """A number as this version writes it, where the table's type is wider."""
-    type_ = column.element_type()
-    if column.type == "uuid" or type_.bit_width == 8 * width:
-        return type_
-    return {1: pa.int8(), 2: pa.uint16(), 4: pa.int32()}[width]
+def allocate(size: int) -> pa.Buffer:
+    """Arrow's own memory; what is never written to is never there."""
+    return pa.allocate_buffer(size, resizable=True)
 
 
-def _length(present: dict[str, Any], buffers: Buffers, node: Node) -> int:
-    return len(next(iter(present.values()))) if present else int(buffers.count[node.slot])

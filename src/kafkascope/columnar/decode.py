@@ -3,7 +3,6 @@
 The kernel reads what is in the form Kafka writes; the careful codec reads the rest, so that both engines say the same.
 """
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.codec.message import decode
+from kafkascope.columnar.arrays import array_of, nulls
 from kafkascope.columnar.buffers import Buffers
-from kafkascope.columnar.machine import DONE, run
-from kafkascope.columnar.program import Program, compile_program
+from kafkascope.columnar.program import TOP, compile_program
 from kafkascope.columnar.rows import row_of
 from kafkascope.columnar.tables import arrow_schema, table_of
 from kafkascope.errors import DecodeError
@@ -24,11 +23,6 @@ UNKNOWN = "_unknown_tags"
 UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int32()), ("data", pa.binary())]))
 # Arrow's offsets are int32: frames are taken in portions whose strings stay far below that.
 PORTION_BYTES = 256 * 1024 * 1024
-
-
-@lru_cache(maxsize=2048)
-def _program(name: str, version: int, release: str | None) -> Program:
-    return compile_program(name, version, release)
 
 
 def decode_columns(
@@ -74,26 +68,14 @@ def _offsets(chunk: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _decode_portion(name: str, version: int, release: str | None, frames: pa.Array) -> pa.Table:
-    program = _program(name, version, release)
-    offsets = _offsets(frames)
+    program = compile_program(name, version, release)
     content = frames.buffers()[2]
-    base = content.address if content is not None else 0
-    buffers = Buffers(program, len(frames), int(offsets[-1] - offsets[0]))
-    status = np.zeros(len(frames), dtype=np.uint8)
-    at = 0
-    while True:
-        at, full = run(
-            program.operations, program.tags, program.fills, buffers.kind, buffers.width, buffers.default, buffers.null,
-            buffers.address["values"], buffers.address["valid"], buffers.address["data"], buffers.count, buffers.total,
-            buffers.room, buffers.bytes_room, buffers.saved, base, offsets, at, status,
-        )  # fmt: skip
-        if full == DONE:
-            break
-        buffers.grow(full)
-    good = len(frames) - int(status.sum())
-    present = {node.column.name: buffers.array(node) for node in program.nodes}
+    buffers = Buffers(program, len(frames))
+    status = buffers.read(content.address if content is not None else 0, _offsets(frames))
+    present = {node.column.name: array_of(buffers, node) for node in program.nodes}
+    good = buffers.rows[TOP]
     schema = full_schema(name)
-    columns = [present.get(field.name, pa.nulls(good, field.type)) for field in schema]
+    columns = [present[field.name] if field.name in present else nulls(field.type, good) for field in schema]
     table = pa.table(columns, schema=schema)
     if good == len(frames):
         return table

@@ -1,505 +1,404 @@
 """The kernel: a program and the bytes of many frames in, filled column buffers out.
 
-One pass over each frame. A frame that is not in the one form Kafka writes is rolled back and left to the careful codec
-(status 1); a buffer that is full ends the call, which is repeated from that frame when Python has grown it. Nothing is
-read before its end is compared with the frame's, nothing written before its column has room.
+One pass over each frame. A frame that is not in the one form Kafka writes is left to the careful codec (status 1), and
+its row is written again by the next. Nothing is read before its end is compared with the frame's. Nothing is written
+behind a column's room: every row of a column takes bytes of the frame, so the bytes of the frames to come say how many
+rows there can be at the most, and the kernel stops before the frame that might not fit.
+
+A row of a list tells where the rows of its elements end, so that no counters are kept: the row of the frame leads to
+all others, and a frame that fails leaves nothing to undo.
 """
 
-from typing import Any
-
-import numba
 import numpy as np
 
+from kafkascope.columnar.batches import read_batches
+from kafkascope.columnar.kernel import inline, plain
 from kafkascope.columnar.memory import (
     copy_bytes,
-    load_i8,
     load_i16,
     load_i32,
     load_i64,
+    load_raw32,
     load_raw64,
     load_u8,
-    load_u32,
     store_8,
     store_16,
     store_32,
     store_64,
+    word,
 )
 from kafkascope.columnar.program import (
+    AGAIN,
     ARRAY,
+    ARRAY_DEPTH,
+    BLOB,
     BOOL,
-    BYTES,
     END,
-    FIXED,
-    LIST,
+    FILL,
+    HIDDEN,
     NEXT,
+    NO_TAG,
     NO_TAGS,
-    NUMBER,
-    NUMBERS,
-    OFFSETS,
+    ONLY_VALID,
+    OPERATION,
+    PIECE,
     PRESENT,
     RECORDS,
+    RUN,
+    RUNS,
+    SECTION_DEPTH,
+    TAG,
     TAG_END,
     TAGS,
-    UUID,
+    TEXT,
 )
+from kafkascope.columnar.scan import copy_text, length_of, varint
 from kafkascope.limits import MAX_STRING_BYTES
 
-# Arrays and tags within each other; the deepest message of the catalog has six.
-DEPTH = 32
-DONE, FULL = -1, -2
-_HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 0x8080808080808080
-_BATCH_HEADER = 61
-_MESSAGE_HEADER = 14  # crc, magic, attributes, and two lengths behind offset and size
-
-jit = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+_STEP = 8 * OPERATION
+_PIECE = 8 * PIECE
+_FILL = 8 * FILL
+_TAG = 8 * TAG
 
 
-@jit
-def varint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
-    """(value, next position); a value below 0 is no minimal varint of an int32."""
-    value = np.int64(0)
-    for index in range(5):
-        if position >= end:
-            return np.int64(-1), position
-        byte = load_u8(position)
-        position += 1
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            if (index and byte == 0) or value > 0x7FFFFFFF:
-                return np.int64(-1), position
-            return value, position
-    return np.int64(-1), position
-
-
-@jit
-def is_utf8(position: int, count: int) -> bool:  # type: ignore[misc]
-    end = position + count
-    while end - position >= 8:
-        if load_raw64(position) & _HIGH_BITS:
+@plain
+def read_frames(  # type: ignore[misc]
+    code: int, stack: int, extents: int, extents_count: int, rows: int, base: int, ends: int, frame: int, frames: int,
+    row: int, status: int,
+) -> tuple[int, int]:  # fmt: skip
+    """(the first frame that might not fit, or their number; the row behind the last). `ends` are where frames end,
+    counted from `base`; `rows` is room for the number of rows in each group."""
+    limit = base + word(ends, frames)
+    while frame < frames:
+        fitting = word(ends, frame) + bytes_that_fit(extents, extents_count, rows, row)
+        if word(ends, frame + 1) > fitting:
             break
-        position += 8
-    while position < end:
-        first = load_u8(position)
-        position += 1
-        if first < 0x80:
-            continue
-        if 0xC2 <= first <= 0xDF:
-            more, low, high = 1, 0x80, 0xBF
-        elif 0xE0 <= first <= 0xEF:
-            # No overlong forms, no surrogates.
-            more, low, high = 2, 0xA0 if first == 0xE0 else 0x80, 0x9F if first == 0xED else 0xBF
-        elif 0xF0 <= first <= 0xF4:
-            more, low, high = 3, 0x90 if first == 0xF0 else 0x80, 0x8F if first == 0xF4 else 0xBF
-        else:
-            return False
-        if end - position < more:
-            return False
-        for index in range(more):
-            byte = load_u8(position + index)
-            if byte < (low if index == 0 else 0x80) or byte > (high if index == 0 else 0xBF):
+        while frame < frames and word(ends, frame + 1) <= fitting:
+            if read_frame(code, stack, base + word(ends, frame), base + word(ends, frame + 1), limit, row):
+                row += 1
+            else:
+                store_8(status + frame, np.int64(1))
+            frame += 1
+    return frame, row
+
+
+@plain
+def bytes_that_fit(extents: int, count: int, rows: int, row: int) -> int:  # type: ignore[misc]
+    """How many bytes of frames surely fit into what room is left. An extent is a list's or a string's column: the
+    group it is in, its offsets, the room behind them, the fewest bytes that one of it takes, the group behind it."""
+    store_64(rows, row)
+    fitting = np.int64(1 << 62)
+    for index in range(count):
+        extent = extents + 40 * index
+        used = load_raw32(word(extent, 1) + 4 * word(rows, word(extent, 0)))
+        store_64(rows + 8 * word(extent, 4), used)
+        # One more than fits by its bytes may be begun and not ended.
+        fitting = min(fitting, (word(extent, 2) - used - 1) * word(extent, 3))
+    return fitting
+
+
+@plain
+def read_frame(code: int, stack: int, p: int, end: int, limit: int, row: int) -> bool:  # type: ignore[misc]
+    """One frame, from `p` to `end`, into row `row`. Bytes up to `limit` may be read, but say nothing."""
+    last = np.int64(0)
+    while True:
+        op = word(code, 0)
+        if op == RUN:
+            if end - p < word(code, 1) or not read_run(word(code, 2), word(code, 3), p, row):
                 return False
-        position += more
+            p += word(code, 1)
+        elif op == TEXT:
+            p = read_text(code, p, end, limit, row)
+        elif op == NEXT:
+            row += 1
+            if row < last:
+                code = word(code, 1)
+                continue
+            stack -= 8 * ARRAY_DEPTH
+            row, last = word(stack, 0), word(stack, 1)
+        elif op == NO_TAGS:
+            if p >= end or load_u8(p) != 0:
+                return False
+            p += 1
+        elif op == ARRAY:
+            length, p = read_count(code, p, end, row)
+            if p == 0:
+                return False
+            if length == 0:
+                code = word(code, 6)
+                continue
+            store_64(stack, row)
+            store_64(stack + 8, last)
+            stack += 8 * ARRAY_DEPTH
+            last = load_raw32(word(code, 1) + 4 * row + 4)
+            row = last - length
+        elif op == RUNS:
+            length, p = read_count(code, p, end, row)
+            if p == 0:
+                return False
+            if length:
+                first = load_raw32(word(code, 1) + 4 * row)
+                if not read_runs(word(code, 6), word(code, 7), p, word(code, 5), length, first):
+                    return False
+                p += length * word(code, 5)
+        elif op == TAGS:
+            if p >= end:
+                return False
+            number = load_u8(p)
+            p += 1
+            if number == 0:
+                fill(word(code, 2), word(code, 3), row)
+                code = word(code, 1)
+                continue
+            if number > 0x7F:
+                return False
+            begin_section(stack, code, number)
+            stack += 8 * SECTION_DEPTH
+            code, p = next_tag(stack - 8 * SECTION_DEPTH, p, end)
+            if p == 0:
+                return False
+            continue
+        elif op == TAG_END:
+            section = stack - 8 * SECTION_DEPTH
+            if p != word(section, 3):
+                return False
+            if word(section, 0) == 0:
+                stack = section
+                code = end_section(section, row)
+                continue
+            code, p = next_tag(section, p, end)
+            if p == 0:
+                return False
+            continue
+        elif op == PRESENT:
+            if p >= end:
+                return False
+            present = load_u8(p)
+            p += 1
+            store_8(word(code, 1) + row, np.int64(present == 1))
+            if present != 1:
+                if present != word(code, 2):
+                    return False
+                fill(word(code, 4), word(code, 5), row)
+                code = word(code, 3)
+                continue
+        elif op == BLOB:
+            p = read_blob(code, p, end, row)
+        elif op == HIDDEN:
+            p = step_over(code, p, end, row)
+        elif op == RECORDS:
+            p = read_records(code, p, end, row)
+        else:
+            return op == END and p == end
+        if p == 0:
+            return False
+        code += _STEP
+
+
+@inline
+def read_run(piece: int, count: int, p: int, row: int) -> bool:  # type: ignore[misc]
+    """Fields of fixed size side by side; False for a bool that is neither 0 nor 1, or for a tag."""
+    for _ in range(count):
+        kind, values, at = word(piece, 0), word(piece, 1), p + word(piece, 2)
+        if kind == 4:
+            store_32(values + 4 * row, load_i32(at))
+        elif kind == 8:
+            store_64(values + 8 * row, load_i64(at))
+        elif kind == NO_TAG:
+            if load_u8(at) != 0:
+                return False
+        elif kind == 2:
+            store_16(values + 2 * row, load_i16(at))
+        elif kind == 16:
+            store_64(values + 16 * row, load_raw64(at))
+            store_64(values + 16 * row + 8, load_raw64(at + 8))
+        else:
+            byte = load_u8(at)
+            if kind == BOOL and byte > 1:
+                return False
+            store_8(values + row, byte)
+        piece += _PIECE
     return True
 
 
-@jit
-def put(slot: int, width: int, value: int, values: Any, count: Any) -> None:  # type: ignore[misc]
-    """A number at the end of a column that has room."""
-    at = values[slot] + count[slot] * width
-    if width == 1:
-        store_8(at, value)
-    elif width == 2:
-        store_16(at, value)
-    elif width == 4:
-        store_32(at, value)
-    elif width == 8:
-        store_64(at, value)
-    else:
-        store_64(at, np.int64(0))
-        store_64(at + 8, np.int64(0))
-    count[slot] += 1
-
-
-@jit
-def fill(slot: int, kind: Any, width: Any, default: Any, null: Any, values: Any, valid: Any, count: Any, total: Any) -> None:  # type: ignore[misc]
-    """The default of a column, once. Its capacity was checked."""
-    if valid[slot]:
-        store_8(valid[slot] + count[slot], np.int64(0 if null[slot] else 1))
-    if kind[slot] == FIXED:
-        put(slot, width[slot], default[slot], values, count)
-    elif kind[slot] == OFFSETS or kind[slot] == LIST:
-        count[slot] += 1
-        store_32(values[slot] + count[slot] * 4, total[slot])
-    else:
-        count[slot] += 1
-
-
-@jit
-def read_batches(p: int, stop: int, slot: int, values: Any, count: Any, room: Any) -> int:  # type: ignore[misc]
-    """Batch headers into the columns behind `slot`: bytes of a cut last batch, -1 no record data, -2 no room."""
-    first = slot + 4
-    while stop - p >= 12:
-        size = load_i32(p + 8)
-        if size < _MESSAGE_HEADER:
-            return np.int64(-1)
-        if size > stop - p - 12:
-            # A last batch may be cut anywhere, but what is there of it must be a batch.
-            return stop - p if stop - p < 17 or 0 <= load_i8(p + 16) <= 2 else np.int64(-1)
-        if count[first] >= room[first]:
-            return np.int64(-2)
-        base = load_i64(p)
-        magic = load_i8(p + 16)
-        put(first, 8, base, values, count)
-        put(first + 2, 4, size + 12, values, count)
-        put(first + 4, 1, magic, values, count)
-        if magic == 2:
-            if size < _BATCH_HEADER - 12:
-                return np.int64(-1)
-            records = load_i32(p + 57)
-            if records < 0:
-                return np.int64(-1)
-            put(first + 1, 8, base + load_i32(p + 23), values, count)
-            put(first + 3, 4, load_i32(p + 12), values, count)
-            put(first + 5, 4, load_u32(p + 17), values, count)
-            put(first + 6, 2, load_i16(p + 21), values, count)
-            put(first + 7, 8, load_i64(p + 27), values, count)
-            put(first + 8, 8, load_i64(p + 35), values, count)
-            put(first + 9, 8, load_i64(p + 43), values, count)
-            put(first + 10, 2, load_i16(p + 51), values, count)
-            put(first + 11, 4, load_i32(p + 53), values, count)
-            put(first + 12, 4, records, values, count)
-        elif magic == 0 or magic == 1:
-            attributes = load_i8(p + 17)
-            stamp = np.int64(-1)
-            if magic == 1:
-                if size < _MESSAGE_HEADER + 8:
-                    return np.int64(-1)
-                stamp = load_i64(p + 18)
-            put(first + 1, 8, base, values, count)
-            put(first + 3, 4, np.int64(-1), values, count)
-            put(first + 5, 4, load_u32(p + 12), values, count)
-            put(first + 6, 2, attributes, values, count)
-            put(first + 7, 8, stamp, values, count)
-            put(first + 8, 8, stamp, values, count)
-            put(first + 9, 8, np.int64(-1), values, count)
-            put(first + 10, 2, np.int64(-1), values, count)
-            put(first + 11, 4, np.int64(-1), values, count)
-            # A compressed message does not say how many it holds.
-            put(first + 12, 4, np.int64(1 if attributes & 7 == 0 else -1), values, count)
+@inline
+def read_runs(piece: int, count: int, p: int, size: int, length: int, first: int) -> bool:  # type: ignore[misc]
+    """The same for `length` elements of `size` bytes, column by column."""
+    for _ in range(count):
+        kind, values, at = word(piece, 0), word(piece, 1), p + word(piece, 2)
+        if kind == 4:
+            values += 4 * first
+            for index in range(length):
+                store_32(values + 4 * index, load_i32(at + size * index))
+        elif kind == 8:
+            values += 8 * first
+            for index in range(length):
+                store_64(values + 8 * index, load_i64(at + size * index))
+        elif kind == NO_TAG:
+            found = np.int64(0)
+            for index in range(length):
+                found |= load_u8(at + size * index)
+            if found != 0:
+                return False
+        elif kind == 2:
+            values += 2 * first
+            for index in range(length):
+                store_16(values + 2 * index, load_i16(at + size * index))
+        elif kind == 16:
+            values += 16 * first
+            for index in range(length):
+                store_64(values + 16 * index, load_raw64(at + size * index))
+                store_64(values + 16 * index + 8, load_raw64(at + size * index + 8))
         else:
-            return np.int64(-1)
-        p += size + 12
-    return stop - p
+            values += first
+            highest = np.int64(0)
+            for index in range(length):
+                byte = load_u8(at + size * index)
+                highest |= byte
+                store_8(values + index, byte)
+            if kind == BOOL and highest > 1:
+                return False
+        piece += _PIECE
+    return True
 
 
-@jit
-def run(  # type: ignore[misc]  # noqa: C901
-    ops: Any, tags: Any, fills: Any, kind: Any, width: Any, default: Any, null: Any, values: Any, valid: Any,
-    data: Any, count: Any, total: Any, room: Any, bytes_room: Any, saved: Any, base: int, offsets: Any,
-    first: int, status: Any,
-) -> tuple[int, int]:  # fmt: skip
-    """(frame to go on with, column that is full): all frames done is (their number, DONE)."""
-    loop_left = np.empty(DEPTH, np.int64)
-    tag_left = np.empty(DEPTH, np.int64)
-    tag_last = np.empty(DEPTH, np.int64)
-    tag_seen = np.empty(DEPTH, np.int64)
-    tag_stop = np.empty(DEPTH, np.int64)
-    tag_op = np.empty(DEPTH, np.int64)
-    slots = len(kind)
-    for frame in range(first, len(offsets) - 1):
-        for slot in range(slots):
-            saved[0, slot] = count[slot]
-            saved[1, slot] = total[slot]
-        p = base + offsets[frame]
-        end = base + offsets[frame + 1]
-        pc = 0
-        loops = 0
-        sections = 0
-        full = DONE
-        good = True
-        while True:
-            op = ops[pc, 0]
-            slot = ops[pc, 1]
-            if op == NUMBER:
-                size = ops[pc, 2]
-                if end - p < size:
-                    good = False
-                    break
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                at = values[slot] + count[slot] * size
-                if size == 4:
-                    store_32(at, load_i32(p))
-                elif size == 8:
-                    store_64(at, load_i64(p))
-                elif size == 2:
-                    store_16(at, load_i16(p))
-                else:
-                    store_8(at, load_u8(p))
-                count[slot] += 1
-                p += size
-                pc += 1
-            elif op == BYTES:
-                if ops[pc, 2]:
-                    length, p = varint(p, end)
-                    length -= 1
-                    if length < -1:
-                        good = False
-                        break
-                else:
-                    size = ops[pc, 6]
-                    if end - p < size:
-                        good = False
-                        break
-                    length = load_i16(p) if size == 2 else load_i32(p)
-                    p += size
-                if length > end - p or length < -1 or (length == -1 and not ops[pc, 3]):
-                    good = False
-                    break
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                present = length >= 0 and not ops[pc, 5]
-                if valid[slot]:
-                    store_8(valid[slot] + count[slot], np.int64(1 if present else 0))
-                if length > 0 and present:
-                    if ops[pc, 4] and (length > MAX_STRING_BYTES or not is_utf8(p, length)):
-                        good = False
-                        break
-                    if total[slot] + length > bytes_room[slot]:
-                        full = slot
-                        break
-                    copy_bytes(data[slot] + total[slot], p, length)
-                    total[slot] += length
-                elif length > MAX_STRING_BYTES and ops[pc, 4]:
-                    good = False
-                    break
-                count[slot] += 1
-                store_32(values[slot] + count[slot] * 4, total[slot])
-                p += max(length, 0)
-                pc += 1
-            elif op == NEXT:
-                loop_left[loops] -= 1
-                if loop_left[loops]:
-                    pc = slot
-                else:
-                    loops -= 1
-                    pc += 1
-            elif op == ARRAY or op == NUMBERS:
-                if ops[pc, 2]:
-                    length, p = varint(p, end)
-                    length -= 1
-                    if length < -1:
-                        good = False
-                        break
-                else:
-                    if end - p < 4:
-                        good = False
-                        break
-                    length = load_i32(p)
-                    p += 4
-                if length < -1 or (length == -1 and not ops[pc, 3]):
-                    good = False
-                    break
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                if valid[slot]:
-                    store_8(valid[slot] + count[slot], np.int64(1 if length >= 0 else 0))
-                length = max(length, 0)
-                least = ops[pc, 5]
-                if length * least > end - p:
-                    good = False
-                    break
-                total[slot] += length
-                count[slot] += 1
-                store_32(values[slot] + count[slot] * 4, total[slot])
-                if op == NUMBERS:
-                    inner = ops[pc, 4]
-                    if count[inner] + length > room[inner]:
-                        full = inner
-                        break
-                    at = values[inner] + count[inner] * least
-                    if least == 4:
-                        for index in range(length):
-                            store_32(at + 4 * index, load_i32(p + 4 * index))
-                    elif least == 1:
-                        copy_bytes(at, p, length)
-                    elif least == 8:
-                        for index in range(length):
-                            store_64(at + 8 * index, load_i64(p + 8 * index))
-                    else:
-                        for index in range(length):
-                            store_16(at + 2 * index, load_i16(p + 2 * index))
-                    count[inner] += length
-                    p += length * least
-                    pc += 1
-                elif length == 0:
-                    pc = ops[pc, 4]
-                else:
-                    loops += 1
-                    loop_left[loops] = length
-                    pc += 1
-            elif op == NO_TAGS:
-                if p >= end or load_u8(p) != 0:
-                    good = False
-                    break
-                p += 1
-                pc += 1
-            elif op == BOOL:
-                if p >= end or load_u8(p) > 1:
-                    good = False
-                    break
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                store_8(values[slot] + count[slot], load_u8(p))
-                count[slot] += 1
-                p += 1
-                pc += 1
-            elif op == UUID:
-                if end - p < 16:
-                    good = False
-                    break
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                copy_bytes(values[slot] + count[slot] * 16, p, 16)
-                count[slot] += 1
-                p += 16
-                pc += 1
-            elif op == PRESENT:
-                if p >= end:
-                    good = False
-                    break
-                present = load_u8(p)
-                absent = 0 if ops[pc, 5] else 0xFF
-                p += 1
-                if count[slot] >= room[slot]:
-                    full = slot
-                    break
-                store_8(valid[slot] + count[slot], np.int64(1 if present == 1 else 0))
-                if present == 1:
-                    count[slot] += 1
-                    pc += 1
-                elif present == absent:
-                    count[slot] += 1
-                    for index in range(ops[pc, 3], ops[pc, 4]):
-                        inner = fills[index]
-                        if count[inner] >= room[inner]:
-                            full = inner
-                            break
-                        fill(inner, kind, width, default, null, values, valid, count, total)
-                    if full >= 0:
-                        break
-                    pc = ops[pc, 2]
-                else:
-                    good = False
-                    break
-            elif op == TAGS:
-                if p >= end:
-                    good = False
-                    break
-                number = load_u8(p)
-                p += 1
-                if number > 127:
-                    good = False
-                    break
-                sections += 1
-                tag_left[sections] = number
-                tag_last[sections] = -1
-                tag_seen[sections] = 0
-                tag_stop[sections] = p
-                tag_op[sections] = pc
-                op = TAG_END
-            elif op == RECORDS:
-                if ops[pc, 2]:
-                    length, p = varint(p, end)
-                    length -= 1
-                else:
-                    if end - p < 4:
-                        good = False
-                        break
-                    length = load_i32(p)
-                    p += 4
-                if length < -1 or length > end - p or (length == -1 and not ops[pc, 3]):
-                    good = False
-                    break
-                for inner in range(slot, slot + 4):
-                    if count[inner] >= room[inner]:
-                        full = inner
-                if full >= 0:
-                    break
-                if valid[slot]:
-                    store_8(valid[slot] + count[slot], np.int64(1 if length >= 0 else 0))
-                count[slot] += 1
-                left = np.int64(0)
-                if length > 0:
-                    left = read_batches(p, p + length, slot, values, count, room)
-                    if left == -2:
-                        full = slot + 4
-                        break
-                    if left < 0:
-                        good = False
-                        break
-                    p += length
-                put(slot + 1, 4, max(length, 0), values, count)
-                put(slot + 2, 4, left, values, count)
-                count[slot + 3] += 1
-                total[slot + 3] = count[slot + 4]
-                store_32(values[slot + 3] + count[slot + 3] * 4, total[slot + 3])
-                pc += 1
-            elif op == END:
-                if p != end:
-                    good = False
-                break
-            if op == TAG_END:
-                # Either a section has just begun, or the content of one of its tags has ended.
-                if p != tag_stop[sections]:
-                    good = False
-                    break
-                section = tag_op[sections]
-                if tag_left[sections] == 0:
-                    for index in range(ops[section, 2]):
-                        row = ops[section, 1] + index
-                        if tag_seen[sections] >> index & 1:
-                            continue
-                        for at in range(tags[row, 2], tags[row, 3]):
-                            inner = fills[at]
-                            if count[inner] >= room[inner]:
-                                full = inner
-                                break
-                            fill(inner, kind, width, default, null, values, valid, count, total)
-                        if full >= 0:
-                            break
-                    if full >= 0:
-                        break
-                    sections -= 1
-                    pc = ops[section, 3]
-                    continue
-                tag_left[sections] -= 1
-                number, p = varint(p, end)
-                size, p = varint(p, end)
-                if number <= tag_last[sections] or size < 0 or size > end - p:
-                    good = False
-                    break
-                tag_last[sections] = number
-                tag_stop[sections] = p + size
-                found = -1
-                for index in range(ops[section, 2]):
-                    if tags[ops[section, 1] + index, 0] == number:
-                        found = index
-                if found < 0:
-                    good = False
-                    break
-                tag_seen[sections] |= 1 << found
-                pc = tags[ops[section, 1] + found, 1]
-        if full >= 0 or not good:
-            for slot in range(slots):
-                count[slot] = saved[0, slot]
-                total[slot] = saved[1, slot]
-            if full >= 0:
-                return frame, full
-            status[frame] = 1
-    return len(offsets) - 1, DONE
+@inline
+def read_count(code: int, p: int, end: int, row: int) -> tuple[int, int]:  # type: ignore[misc]
+    """The number of elements of an array, 0 for null; its offset and validity are written."""
+    length, p = length_of(p, end, word(code, 3))
+    if p == 0 or length < -word(code, 4) or length * word(code, 5) > end - p:
+        return np.int64(0), np.int64(0)
+    if word(code, 2):
+        store_8(word(code, 2) + row, np.int64(length >= 0))
+    length = max(length, np.int64(0))
+    offsets = word(code, 1) + 4 * row
+    store_32(offsets + 4, load_raw32(offsets) + length)
+    return length, p
+
+
+@inline
+def read_text(code: int, p: int, end: int, limit: int, row: int) -> int:  # type: ignore[misc]
+    length, p = length_of(p, end, word(code, 4))
+    if p == 0 or length < -word(code, 5) or length > min(end - p, np.int64(MAX_STRING_BYTES)):
+        return np.int64(0)
+    offsets = word(code, 1) + 4 * row
+    used = load_raw32(offsets)
+    if word(code, 2):
+        store_8(word(code, 2) + row, np.int64(length >= 0))
+        length = max(length, np.int64(0))
+    store_32(offsets + 4, used + length)
+    if not copy_text(word(code, 3) + used, p, length, limit):
+        return np.int64(0)
+    return p + length
+
+
+@inline
+def read_blob(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+    length, p = length_of(p, end, word(code, 4))
+    if p == 0 or length < -word(code, 5) or length > end - p:
+        return np.int64(0)
+    offsets = word(code, 1) + 4 * row
+    used = load_raw32(offsets)
+    if word(code, 2):
+        store_8(word(code, 2) + row, np.int64(length >= 0))
+        length = max(length, np.int64(0))
+    store_32(offsets + 4, used + length)
+    copy_bytes(word(code, 3) + used, p, length)
+    return p + length
+
+
+@inline
+def step_over(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+    """A string or bytes that nobody is to see: null, whatever it is."""
+    length, p = length_of(p, end, word(code, 4))
+    if p == 0 or length < -word(code, 5) or length > min(end - p, word(code, 3)):
+        return np.int64(0)
+    store_8(word(code, 2) + row, np.int64(0))
+    offsets = word(code, 1) + 4 * row
+    store_32(offsets + 4, load_raw32(offsets))
+    return p + max(length, np.int64(0))
+
+
+@inline
+def read_records(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+    """Record data: its size, and a row for each batch, or null where these are no batches."""
+    length, p = length_of(p, end, word(code, 2))
+    if p == 0 or length < -word(code, 3) or length > end - p:
+        return np.int64(0)
+    columns = word(code, 1)
+    if word(columns, 0):
+        store_8(word(columns, 0) + row, np.int64(length >= 0))
+    length = max(length, np.int64(0))
+    offsets = word(columns, 3) + 4 * row
+    first = load_raw32(offsets)
+    behind, left = read_batches(p, p + length, columns + 40, first)
+    store_8(word(columns, 4) + row, np.int64(behind >= 0))
+    store_32(offsets + 4, max(behind, first))
+    store_32(word(columns, 1) + 4 * row, length)
+    store_32(word(columns, 2) + 4 * row, max(left, np.int64(0)))
+    return p + length
+
+
+@inline
+def fill(entry: int, count: int, row: int) -> None:  # type: ignore[misc]
+    """Defaults, for fields that are not there."""
+    for _ in range(count):
+        kind, values, value = word(entry, 0), word(entry, 1), word(entry, 3)
+        if word(entry, 2):
+            store_8(word(entry, 2) + row, word(entry, 4))
+        if kind == AGAIN:
+            store_32(values + 4 * row + 4, load_raw32(values + 4 * row))
+        elif kind == 4:
+            store_32(values + 4 * row, value)
+        elif kind == 8:
+            store_64(values + 8 * row, value)
+        elif kind == 16:
+            store_64(values + 16 * row, np.int64(0))
+            store_64(values + 16 * row + 8, np.int64(0))
+        elif kind == 2:
+            store_16(values + 2 * row, value)
+        elif kind != ONLY_VALID:
+            store_8(values + row, value)
+        entry += _FILL
+
+
+@inline
+def begin_section(section: int, code: int, number: int) -> None:  # type: ignore[misc]
+    """On the stack: tags left, the last one's number, those seen, where the present one ends, the operation."""
+    store_64(section, number)
+    store_64(section + 8, np.int64(-1))
+    store_64(section + 16, np.int64(0))
+    store_64(section + 32, code)
+
+
+@plain
+def next_tag(section: int, p: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+    """(first operation, position) of the next tag's content; known tags in ascending order, or else position 0."""
+    nothing = np.int64(0)
+    number, p = varint(p, end)
+    if p == 0 or number <= word(section, 1):
+        return nothing, nothing
+    size, p = varint(p, end)
+    if p == 0 or size > end - p:
+        return nothing, nothing
+    store_64(section, word(section, 0) - 1)
+    store_64(section + 8, number)
+    store_64(section + 24, p + size)
+    code = word(section, 4)
+    for index in range(word(code, 5)):
+        tag = word(code, 4) + _TAG * index
+        if word(tag, 0) == number:
+            store_64(section + 16, word(section, 2) | (np.int64(1) << index))
+            return word(tag, 1), p
+    return nothing, nothing
+
+
+@plain
+def end_section(section: int, row: int) -> int:  # type: ignore[misc]
+    """Fills what was not there; the operation behind the section."""
+    code = word(section, 4)
+    for index in range(word(code, 5)):
+        if word(section, 2) >> index & 1 == 0:
+            tag = word(code, 4) + _TAG * index
+            fill(word(tag, 2), word(tag, 3), row)
+    return word(code, 1)

@@ -24,11 +24,12 @@ def _swap(builder: Any, value: Any, bits: int) -> Any:
     return builder.call(function, [value])
 
 
-def _load(bits: int, signed: bool) -> Any:
+def _load(bits: int, signed: bool, *, swap: bool = True) -> Any:
     def typed(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba reads the signature
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
             value = builder.load(_pointer(builder, arguments[0], bits), align=1)
-            value = _swap(builder, value, bits)
+            if swap:
+                value = _swap(builder, value, bits)
             if bits == 64:
                 return value
             return builder.sext(value, _I64) if signed else builder.zext(value, _I64)
@@ -38,12 +39,10 @@ def _load(bits: int, signed: bool) -> Any:
     return intrinsic(typed)
 
 
-def _store(bits: int, swap: bool) -> Any:
+def _store(bits: int) -> Any:
     def typed(_: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
             narrow = arguments[1] if bits == 64 else builder.trunc(arguments[1], ir.IntType(bits))
-            if swap:
-                narrow = _swap(builder, narrow, bits)
             builder.store(narrow, _pointer(builder, arguments[0], bits), align=1)
             return context.get_dummy_value()
 
@@ -58,30 +57,34 @@ load_i16 = _load(16, True)
 load_i32 = _load(32, True)
 load_u32 = _load(32, False)
 load_i64 = _load(64, True)
-store_8 = _store(8, False)
-store_16 = _store(16, False)
-store_32 = _store(32, False)
-store_64 = _store(64, False)
+# As they lie.
+load_raw32 = _load(32, True, swap=False)
+load_raw64 = _load(64, True, swap=False)
+store_8 = _store(8)
+store_16 = _store(16)
+store_32 = _store(32)
+store_64 = _store(64)
+
+
+@intrinsic
+def word(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
+    """The int64 number `index` of those that lie at an address: how the kernel reads its program."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        first = _pointer(builder, arguments[0], 64)
+        return builder.load(builder.gep(first, [arguments[1]]), align=8)
+
+    return types.int64(types.int64, types.int64), generate
 
 
 @intrinsic
 def copy_bytes(_: Any, target: Any, source: Any, count: Any) -> Any:  # noqa: ARG001
     """memcpy: the areas never overlap."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         to = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
         source_pointer = builder.inttoptr(arguments[1], ir.IntType(8).as_pointer())
         cgutils.raw_memcpy(builder, to, source_pointer, arguments[2], 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def load_raw64(_: Any, address: Any) -> Any:  # noqa: ARG001
-    """Eight bytes as they lie."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.load(_pointer(builder, arguments[0], 64), align=1)
-
-    return types.int64(types.int64), generate

@@ -1,224 +1,345 @@
 """A layout and its table in, the flat integer program out that the kernel runs for every frame.
 
-A row of the program is one operation: code, column, and what it needs. The buffers' columns are numbered depth first,
-so that filling a struct that is not there means filling a run of them.
+The program is a row of int64 words: operations of eight, and behind them the lists that they refer to. Words that are
+addresses (of columns, of other places in the program) are named in `links` and set when the buffers are known.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from kafkascope.columnar.batches import LEAST_BYTES, WIDTHS
 from kafkascope.columnar.secrets import Care
 from kafkascope.columnar.tables import Column, table_of
-from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField, layout
+from kafkascope.limits import MAX_STRING_BYTES
+from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
 
+# Operations, and the words behind the first. `size` is that of a length: 2 or 4 bytes, 0 for compact.
 (
     END,
-    NUMBER,  # column, width
-    BOOL,  # column
-    UUID,  # column
-    BYTES,  # column, compact, nullable, is string, hidden, classic width
-    ARRAY,  # column, compact, nullable, where it ends, least bytes an element
+    RUN,  # bytes, pieces, their number: fields of fixed size that lie side by side
+    TEXT,  # offsets, valid, data, size, nullable
+    BLOB,  # offsets, valid, data, size, nullable
+    HIDDEN,  # offsets, valid, longest, size, nullable
+    ARRAY,  # offsets, valid, size, nullable, least bytes an element, behind
     NEXT,  # first operation of the element
-    NUMBERS,  # column, compact, nullable, element's column, width
-    PRESENT,  # column, where it ends, first fill, last fill, is tagged
+    RUNS,  # offsets, valid, size, nullable, bytes an element, pieces, their number: elements that are runs
+    PRESENT,  # valid, the byte for null, behind, fills, their number
     NO_TAGS,
-    TAGS,  # first tag row, number of tags
+    TAGS,  # behind, fills, their number, tags, their number
     TAG_END,
-    RECORDS,  # column, compact, nullable
+    RECORDS,  # columns, size, nullable
 ) = range(13)
-WIDTH = 8
+OPERATION = 8
+
+# A piece of a run: kind, values, offset in the run. The kind is the width, or one of these.
+PIECE = 3
+BOOL, NO_TAG = 3, 5
+
+# A fill: kind, values, valid, default, whether it is there. The kind is the width, or one of these.
+FILL = 5
+ONLY_VALID, AGAIN = 0, 5  # AGAIN: the offset before once more, an empty string or list
+
+# A tag of a section: number, first operation, fills, their number.
+TAG = 4
+
+# Words on the stack: an array saves its place, a tag section that and what it has seen.
+ARRAY_DEPTH, SECTION_DEPTH = 2, 5
 
 # What a column's buffers hold; see `buffers`.
 FIXED, OFFSETS, LIST, STRUCT = range(4)
+VALUES, VALID, DATA = range(3)
+
+TOP = 0
 
 
 @dataclass(slots=True)
 class Slot:
-    """One column of the buffers."""
+    """One column of the buffers. Slots of one group have as many rows as each other."""
 
     kind: int
-    width: int  # bytes a value, for FIXED
-    nullable: bool
+    group: int
+    width: int = 4  # bytes a value; offsets are int32
+    nullable: bool = False
+    data: bool = False  # whether bytes of strings are kept
+    child: int = -1  # the group of a list's elements
     default: int = 0
     null_default: bool = False
 
 
-@dataclass(slots=True)
-class Program:
-    """`tags` rows: tag number, first operation, first fill, last fill. `fills` are columns to fill with defaults."""
-
-    operations: npt.NDArray[np.int64]
-    tags: npt.NDArray[np.int64]
-    fills: npt.NDArray[np.int64]
-    slots: list[Slot]
-    nodes: tuple["Node", ...]
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Node:
-    """A column of the table that this version has, and the slots it is made of."""
+    """A column of the table that this version has, and what it is made of. A struct that is always there has no slot."""
 
     column: Column
-    slot: int  # of the list, the offsets, the values or the struct
+    group: int
+    slot: int = -1
     element: "Node | None" = None
     children: tuple["Node", ...] = ()
-    is_element: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The word at `at` is the address of a slot's buffer (VALUES, VALID, DATA)."""
+
+    at: int
+    slot: int
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`jumps` are (place, word number that it is the address of). `least` has the fewest bytes on the wire that a row
+    of each group takes; for the frames themselves it is not asked."""
+
+    words: tuple[int, ...]
+    links: tuple[Link, ...]
+    jumps: tuple[tuple[int, int], ...]
+    slots: tuple[Slot, ...]
+    least: tuple[int, ...]
+    depth: int
+    nodes: tuple[Node, ...]
+
+
+@lru_cache(maxsize=2048)
+def compile_program(name: str, version: int, release: str | None = None) -> Program:
+    found = layout(name, version, release)
+    build = _Build(found.flexible)
+    nodes = build.struct(found.fields, table_of(found.message.name))
+    build.operation(END)
+    return build.program(nodes)
 
 
 @dataclass(slots=True)
 class _Build:
+    """Operations first; `lists` are moved behind them at the end."""
+
     flexible: bool
-    rows: list[list[int]] = field(default_factory=list)
-    tags: list[list[int]] = field(default_factory=list)
-    fills: list[int] = field(default_factory=list)
+    group: int = TOP
+    words: list[Any] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
+    least: list[int] = field(default_factory=lambda: [0])
+    pieces: list[tuple[int, int, int]] = field(default_factory=list)  # the run so far: kind, slot, offset
+    run_bytes: int = 0
+    depth: int = 0
 
-    def add(self, code: int, *rest: int) -> int:
-        self.rows.append([code, *rest, *([0] * (WIDTH - 1 - len(rest)))])
-        return len(self.rows) - 1
+    def operation(self, code: int, *rest: Any) -> int:
+        """Its place. A rest may be a number, a `Place`, a `_Slot` or a list of such."""
+        self.flush()
+        at = len(self.words)
+        self.words += [code, *rest, *[0] * (OPERATION - 1 - len(rest))]
+        return at
 
-    def slot(self, kind: int, width: int = 0, nullable: bool = False) -> int:
-        self.slots.append(Slot(kind, width, nullable))
+    def set(self, at: int, word: int, value: Any) -> None:
+        self.words[at + word] = value
+
+    def here(self) -> "_Place":
+        """Where the next operation will be."""
+        self.flush()
+        return _Place(len(self.words))
+
+    def flush(self) -> None:
+        pieces, size = self.pieces, self.run_bytes
+        self.pieces, self.run_bytes = [], 0
+        if len(pieces) == 1 and pieces[0][0] == NO_TAG:
+            self.operation(NO_TAGS)
+        elif pieces:
+            self.operation(RUN, size, _pieces(pieces), len(pieces))
+
+    def piece(self, kind: int, slot: int, size: int) -> None:
+        self.pieces.append((kind, slot, self.run_bytes))
+        self.run_bytes += size
+
+    def slot(self, kind: int, **more: Any) -> int:
+        self.slots.append(Slot(kind, self.group, **more))
         return len(self.slots) - 1
 
     def struct(self, fields: tuple[LayoutField, ...], columns: tuple[Column, ...]) -> tuple[Node, ...]:
         nodes = []
         tagged = []
         for one in fields:
-            column = next(c for c in columns if one.source.name in c.names)
+            column = next(column for column in columns if one.source.name in column.names)
             if one.tag is None:
                 nodes.append(self.field(one, column))
             else:
                 tagged.append((one, column))
-        if self.flexible:
+        if tagged:
             nodes += self.tag_section(tagged)
+        elif self.flexible:
+            self.piece(NO_TAG, -1, 1)
         return tuple(nodes)
 
     def tag_section(self, tagged: list[tuple[LayoutField, Column]]) -> list[Node]:
-        if not tagged:
-            self.add(NO_TAGS)
-            return []
-        operation = self.add(TAGS)
+        operation = self.operation(TAGS)
+        self.depth += SECTION_DEPTH
         nodes = []
-        rows = []
+        rows: list[Any] = []
+        every: list[Any] = []
         for one, column in tagged:
-            first = len(self.rows)
-            first_slot = len(self.slots)
-            nodes.append(self.field(one, column))
-            self.add(TAG_END)
-            start = len(self.fills)
-            self.default(one, nodes[-1])
-            assert first_slot <= nodes[-1].slot
-            rows.append([one.tag or 0, first, start, len(self.fills)])
-        self.rows[operation][1:3] = [len(self.tags), len(rows)]
-        self.tags += rows
-        # What follows the section starts here; TAGS jumps to it when its tags are read.
-        self.rows[operation][3] = len(self.rows)
+            start, first = self.here(), len(self.slots)
+            node = self.field(one, column)
+            self.operation(TAG_END)
+            _set_default(self.slots, one, node)
+            fills = [word for fill in self.fills(first) for word in fill]
+            rows += [one.tag, start, list(fills), len(fills) // FILL]
+            every += fills
+            nodes.append(node)
+        behind = self.here()
+        self.words[operation + 1 : operation + 6] = [behind, every, len(every) // FILL, rows, len(rows) // TAG]
         return nodes
 
-    def default(self, one: LayoutField, node: Node) -> None:
-        """The fills that stand for a tagged field which is not there."""
-        for slot in own_slots(node):
-            self.fills.append(slot)
-        if one.default == "null":
-            for slot in own_slots(node):
-                self.slots[slot].null_default = True
-            return
-        if one.array:
-            return
-        if one.type == "struct":
-            for child in one.fields:
-                inner = next(n for n in node.children if child.source.name in n.column.names)
-                self.set_default(child, inner)
-        else:
-            self.set_default(one, node)
-
-    def set_default(self, one: LayoutField, node: Node) -> None:
-        value = one.default_value()
-        if value is None:
-            self.slots[node.slot].null_default = True
-        elif isinstance(value, (int, bool)):
-            self.slots[node.slot].default = int(value)
-        elif one.type == "struct" and not one.array:
-            for child in one.fields:
-                self.set_default(child, next(n for n in node.children if child.source.name in n.column.names))
+    def fills(self, first: int) -> Iterator[tuple[Any, ...]]:
+        """One row of default for each slot since `first` that has a row here: those within lists do not."""
+        for index in range(first, len(self.slots)):
+            slot = self.slots[index]
+            if slot.group != self.group:
+                continue
+            valid = _Slot(index, VALID) if slot.nullable else 0
+            present = int(not slot.null_default)
+            if slot.kind == STRUCT:
+                yield ONLY_VALID, 0, valid, 0, present
+            elif slot.kind == FIXED:
+                yield slot.width, _Slot(index, VALUES), valid, slot.default, present
+            else:
+                yield AGAIN, _Slot(index, VALUES), valid, 0, present
 
     def field(self, one: LayoutField, column: Column) -> Node:
-        if not one.array:
-            return self.one(one, column, one.nullable)
-        if one.type in FIXED_SIZES and one.type not in ("bool", "uuid"):
-            listing = self.slot(LIST, nullable=one.nullable)
-            width = FIXED_SIZES[one.type]
-            values = self.slot(FIXED, width)
-            self.add(NUMBERS, listing, one.compact, one.nullable, values, width)
-            return Node(column, listing, Node(column, values, is_element=True))
-        listing = self.slot(LIST, nullable=one.nullable)
-        operation = self.add(ARRAY, listing, one.compact, one.nullable, 0, one.element_minimum)
+        return self.array(one, column) if one.array else self.one(one, column, one.nullable)
+
+    def array(self, one: LayoutField, column: Column) -> Node:
+        outer, inner = self.group, len(self.least)
+        self.least.append(one.element_minimum)
+        assert one.element_minimum > 0, f"{column.name}: elements of no bytes have no limit to their number"
+        slot = self.slot(LIST, nullable=one.nullable, child=inner)
+        valid = _Slot(slot, VALID) if one.nullable else 0
+        size = 0 if one.compact else 4
+        operation = self.operation(ARRAY, _Slot(slot, VALUES), valid, size, int(one.nullable), one.element_minimum)
+        body = self.here()
+        self.group = inner
         element = self.one(one, column, False)
-        element.is_element = True
-        self.add(NEXT, operation + 1)
-        self.rows[operation][4] = len(self.rows)
-        return Node(column, listing, element)
+        self.group = outer
+        if self.pieces and len(self.words) == body.word:
+            # Nothing but a run: elements of one size, read column by column.
+            assert self.run_bytes == one.element_minimum
+            self.words[operation] = RUNS
+            self.words[operation + 6 : operation + 8] = [_pieces(self.pieces), len(self.pieces)]
+            self.pieces, self.run_bytes = [], 0
+        else:
+            self.operation(NEXT, body)
+            self.set(operation, 6, self.here())
+            self.depth += ARRAY_DEPTH
+        return Node(column, outer, slot, element)
 
     def one(self, one: LayoutField, column: Column, nullable: bool) -> Node:
-        if one.type == "struct":
-            slot = self.slot(STRUCT, nullable=nullable)
-            operation = self.add(PRESENT, slot) if nullable else -1
-            node = Node(column, slot, children=self.struct(one.fields, column.children))
-            if nullable:
-                start = len(self.fills)
-                self.fills += [inner for child in node.children for inner in own_slots(child)]
-                self.rows[operation][2:6] = [len(self.rows), start, len(self.fills), int(one.tag is not None)]
-            return node
-        if one.type == "records":
-            slot = self.slot(STRUCT, nullable=nullable)
-            self.add(RECORDS, slot, one.compact, nullable)
-            for width in (4, 4):
-                self.slot(FIXED, width)
-            self.slot(LIST)
-            for width in RECORD_WIDTHS:
-                self.slot(FIXED, width)
-            return Node(column, slot)
-        if one.type in ("string", "bytes"):
-            hidden = column.care is Care.HIDDEN
-            slot = self.slot(OFFSETS, nullable=nullable or hidden)
-            string = one.type == "string"
-            self.add(BYTES, slot, one.compact, nullable, string, hidden, 2 if string else 4)
-            return Node(column, slot)
-        slot = self.slot(FIXED, FIXED_SIZES[one.type])
-        if one.type == "bool":
-            self.add(BOOL, slot)
-        elif one.type == "uuid":
-            self.add(UUID, slot)
+        match one.type:
+            case "struct":
+                return self.maybe_struct(one, column, nullable)
+            case "records":
+                return self.records(one, column, nullable)
+            case "string" | "bytes":
+                return self.sized(one, column, nullable)
+        width = FIXED_SIZES[one.type]
+        slot = self.slot(FIXED, width=width)
+        self.piece(BOOL if one.type == "bool" else width, slot, width)
+        return Node(column, self.group, slot)
+
+    def maybe_struct(self, one: LayoutField, column: Column, nullable: bool) -> Node:
+        if not nullable:
+            return Node(column, self.group, children=self.struct(one.fields, column.children))
+        slot = self.slot(STRUCT, nullable=True)
+        # Behind a tag presence is a varint of 0 or 1, elsewhere an int8 of -1 or 1.
+        operation = self.operation(PRESENT, _Slot(slot, VALID), 0xFF if one.tag is None else 0)
+        children = self.struct(one.fields, column.children)
+        fills = [word for fill in self.fills(slot + 1) for word in fill]
+        self.words[operation + 3 : operation + 6] = [self.here(), fills, len(fills) // FILL]
+        return Node(column, self.group, slot, children=children)
+
+    def sized(self, one: LayoutField, column: Column, nullable: bool) -> Node:
+        hidden, string = column.care is Care.HIDDEN, one.type == "string"
+        slot = self.slot(OFFSETS, nullable=nullable or hidden, data=not hidden)
+        size = 0 if one.compact else 2 if string else 4
+        valid = _Slot(slot, VALID) if nullable or hidden else 0
+        if hidden:
+            longest = MAX_STRING_BYTES if string else 0x7FFFFFFF
+            self.operation(HIDDEN, _Slot(slot, VALUES), valid, longest, size, int(nullable))
         else:
-            self.add(NUMBER, slot, FIXED_SIZES[one.type])
-        return Node(column, slot)
+            code = TEXT if string else BLOB
+            self.operation(code, _Slot(slot, VALUES), valid, _Slot(slot, DATA), size, int(nullable))
+        return Node(column, self.group, slot)
+
+    def records(self, one: LayoutField, column: Column, nullable: bool) -> Node:
+        """Slots: the struct, its size, its truncated bytes, its list of batches, and the columns of those."""
+        slot = self.slot(STRUCT, nullable=nullable)
+        for _ in range(2):
+            self.slot(FIXED)
+        outer, inner = self.group, len(self.least)
+        self.least.append(LEAST_BYTES)
+        self.slot(LIST, nullable=True, child=inner)
+        self.group = inner
+        for width in WIDTHS:
+            self.slot(FIXED, width=width)
+        self.group = outer
+        columns: list[Any] = [_Slot(slot, VALID) if nullable else 0]
+        columns += [_Slot(slot + 1, VALUES), _Slot(slot + 2, VALUES), _Slot(slot + 3, VALUES), _Slot(slot + 3, VALID)]
+        columns += [_Slot(slot + 4 + index, VALUES) for index in range(len(WIDTHS))]
+        self.operation(RECORDS, columns, 0 if one.compact else 4, int(nullable))
+        return Node(column, self.group, slot)
+
+    def program(self, nodes: tuple[Node, ...]) -> Program:
+        words, links, jumps = list(self.words), [], []
+        at = 0
+        while at < len(words):
+            match words[at]:
+                case list(items):
+                    jumps.append((at, len(words)))
+                    words[at] = 0
+                    words += items
+                case _Place(word):
+                    jumps.append((at, word))
+                    words[at] = 0
+                case _Slot(slot, buffer):
+                    links.append(Link(at, slot, buffer))
+                    words[at] = 0
+            at += 1
+        return Program(
+            tuple(words), tuple(links), tuple(jumps), tuple(self.slots), tuple(self.least), self.depth, nodes
+        )
 
 
-# The columns of one record batch behind size, truncated_bytes and the list; as BATCH_TYPE has them.
-RECORD_WIDTHS = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A word that is the address of another."""
+
+    word: int
 
 
-def own_slots(node: Node) -> list[int]:
-    """The slots that get one entry for each entry of the struct around the node: those within lists do not."""
-    if node.element is not None:
-        return [node.slot]
-    if node.column.type == "records":
-        return [node.slot, node.slot + 1, node.slot + 2, node.slot + 3]
-    return [node.slot, *(slot for child in node.children for slot in own_slots(child))]
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A word that is the address of a buffer."""
+
+    slot: int
+    buffer: int
 
 
-def compile_program(name: str, version: int, release: str | None = None) -> Program:
-    found: Layout = layout(name, version, release)
-    build = _Build(found.flexible)
-    nodes = build.struct(found.fields, table_of(found.message.name))
-    build.add(END)
-    return Program(
-        np.array(build.rows, dtype=np.int64),
-        np.array(build.tags or [[0, 0, 0, 0]], dtype=np.int64),
-        np.array(build.fills or [0], dtype=np.int64),
-        build.slots or [Slot(FIXED, 1, False)],
-        nodes,
-    )
+def _pieces(pieces: list[tuple[int, int, int]]) -> list[Any]:
+    return [
+        word
+        for kind, slot, offset in pieces
+        for word in (kind, _Slot(slot, VALUES) if slot >= 0 else 0, offset)
+    ]  # fmt: skip
+
+
+def _set_default(slots: list[Slot], one: LayoutField, node: Node) -> None:
+    """What a tagged field that is not there means, written to its slots."""
+    value = one.default_value()
+    if value is None:
+        slots[node.slot].null_default = True
+    elif isinstance(value, dict):
+        for child in one.fields:
+            _set_default(slots, child, next(n for n in node.children if child.source.name in n.column.names))
+    elif isinstance(value, int):
+        slots[node.slot].default = int(value)
+    else:
+        # Zero and empty are what a slot has anyway.
+        assert not value or value == bytes(16) or getattr(value, "int", 0) == 0, f"{one.name}: default {value!r}"

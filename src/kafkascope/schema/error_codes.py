@@ -5,6 +5,7 @@ from functools import cache
 
 from kafkascope.errors import NotFoundError
 from kafkascope.schema.files import lines, text
+from kafkascope.schema.names import clip, parse_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +50,23 @@ def by_name() -> dict[str, ErrorCode]:
 
 def find_error(asked: str) -> ErrorCode:
     """By number, name, earlier name or exception, in any case."""
-    if asked.removeprefix("-").isdigit():
-        known = error_codes().get(int(asked))
+    number = parse_number(asked)
+    if number is not None:
+        known = error_codes().get(number)
         if known is None:
             codes = error_codes()
             raise NotFoundError(f"no error has code {asked}; the catalog knows {min(codes)} to {max(codes)}")
         return known
     wanted = asked.upper().replace("-", "_")
     known = by_name().get(wanted)
-    if known is None:
-        known = next((e for e in error_codes().values() if (e.exception or "").lower() == asked.lower()), None)
+    if known is None and asked:
+        known = next((e for e in error_codes().values() if e.exception and e.exception.lower() == asked.lower()), None)
     if known is None:
         from difflib import get_close_matches
 
         near = get_close_matches(wanted, by_name(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists them"
-        raise NotFoundError(f"no error is called {asked}; {hint}")
+        raise NotFoundError(f"no error is called {clip(asked)}; {hint}")
     return known
 
 

@@ -24,6 +24,8 @@ FIXED_SIZES = {
     "uuid": 16,
 }
 ZERO_UUID = UUID(int=0)
+# So many are listed one by one when a version is asked for that is not there.
+_FEW_VERSIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +112,19 @@ def _layout(name: str, version: int, release: str | None) -> Layout:
 
 
 def describe_versions(message: Message) -> str:
-    """`it has 0-2 (v0 in 3.9-4.0, v1-2 in 4.1+)`: ranges with the releases that serve them."""
+    """`it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)`; of many versions, which are gone and what the newest is."""
     versions = message.all_versions()
-    groups: list[tuple[list[int], str]] = []
+    spans = {version: ", ".join(map(str, message.releases_of(version))) for version in versions}
+    if len(versions) <= _FEW_VERSIONS:
+        told = "; ".join(f"v{version} in {spans[version]}" for version in versions)
+        return f"it has {format_versions(versions)} ({told})"
+    gone: dict[str, list[int]] = {}
     for version in versions:
-        where = "/".join(str(span) for span in message.releases_of(version))
-        if groups and groups[-1][1] == where:
-            groups[-1][0].append(version)
-        else:
-            groups.append(([version], where))
-    parts = [f"v{format_versions(group)} in {where}" for group, where in _by_end(groups)]
+        if not spans[version].endswith("+"):
+            gone.setdefault(spans[version].rpartition("-")[2], []).append(version)
+    parts = [f"v{format_versions(group)} up to Kafka {last}" for last, group in gone.items()]
+    parts.append(f"v{versions[-1]} in {spans[versions[-1]]}")
     return f"it has {format_versions(versions)} ({'; '.join(parts)})"
-
-
-def _by_end(groups: list[tuple[list[int], str]]) -> list[tuple[list[int], str]]:
-    """Versions that ended together, or still live, in one group: the reader asks which are left."""
-    merged: dict[str, tuple[list[int], str]] = {}
-    for versions, where in groups:
-        end = "+" if where.endswith("+") else where.rpartition("-")[2]
-        if end in merged:
-            merged[end][0].extend(versions)
-        else:
-            merged[end] = (list(versions), where)
-    return list(merged.values())
 
 
 def choose_block(message: Message, version: int, release: str | None) -> Block:

@@ -5,6 +5,8 @@ from functools import cache
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index
 
+_LONGEST_ECHO = 60
+
 
 @cache
 def _by_lower_name() -> dict[str, str]:
@@ -25,6 +27,17 @@ def _apis_by_lower_name() -> dict[str, str]:
     return found
 
 
+def clip(text: str) -> str:
+    """What someone typed, short enough for one line of an error."""
+    return text if len(text) <= _LONGEST_ECHO else f"{text[:_LONGEST_ECHO]}…"
+
+
+def parse_number(text: str) -> int | None:
+    """A small whole number; not what Python alone would take for one (² and 5,000 digits)."""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
+
+
 def find(name: str) -> str:
     """A message by its name or an earlier one; NotFoundError suggests."""
     if name in index():
@@ -35,13 +48,14 @@ def find(name: str) -> str:
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         raise UsageError(f"{name} is an API; say {api}Request or {api}Response")
-    raise NotFoundError(f"no message is called {name}{suggest(name)}")
+    raise NotFoundError(f"no message is called {clip(name)}{suggest(name)}")
 
 
 def find_api(name: str) -> str | None:
     """An API by name or key: `ShareFetch`, `sharefetch`, `78`."""
-    if name.isdigit():
-        return apis().get(int(name))
+    number = parse_number(name)
+    if number is not None:
+        return apis().get(number)
     return _apis_by_lower_name().get(_plain(name))
 
 

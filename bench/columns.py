@@ -1,0 +1,205 @@
+"""Many frames of one message into columns: MB/s of `decode_columns` against kio's objects and Kafka's own Java codec.
+
+Same bytes for all three, one core each. `kafkascope.decode_columns` is timed whole, from an Arrow array to a table.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from math import exp, log
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from bench.kio_peer import peer
+from bench.messages import Case, cases
+from kafkascope.codec.message import decode, encode
+from kafkascope.codec.records import Record, encode_records, new_batch
+from kafkascope.columnar.decode import decode_columns
+from tests.judge.java import CACHE, COMPILED_AGAINST, jars
+
+SOURCE = Path(__file__).parent / "java" / "ReadFrames.java"
+# What one batch of a capture's frames is.
+BATCH_BYTES = 16 << 20
+KIO_SECONDS = 0.5
+JAVA_SECONDS = 3.0
+VARIANTS = 200
+AIM_KIO, AIM_JAVA = 20, 3
+FLOOR_KIO, FLOOR_JAVA = 10, 1.5
+HEAD = (
+    f"{'':<52}{'bytes a':>9} |{'decode_columns':>15} |{'kio':>8} |{'Java':>8} |{'times':>8}{'times':>8}\n"
+    f"{'':<52}{'frame':>9} |{'MB/s':>15} |{'MB/s':>8} |{'MB/s':>8} |{'kio':>8}{'Java':>8}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Different frames of one message, as many as `VARIANTS` and repeated after that."""
+
+    label: str
+    name: str
+    version: int
+    frames: list[bytes]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.frames))
+
+    def repeated(self, size: int) -> list[bytes]:
+        return self.frames * max(1, round(size / self.size))
+
+
+def lines(only: str = "", seconds: float = JAVA_SECONDS) -> Iterable[str]:
+    """A line a message and the ratios' means; `only` keeps messages whose label holds it."""
+    yield f"one core each; frames differ ({VARIANTS} kinds, seed 20); Kafka {COMPILED_AGAINST}, {seconds} s warm-up"
+    yield HEAD
+    ratios = []
+    for case in cases():
+        if only.lower() in case.label.lower():
+            found = corpus(case)
+            ours, kio, java = decode_columns_speed(found), kio_speed(found), java_speed(found, seconds)
+            ratios.append((ours / kio, ours / java))
+            size = found.size // len(found.frames)
+            yield (
+                f"{found.label:<52}{size:9,} |{ours / 1e6:15,.0f} |{kio / 1e6:8,.0f} |{java / 1e6:8,.0f}"
+                f" |{ours / kio:8.1f}{ours / java:8.2f}"
+            )
+    for label, combine in (("geometric mean", _mean), ("least", min)):
+        of_kio, of_java = (combine(column) for column in zip(*ratios, strict=True))
+        yield f"{label:<52}{'':>9} |{'':>15} |{'':>8} |{'':>8} |{of_kio:8.1f}{of_java:8.2f}"
+    yield f"aim {AIM_KIO} times kio and {AIM_JAVA} times Java; floor {FLOOR_KIO} and {FLOOR_JAVA}"
+
+
+def _mean(ratios: Iterable[float]) -> float:
+    logarithms = [log(ratio) for ratio in ratios]
+    return exp(sum(logarithms) / len(logarithms))
+
+
+def corpus(case: Case) -> Corpus:
+    """Frames like the case's, no two alike: a kernel that meets one frame again and again would know it by heart."""
+    random = Random(f"{case.label} 20")
+    count = min(VARIANTS, max(4, (4 << 20) // len(case.data)))
+    frames = []
+    for _ in range(count):
+        value = _varied(case.value, random)
+        data = encode(case.name, case.version, value)
+        frames.append(data)
+    for data in frames[:3]:
+        # AssertionError if kio reads other values.
+        peer(Case(case.label, case.name, case.version, data, decode(case.name, case.version, data).value))
+    return Corpus(case.label, case.name, case.version, frames)
+
+
+def _varied(value: Any, random: Random, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _varied(item, random, key) for key, item in value.items()}
+    if isinstance(value, list):
+        kept = value if len(value) < 4 else value[: random.randint(len(value) * 3 // 4, len(value))]
+        return [_varied(item, random, name) for item in kept]
+    if isinstance(value, bool) or value is None or name.endswith("rrorCode"):
+        return value
+    if isinstance(value, int):
+        return random.randint(value // 2, value) if value > 0 else value
+    if isinstance(value, str):
+        return value + "abcdefgh"[: random.randint(0, 8)] if value else value
+    if isinstance(value, UUID):
+        return UUID(bytes=random.randbytes(16))
+    return _record_data(len(value), random)
+
+
+def _record_data(size: int, random: Random) -> bytes:
+    """Batches of 16 KB at the most, as a producer's default makes them."""
+    batches = []
+    offset = random.randint(0, 1 << 40)
+    while size > 100:
+        part = min(size, 16_384)
+        record = Record(offset, 1_763_200_000_000, None, random.randbytes(part - 80))
+        batches.append(new_batch([record]))
+        offset += 1
+        size -= part
+    return encode_records(batches)
+
+
+def decode_columns_speed(found: Corpus) -> float:
+    frames = pa.array(found.repeated(BATCH_BYTES), type=pa.binary())
+    size = sum(chunk.nbytes for chunk in [frames]) - 4 * (len(frames) + 1)
+    table = decode_columns(found.name, found.version, frames)
+    assert table["_error"].null_count == len(frames)
+    return size / _best(partial(decode_columns, found.name, found.version, frames), 15)
+
+
+def kio_speed(found: Corpus) -> float:
+    from kio.serial import entity_reader
+
+    reader = entity_reader(_kio_type(found.name, found.version))
+
+    def read() -> None:
+        for frame in found.frames:
+            reader(frame, 0)
+
+    rounds = max(3, int(KIO_SECONDS / max(_best(read, 1), 1e-6)))
+    return found.size / _best(read, min(rounds, 50))
+
+
+def _kio_type(name: str, version: int) -> Any:
+    api, kind = re.fullmatch(r"(.*)(Request|Response)", name).groups()  # type: ignore[union-attr]
+    folder = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
+    return getattr(import_module(f"kio.schema.{folder}.v{version}.{kind.lower()}"), name)
+
+
+def _best(call: Callable[[], Any], rounds: int) -> float:
+    least = float("inf")
+    for _ in range(rounds):
+        start = perf_counter()
+        call()
+        least = min(least, perf_counter() - start)
+    return least
+
+
+def java_speed(found: Corpus, seconds: float) -> float:
+    frames = found.repeated(BATCH_BYTES)
+    with tempfile.NamedTemporaryFile() as file:
+        for frame in frames:
+            file.write(len(frame).to_bytes(4, "big") + frame)
+        file.flush()
+        classpath = os.pathsep.join(str(entry) for entry in (_classes(), *jars(COMPILED_AGAINST)))
+        done = subprocess.run(
+            ["java", "-Xmx2g", "-XX:+UseSerialGC", "-cp", classpath, "ReadFrames", found.name, str(found.version),
+             file.name, str(seconds)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+            preexec_fn=_one_core,
+        )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"java exited with {done.returncode}: {done.stderr[-2000:]}")
+    return sum(map(len, frames)) / int(done.stdout) * 1e9
+
+
+def _one_core() -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def _classes() -> Path:
+    folder = CACHE / "bench-classes"
+    if not (folder / "ReadFrames.class").is_file() or (
+        (folder / "ReadFrames.class").stat().st_mtime < SOURCE.stat().st_mtime
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = os.pathsep.join(map(str, jars(COMPILED_AGAINST)))
+        subprocess.run(["javac", "-proc:none", "-cp", path, "-d", str(folder), str(SOURCE)], check=True, timeout=300)
+    return folder
+
+
+if __name__ == "__main__":
+    import sys
+
+    for line in lines(*sys.argv[1:2]):
+        print(line, flush=True)

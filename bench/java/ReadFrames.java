@@ -1,0 +1,67 @@
+// A file of frames in, nanoseconds a pass over all of them out: Kafka's own generated reader, warm.
+//
+//   java -cp CLASSES:JARS ReadFrames MESSAGE VERSION FILE SECONDS
+//
+// The file holds frames behind their int32 lengths. Passes go on for SECONDS to warm up and as long again to measure;
+// the best pass counts. One message a process, so that every call site sees one class, as it is fastest.
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Message;
+
+public class ReadFrames {
+    // what keeps the results alive to the compiler
+    private static volatile Message last;
+
+    public static void main(String[] args) throws Throwable {
+        Class<?> type = Class.forName("org.apache.kafka.common.message." + args[0] + "Data");
+        MethodHandle create = MethodHandles.publicLookup()
+                .findConstructor(type, MethodType.methodType(void.class))
+                .asType(MethodType.methodType(Message.class));
+        short version = Short.parseShort(args[1]);
+        List<ByteBuffer> frames = frames(ByteBuffer.wrap(Files.readAllBytes(Path.of(args[2]))));
+        long seconds = (long) (1e9 * Double.parseDouble(args[3]));
+        measure(create, version, frames, seconds);
+        System.out.println(measure(create, version, frames, seconds));
+    }
+
+    private static List<ByteBuffer> frames(ByteBuffer all) {
+        List<ByteBuffer> found = new ArrayList<>();
+        while (all.hasRemaining()) {
+            byte[] frame = new byte[all.getInt()];
+            all.get(frame);
+            found.add(ByteBuffer.wrap(frame));
+        }
+        return found;
+    }
+
+    private static long measure(MethodHandle create, short version, List<ByteBuffer> frames, long nanos) throws Throwable {
+        long best = Long.MAX_VALUE;
+        long end = System.nanoTime() + nanos;
+        while (System.nanoTime() < end) {
+            long start = System.nanoTime();
+            read(create, version, frames);
+            best = Math.min(best, System.nanoTime() - start);
+        }
+        return best;
+    }
+
+    private static void read(MethodHandle create, short version, List<ByteBuffer> frames) throws Throwable {
+        for (ByteBuffer frame : frames) {
+            frame.position(0);
+            Message message = (Message) create.invokeExact();
+            message.read(new ByteBufferAccessor(frame), version);
+            if (frame.hasRemaining()) {
+                throw new IllegalStateException(frame.remaining() + " bytes left");
+            }
+            last = message;
+        }
+    }
+}

@@ -1,0 +1,205 @@
+"""Exchanges: frames of a recording in, requests with their responses out, as batches of columns."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.bodies import decode_request
+from kafkascope.capture.facts import Facts, read_facts
+from kafkascope.capture.flow import FRAME, Connection, Frames
+from kafkascope.capture.headers import (
+    ADDRESS,
+    API_KEY,
+    API_VERSIONS,
+    BODY_AT,
+    CONNECTION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    NEVER,
+    OFFSET,
+    RESPONSE,
+    SIZE,
+    VERSION,
+    WIDTH,
+    Rows,
+    flexible_from,
+    read_headers,
+)
+from kafkascope.capture.identity import address_text, connection_hash
+from kafkascope.capture.memory_view import bytes_at, gather
+from kafkascope.capture.pairing import UNDECODED, pair
+from kafkascope.capture.scan_program import ScanPrograms
+from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_WAITING_BYTES
+
+# ApiVersions names the client's software since v3 (KIP-511).
+FIRST_WITH_SOFTWARE = 3
+
+
+@dataclass(slots=True)
+class Ends:
+    """What the columns say of a connection. `software` holds for requests from `software_from` on in the stream."""
+
+    number: int
+    client_address: str
+    broker_address: str
+    software: str | None = None
+    software_from: int = 0
+
+
+@dataclass(slots=True)
+class Recordings:
+    """The files read so far, in order: a packet's number in all of them tells its file and its number there."""
+
+    uris: list[str] = field(default_factory=list)
+    first_packets: list[int] = field(default_factory=list)
+
+    def place(self, packets: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(file, packet in it)"""
+        firsts = np.array(self.first_packets, dtype=np.int64)
+        files = np.searchsorted(firsts, packets, side="right") - 1
+        return files, packets - firsts[files]
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeBatch:
+    """Exchanges in the order of their requests. `request` and `response` are rows, -1 where there is none; `keep` holds
+    the memory that the rows' addresses lead to."""
+
+    rows: Rows
+    request: npt.NDArray[np.int64]
+    response: npt.NDArray[np.int64]
+    status: npt.NDArray[np.uint8]
+    facts: Facts
+    ends: list[Ends]
+    recordings: Recordings
+    sized: bool  # whether the recording tells how many bytes there were
+    keep: tuple[object, ...]
+
+    def __len__(self) -> int:
+        return len(self.request)
+
+    def row(self) -> npt.NDArray[np.int64]:
+        """The request's, or the response's where it is alone."""
+        return np.where(self.request >= 0, self.request, self.response)
+
+    def request_frame(self, index: int) -> bytes | None:
+        """Header and body, without the length."""
+        return self._frame(int(self.request[index]))
+
+    def response_frame(self, index: int) -> bytes | None:
+        return self._frame(int(self.response[index]))
+
+    def _frame(self, at: int) -> bytes | None:
+        return bytes_at(self.rows[at, ADDRESS], self.rows[at, SIZE]) if at >= 0 else None
+
+
+def make_batch(
+    rows: Rows,
+    request: npt.NDArray[np.int64],
+    response: npt.NDArray[np.int64],
+    status: npt.NDArray[np.uint8],
+    ends: list[Ends],
+    recordings: Recordings,
+    programs: ScanPrograms,
+    *,
+    names: bool,
+    sized: bool,
+    keep: tuple[object, ...],
+) -> ExchangeBatch:
+    """Pairs in, put into the order of their requests and read."""
+    if len(request):
+        row = np.where(request >= 0, request, response)
+        order = np.lexsort((rows[row, OFFSET], rows[row, LAST_NS]))
+        request, response, status = request[order], response[order], status[order].copy()
+    facts = read_facts(rows, request, response, programs, flexible_from_responses(), names=names)
+    status[facts.undecoded] = UNDECODED
+    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, keep)
+
+
+def flexible_from_responses() -> npt.NDArray[np.int64]:
+    """API key to the first version with response header v1: as the requests', but ApiVersions never has it."""
+    first = flexible_from().copy()
+    first[API_VERSIONS] = NEVER
+    return first
+
+
+class Pairer:
+    """`feed` takes frames as the framer gives them; `finish` gives what still waits. `names` asks for group, member and
+    topic names of each exchange."""
+
+    def __init__(self, connections: list[Connection], recordings: Recordings, *, names: bool = False) -> None:
+        self._connections = connections
+        self._recordings = recordings
+        self._names = names
+        self._programs = ScanPrograms()
+        self._waiting: Rows = np.zeros((0, WIDTH), dtype=np.int64)
+        self._waiting_bytes = np.empty(0, dtype=np.uint8)
+        self.ends: list[Ends] = []
+        self.lost_answers = 0
+
+    def feed(self, frames: Frames) -> ExchangeBatch:
+        rows = read_headers(frames)
+        self._learn_ends(rows)
+        return self._pair(rows, frames, finish=False)
+
+    def finish(self) -> ExchangeBatch:
+        return self._pair(np.zeros((0, WIDTH), dtype=np.int64), None, finish=True)
+
+    def _pair(self, new: Rows, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
+        rows = np.concatenate([self._waiting, new])
+        pairs = pair(rows, len(self._waiting), len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
+        self.lost_answers += pairs.lost_answers
+        batch = make_batch(
+            rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
+            names=self._names, sized=True, keep=(self._waiting_bytes, frames),
+        )  # fmt: skip
+        self._wait(rows[pairs.left])
+        return batch
+
+    def _wait(self, rows: Rows) -> None:
+        """The frames of a batch go with it: what waits is copied."""
+        held = np.empty(int(rows[:, SIZE].sum()), dtype=np.uint8)
+        gather(rows[:, ADDRESS].copy(), rows[:, SIZE].copy(), held)
+        rows[:, ADDRESS] = held.ctypes.data + np.cumsum(rows[:, SIZE]) - rows[:, SIZE]
+        self._waiting, self._waiting_bytes = rows, held
+
+    def _learn_ends(self, rows: Rows) -> None:
+        for connection in self._connections[len(self.ends) :]:
+            self.ends.append(Ends(0, "", ""))
+            assert connection.number == len(self.ends) - 1
+        for number in np.unique(rows[:, CONNECTION]):
+            known = self.ends[number]
+            if not known.client_address:
+                found = self._connections[number]
+                ends = found.ends
+                sides = [address_text(ends.address_a, ends.port_a), address_text(ends.address_b, ends.port_b)]
+                known.number = connection_hash(found)
+                known.client_address = sides[found.client or 0]
+                known.broker_address = sides[1 - (found.client or 0)]
+        telling = (rows[:, KIND] == FRAME) & (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0)
+        telling &= (rows[:, API_KEY] == API_VERSIONS) & (rows[:, VERSION] >= FIRST_WITH_SOFTWARE)
+        for index in np.flatnonzero(telling):
+            known = self.ends[rows[index, CONNECTION]]
+            software = software_of(bytes_at(rows[index, ADDRESS], rows[index, SIZE]))
+            if software and known.software is None:
+                known.software, known.software_from = software, int(rows[index, OFFSET])
+
+
+def software_of(frame: bytes) -> str | None:
+    """`apache-kafka-java 4.3.1`, out of an ApiVersions request."""
+    try:
+        read = decode_request(frame)
+    except DecodeError:
+        return None
+    if read is None:
+        return None
+    words = (read.value.get("clientSoftwareName"), read.value.get("clientSoftwareVersion"))
+    return " ".join(word for word in words if word) or None
+
+
+def times(batch: ExchangeBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(when the request's last byte was seen, when the response's first was), in ns; meaningless where a row is -1."""
+    return batch.rows[batch.request, LAST_NS], batch.rows[batch.response, FIRST_NS]

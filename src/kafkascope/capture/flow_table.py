@@ -1,0 +1,109 @@
+"""Both ends of TCP segments in, flow numbers out: an open-addressing hash that grows."""
+
+import secrets
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.flow import Endpoints, Flows, Int32s
+from kafkascope.capture.numbers import Number, jit
+
+_START = 1 << 12
+_MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio
+EMPTY, FULL = -1, -1
+
+
+@jit
+def _hash(seed: Number, one: Number, two: Number, three: Number, four: Number, ports: Number) -> Number:
+    value = seed
+    for word in (one, two, three, four, ports):
+        value = (value ^ word) * _MIX
+        value ^= value >> 29 & 0x7_FFFF_FFFF
+    value *= _MIX
+    return value ^ value >> 32 & 0xFFFF_FFFF
+
+
+@jit
+def flow_number(
+    slots: Any,
+    keys: Any,
+    known: Any,
+    seed: Number,
+    one: Number,
+    two: Number,
+    three: Number,
+    four: Number,
+    ports: Number,
+) -> Number:
+    """The flow with this key, a new one where it was not met before; FULL where the table must grow first."""
+    mask = len(slots) - 1
+    at = _hash(seed, one, two, three, four, ports) & mask
+    while slots[at] != EMPTY:
+        number = slots[at]
+        if (
+            keys[number, 4] == ports
+            and keys[number, 1] == two
+            and keys[number, 3] == four
+            and keys[number, 0] == one
+            and keys[number, 2] == three
+        ):
+            return np.int64(number)
+        at = (at + 1) & mask
+    number = known[0]
+    if number >= len(keys):
+        return np.int64(FULL)
+    keys[number, 0] = one
+    keys[number, 1] = two
+    keys[number, 2] = three
+    keys[number, 3] = four
+    keys[number, 4] = ports
+    slots[at] = number
+    known[0] = number + 1
+    return np.int64(number)
+
+
+@jit
+def _fill_slots(slots: Any, keys: Any, count: Number, seed: Number) -> None:
+    mask = len(slots) - 1
+    for number in range(count):
+        key = keys[number]
+        at = _hash(seed, key[0], key[1], key[2], key[3], key[4]) & mask
+        while slots[at] != EMPTY:
+            at = (at + 1) & mask
+        slots[at] = number
+
+
+class FlowTable:
+    """`slots` is twice as long as `keys`, so a search ends soon. The seed is secret: nobody can choose addresses that
+    all fall into one place."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._flows = flows
+        self.seed = np.int64(secrets.randbits(63))
+        self.keys: npt.NDArray[np.int64] = np.empty((max(_START, 2 * len(flows.ends)), 5), np.int64)
+        self.known = np.array([len(flows.ends)], np.int64)
+        for number, ends in enumerate(flows.ends):
+            self.keys[number] = (
+                *struct.unpack(">4q", ends.address_a + ends.address_b),
+                ends.port_a << 16 | ends.port_b,
+            )
+        self.slots = self._slots()
+
+    def _slots(self) -> Int32s:
+        size = 1 << (2 * len(self.keys) - 1).bit_length()
+        slots = np.full(size, EMPTY, np.int32)
+        _fill_slots(slots, self.keys, int(self.known[0]), self.seed)
+        return slots
+
+    def grow(self) -> None:
+        self.keys = np.concatenate([self.keys, np.empty_like(self.keys)])
+        self.slots = self._slots()
+
+    def tell(self) -> None:
+        """New flows into the list that the other steps read."""
+        for number in range(len(self._flows.ends), int(self.known[0])):
+            *addresses, ports = self.keys[number].tolist()
+            packed = struct.pack(">4q", *addresses)
+            self._flows.ends.append(Endpoints(packed[:16], ports >> 16, packed[16:], ports & 0xFFFF))

@@ -1,0 +1,125 @@
+"""IP fragments in, whole datagrams out. The store is bounded in bytes and in time, the oldest goes first; what never
+became whole is reported."""
+
+import struct
+from dataclasses import dataclass, field
+
+from kafkascope.capture.problems import Problems
+from kafkascope.limits import MAX_FRAGMENT_BYTES, MAX_FRAGMENT_SECONDS
+
+# What a fragment costs beside its bytes, so that a million empty ones count too.
+_OVERHEAD = 256
+_LONGEST_IPV4, _LONGEST_IPV6 = 65_535, 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Datagram:
+    """A datagram as one packet of link type raw IP: `captured` bytes of `original`."""
+
+    packet: bytes
+    original: int
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    version: int
+    identification: int
+    protocol: int
+    addresses: tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    first_ns: int
+    place: int
+    offset: int
+    cost: int = 0
+    total: int | None = None
+    pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # by offset: bytes there, length on the wire
+
+
+class FragmentStore:
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._waiting: dict[Key, _Waiting] = {}
+        self._cost = 0
+
+    def add(
+        self, key: Key, position: int, more: bool, data: bytes, length: int, time_ns: int, place: int, offset: int
+    ) -> Datagram | None:
+        """The whole datagram where this fragment was the last to miss. `position` is its place in the datagram;
+        `place` and `offset` are its packet's number and place in the file."""
+        waiting = self._waiting.get(key)
+        if waiting is not None and time_ns - waiting.first_ns > MAX_FRAGMENT_SECONDS * 1_000_000_000:
+            self._give_up(key)
+            waiting = None
+        if waiting is None:
+            waiting = self._waiting[key] = _Waiting(time_ns, place, offset)
+        known = waiting.pieces.get(position)
+        if known is None or known[1] < length:
+            # Of two that begin at one place the longer counts; where others overlap, the earlier place does.
+            waiting.pieces[position] = (data, length)
+            cost = len(data) + _OVERHEAD - (len(known[0]) + _OVERHEAD if known else 0)
+            waiting.cost += cost
+            self._cost += cost
+        if not more:
+            waiting.total = position + length
+        whole = _assemble(waiting)
+        if whole is not None:
+            self._forget(key)
+            assert waiting.total is not None
+            return Datagram(_header(key, waiting.total) + whole, _header_bytes(key) + waiting.total)
+        while self._cost > MAX_FRAGMENT_BYTES:
+            self._give_up(next(iter(self._waiting)))
+        return None
+
+    def give_up_old(self, now_ns: int) -> None:
+        limit = MAX_FRAGMENT_SECONDS * 1_000_000_000
+        for key in [key for key, waiting in self._waiting.items() if now_ns - waiting.first_ns > limit]:
+            self._give_up(key)
+
+    def give_up_all(self) -> None:
+        for key in list(self._waiting):
+            self._give_up(key)
+
+    def _forget(self, key: Key) -> _Waiting:
+        waiting = self._waiting.pop(key)
+        self._cost -= waiting.cost
+        return waiting
+
+    def _give_up(self, key: Key) -> None:
+        waiting = self._forget(key)
+        lost = sum(len(data) for data, _ in waiting.pieces.values())
+        detail = f"{len(waiting.pieces)} fragments of an IP datagram, the rest did not come"
+        self._problems.add("fragments", detail, waiting.offset, lost, waiting.place)
+
+
+def _assemble(waiting: _Waiting) -> bytes | None:
+    """All bytes up to the first that a snap length cut; None while a fragment is missing."""
+    total = waiting.total
+    if total is None or sum(length for _, length in waiting.pieces.values()) < total:
+        return None
+    out = bytearray()
+    reached = 0
+    for position in sorted(waiting.pieces):
+        data, length = waiting.pieces[position]
+        if position > reached:
+            return None
+        if len(out) == reached:
+            out += data[reached - position :]
+        reached = max(reached, position + length)
+    return bytes(out[:total]) if reached >= total else None
+
+
+def _header_bytes(key: Key) -> int:
+    return 20 if key.version == 4 else 40
+
+
+def _header(key: Key, total: int) -> bytes:
+    """As the datagram had it, without options and fragment fields; a length that does not fit is 0, as in offload."""
+    packed = struct.pack(">4q", *key.addresses)
+    if key.version == 4:
+        length = total + 20 if total + 20 <= _LONGEST_IPV4 else 0
+        return struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, key.protocol, 0) + packed[12:16] + packed[28:32]
+    length = total if total <= _LONGEST_IPV6 else 0
+    return struct.pack(">IHBB", 0x6000_0000, length, key.protocol, 64) + packed

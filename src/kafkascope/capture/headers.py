@@ -1,0 +1,172 @@
+"""Headers of a batch of frames: `Frames` in, one row of numbers a frame out (`Rows`); what cannot be a header is marked,
+never raised. One kernel goes over all frames of a batch."""
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.codec.frame import header_version
+from kafkascope.columnar.memory import load_i16, load_i32, load_u8
+from kafkascope.schema.catalog import apis, message
+
+# The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole.
+(
+    KIND,
+    CONNECTION,
+    RESPONSE,
+    OFFSET,
+    FIRST_NS,
+    LAST_NS,
+    PACKET,
+    ADDRESS,  # of the first byte, in memory that the batch keeps alive
+    SIZE,
+    API_KEY,
+    VERSION,
+    CORRELATION,
+    CLIENT_AT,  # from ADDRESS on; -1 where the client id is null or the header has none
+    CLIENT_SIZE,
+    BODY_AT,  # from ADDRESS on; -1 where the header cannot be read
+    NO_ANSWER,  # a Produce with acks 0
+    AFTER_LOSS,  # bytes of the answering stream were lost while it waited
+) = range(17)
+WIDTH = 17
+
+Rows = npt.NDArray[np.int64]
+
+PRODUCE, API_VERSIONS, CONTROLLED_SHUTDOWN = 0, 18, 7
+FIRST_FLEXIBLE_PRODUCE, FIRST_TRANSACTIONAL_PRODUCE = 9, 3
+# API keys and versions beyond these are not in the catalog.
+MOST_KEYS, MOST_VERSIONS = 256, 64
+NEVER = 1 << 20
+
+jit = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+
+
+@cache
+def flexible_from() -> npt.NDArray[np.int64]:
+    """API key to the first version with request header v2, `NEVER` where there is none: no API ever went back."""
+    first = np.full(MOST_KEYS, NEVER, dtype=np.int64)
+    for key, api in apis().items():
+        name = f"{api}Request"
+        first[key] = next((v for v in message(name).all_versions() if header_version(name, v) == 2), NEVER)
+    return first
+
+
+def read_headers(frames: Frames) -> Rows:
+    """One row a frame, in their order."""
+    count = len(frames.kind)
+    rows = np.zeros((count, WIDTH), dtype=np.int64)
+    rows[:, KIND] = frames.kind
+    rows[:, CONNECTION] = frames.connection
+    rows[:, RESPONSE] = frames.is_response
+    rows[:, OFFSET] = frames.offset
+    rows[:, FIRST_NS] = frames.first_ns
+    rows[:, LAST_NS] = frames.time_ns
+    rows[:, PACKET] = frames.packet
+    rows[:, ADDRESS] = frames.body.ctypes.data + frames.ends[:-1]
+    rows[:, SIZE] = np.diff(frames.ends)
+    parse_headers(rows, flexible_from())
+    return rows
+
+
+@jit
+def uvarint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+    """(value, next position), minimal or not, as Java reads it; below 0 where it is cut off or too long."""
+    value = np.int64(0)
+    for index in range(5):
+        if position >= end:
+            return np.int64(-1), position
+        byte = load_u8(position)
+        position += 1
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return (value if value <= 0x7FFFFFFF else np.int64(-1)), position
+    return np.int64(-1), position
+
+
+@jit
+def varint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+    """The same of the shortest form alone, as Kafka writes it."""
+    first = position
+    value, position = uvarint(position, end)
+    if value >= 0 and position - first > 1 and load_u8(position - 1) == 0:
+        return np.int64(-1), position
+    return value, position
+
+
+@jit
+def skip_tags(position: int, end: int) -> int:  # type: ignore[misc]
+    """Behind a tag section, -1 where it is none."""
+    number, position = uvarint(position, end)
+    if number < 0:
+        return np.int64(-1)
+    for _ in range(number):
+        tag, position = uvarint(position, end)
+        size, position = uvarint(position, end)
+        if tag < 0 or size < 0 or size > end - position:
+            return np.int64(-1)
+        position += size
+    return position
+
+
+@jit
+def acks_are_zero(position: int, end: int, version: int) -> bool:  # type: ignore[misc]
+    """Of a Produce body: acks stand behind a transactional id that may be null (v3+)."""
+    if version >= FIRST_FLEXIBLE_PRODUCE:
+        length, position = uvarint(position, end)
+        position += max(length - 1, 0)
+    elif version >= FIRST_TRANSACTIONAL_PRODUCE:
+        if end - position < 2:
+            return False
+        position += 2 + max(load_i16(position), 0)
+    return end - position >= 2 and load_i16(position) == 0
+
+
+@jit
+def parse_headers(rows: Any, first_flexible: Any) -> None:  # type: ignore[misc]
+    for index in range(len(rows)):
+        row = rows[index]
+        row[CLIENT_AT] = -1
+        row[BODY_AT] = -1
+        row[API_KEY] = -1
+        row[VERSION] = -1
+        if row[KIND] != FRAME:
+            continue
+        start = row[ADDRESS]
+        end = start + row[SIZE]
+        if row[RESPONSE]:
+            if row[SIZE] >= 4:
+                row[CORRELATION] = load_i32(start)
+                # Whether tags follow is known when its request is.
+                row[BODY_AT] = 4
+            continue
+        if row[SIZE] < 8:
+            continue
+        key = load_i16(start)
+        version = load_i16(start + 2)
+        row[API_KEY] = key
+        row[VERSION] = version
+        row[CORRELATION] = load_i32(start + 4)
+        position = start + 8
+        if not (key == CONTROLLED_SHUTDOWN and version == 0):
+            if end - position < 2:
+                continue
+            length = load_i16(position)
+            position += 2
+            if length > end - position:
+                continue
+            if length >= 0:
+                row[CLIENT_AT] = position - start
+                row[CLIENT_SIZE] = length
+                position += length
+        if 0 <= key < MOST_KEYS and version >= first_flexible[key]:
+            position = skip_tags(position, end)
+            if position < 0:
+                continue
+        row[BODY_AT] = position - start
+        if key == PRODUCE and acks_are_zero(position, end, version):
+            row[NO_ANSWER] = 1

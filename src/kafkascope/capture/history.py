@@ -1,0 +1,90 @@
+"""What a stream delivered last: bytes and times in, and for bytes that come again, how many differ and when they came
+first. A ring a stream, shared by streams whose numbers fall together: the later one takes it over."""
+
+from typing import Any
+
+from kafkascope.capture.stream_table import MARKS, RING_ADDRESS, RING_BYTES, RINGS, Tables, jit
+from kafkascope.columnar.memory import copy_bytes, load_raw64, load_u8
+
+NEVER = -(1 << 62)
+
+
+@jit
+def remember(owner: Any, low: Any, marks: Any, ring: int, stream: int, offset: int, address: int, length: int, time: int) -> None:  # type: ignore[misc]
+    """`ring` is the address of all rings. The arrays come one by one: every in-order segment passes here, and handing
+    over all tables takes longer than the rest."""
+    slot = stream & (RINGS - 1)
+    if owner[slot] != stream:
+        owner[slot] = stream
+        low[slot] = offset
+        for index in range(MARKS):
+            marks[slot, index, 0] = -1
+    end = offset + length
+    # Marks lie where their end says, so that no counter is needed and older ones are written over.
+    mark = (end >> 10) & (MARKS - 1)
+    marks[slot, mark, 0] = end
+    marks[slot, mark, 1] = time
+    if length > RING_BYTES:
+        address += length - RING_BYTES
+        length = RING_BYTES
+    at = (end - length) & (RING_BYTES - 1)
+    base = ring + slot * RING_BYTES
+    first = min(length, RING_BYTES - at)
+    copy_bytes(base + at, address, first)
+    if first < length:
+        copy_bytes(base, address + first, length - first)
+    low[slot] = max(low[slot], end - RING_BYTES)
+
+
+@jit
+def forget_before(t: Tables, stream: int, offset: int) -> None:  # type: ignore[misc]
+    """A gap ends here: what lies before it is not compared any more."""
+    slot = stream & (RINGS - 1)
+    if t.ring_owner[slot] == stream:
+        t.ring_low[slot] = offset
+
+
+@jit
+def time_of(t: Tables, stream: int, end: int) -> int:  # type: ignore[misc]
+    """When the byte before `end` came first, `NEVER` where that is forgotten."""
+    slot = stream & (RINGS - 1)
+    if t.ring_owner[slot] != stream:
+        return NEVER
+    best = -1
+    time = NEVER
+    for index in range(MARKS):
+        mark = t.marks[slot, index, 0]
+        if mark >= end and (best < 0 or mark < best):
+            best = mark
+            time = t.marks[slot, index, 1]
+    return time
+
+
+@jit
+def differing_bytes(a: int, b: int, length: int) -> int:  # type: ignore[misc]
+    at = 0
+    while length - at >= 8 and load_raw64(a + at) == load_raw64(b + at):
+        at += 8
+    different = 0
+    while at < length:
+        if load_u8(a + at) != load_u8(b + at):
+            different += 1
+        at += 1
+    return different
+
+
+@jit
+def differing_from_delivered(t: Tables, stream: int, start: int, end: int, address: int) -> int:  # type: ignore[misc]
+    """Of the bytes at `address`, which claim the offsets from `start` to `end`: how many differ from those before."""
+    slot = stream & (RINGS - 1)
+    if t.ring_owner[slot] != stream:
+        return 0
+    low = max(start, t.ring_low[slot])
+    base = t.count[RING_ADDRESS] + slot * RING_BYTES
+    different = 0
+    while low < end:
+        at = low & (RING_BYTES - 1)
+        length = min(end - low, RING_BYTES - at)
+        different += differing_bytes(base + at, address + (low - start), length)
+        low += length
+    return different

@@ -1,0 +1,80 @@
+"""Names that do not depend on how a recording was cut: a connection's ends and start in, `connection_id` out; that and
+a place in the stream in, `exchange_id` out. The same bytes get the same names in any run, on any machine."""
+
+from hashlib import blake2b
+from ipaddress import IPv6Address
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafkascope.capture.flow import Connection
+from kafkascope.capture.headers import jit
+
+# 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
+CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
+
+
+def connection_hash(connection: Connection) -> int:
+    """Both ends, and the initial sequence numbers or, where the start was not recorded, the first time seen."""
+    ends = connection.ends
+    start = connection.initial_sequence
+    parts = [
+        ends.address_a.rjust(16, b"\0"),
+        ends.port_a.to_bytes(2, "big"),
+        ends.address_b.rjust(16, b"\0"),
+        ends.port_b.to_bytes(2, "big"),
+        b"" if start[0] is None else start[0].to_bytes(4, "big"),
+        b"/",
+        b"" if start[1] is None else start[1].to_bytes(4, "big"),
+        connection.first_ns.to_bytes(8, "big", signed=True) if start == (None, None) else b"",
+    ]
+    return text_hash(b"".join(parts))
+
+
+def text_hash(content: bytes) -> int:
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
+
+
+def connection_name(number: int) -> str:
+    return f"{number:016x}"
+
+
+def address_text(address: bytes, port: int) -> str:
+    """`10.0.0.1:9092`, `[2001:db8::1]:9092`."""
+    found = IPv6Address(address)
+    mapped = found.ipv4_mapped
+    return f"{mapped}:{port}" if mapped else f"[{found}]:{port}"
+
+
+def exchange_ids(
+    hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], sides: npt.NDArray[np.int64]
+) -> pa.StringArray:
+    """One name an exchange: `offsets` are those of the requests in their streams, of the response where `sides` is 1."""
+    count = len(hashes)
+    digits = np.empty(count * EXCHANGE_DIGITS, dtype=np.uint8)
+    _write_ids(hashes, offsets.astype(np.uint64), sides.astype(np.uint64), digits)
+    ends = np.arange(count + 1, dtype=np.int32) * EXCHANGE_DIGITS
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(digits))
+
+
+@jit
+def _mix(value: Any) -> Any:  # type: ignore[misc]
+    """The finalizer of splitmix64: every bit of the result depends on every bit of the value."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@jit
+def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:  # type: ignore[misc]
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    for index in range(len(hashes)):
+        first = _mix(_mix(hashes[index] + golden) ^ (offsets[index] + sides[index] * golden))
+        second = _mix(first + golden + hashes[index])
+        at = index * EXCHANGE_DIGITS
+        for place in range(EXCHANGE_DIGITS):
+            word = first if place < 16 else second
+            nibble = (word >> np.uint64(60 - 4 * (place % 16))) & np.uint64(15)
+            digits[at + place] = np.uint8(nibble) + np.uint8(48 if nibble < 10 else 87)

@@ -1,0 +1,37 @@
+"""Bytes at an address that a batch keeps alive: copied out one frame at a time, or many into an Arrow array."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafkascope.capture.headers import jit
+from kafkascope.columnar.memory import copy_bytes
+
+
+def bytes_at(address: int | np.int64, size: int | np.int64) -> bytes:
+    return ctypes.string_at(int(address), int(size))
+
+
+def binary_at(addresses: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> pa.LargeBinaryArray:
+    """One value an address; a size below 0 is null."""
+    kept = np.maximum(sizes, 0)
+    ends = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(kept, out=ends[1:])
+    data = np.empty(int(ends[-1]), dtype=np.uint8)
+    gather(addresses, kept, data)
+    valid = None
+    if (sizes < 0).any():
+        valid = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little"))
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [valid, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+@jit
+def gather(addresses: Any, sizes: Any, data: Any) -> None:  # type: ignore[misc]
+    at = np.int64(0)
+    base = data.ctypes.data
+    for index in range(len(addresses)):
+        copy_bytes(base + at, addresses[index], sizes[index])
+        at += sizes[index]

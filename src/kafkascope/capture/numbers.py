@@ -1,0 +1,43 @@
+"""Numbers of either byte order out of bytes, for the kernels. The caller has compared the end."""
+
+from typing import Any
+
+import numba
+import numpy as np
+
+# What the kernels count with: int64 inside, whatever Python sees.
+Number = Any
+Numbers = Any  # several, as a tuple
+
+
+def jit(function: Any) -> Any:
+    return numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)(function)
+
+
+@jit
+def big16(data: Any, at: Number) -> Number:
+    return np.int64(data[at]) << 8 | np.int64(data[at + 1])
+
+
+@jit
+def big32(data: Any, at: Number) -> Number:
+    return big16(data, at) << 16 | big16(data, at + 2)
+
+
+@jit
+def big64(data: Any, at: Number) -> Number:
+    return big32(data, at) << 32 | big32(data, at + 4)
+
+
+@jit
+def any16(data: Any, at: Number, big: bool) -> Number:
+    if big:
+        return big16(data, at)
+    return np.int64(data[at + 1]) << 8 | np.int64(data[at])
+
+
+@jit
+def any32(data: Any, at: Number, big: bool) -> Number:
+    if big:
+        return big32(data, at)
+    return any16(data, at + 2, False) << 16 | any16(data, at, False)

@@ -1,0 +1,93 @@
+"""A pcap or pcapng file, plain or compressed, in; batches of whole packets out. Only what is no recording at all is an
+`InputError`; everything else that is wrong with a file is a `Problem` beside the packets that could be read."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import numpy as np
+
+from kafkascope.capture.decompress import Unpacked
+from kafkascope.capture.flow import Bytes, Packets
+from kafkascope.capture.pcap import MAGICS, PcapReader
+from kafkascope.capture.pcapng import MAGIC, PcapngReader
+from kafkascope.capture.rows import Rows
+from kafkascope.capture.source import Input, Source, Waiting
+from kafkascope.errors import InputError
+
+# Large enough for the kernels, small enough to stay in a processor's cache while the steps behind this one read it.
+CHUNK_BYTES = 16 << 20
+
+
+def read_packets(
+    source: Input,
+    *,
+    follow: bool = False,
+    deadline: float | None = None,
+    pause: Callable[[float], None] = time.sleep,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[Packets]:
+    """`source` is a path, `-` for standard input, or an open binary file. A pipe's packets come as it delivers them.
+    `follow` goes on at the end of a growing file until `deadline` (of `time.monotonic`), or for ever; `pause` is how
+    it waits."""
+    raw = Source(source, Waiting(deadline, pause) if follow else None)
+    with closing(raw):
+        unpacked = Unpacked(raw)
+        try:
+            yield from _batches(unpacked, chunk_bytes)
+        except InputError as error:
+            raise InputError(_named(str(error), raw.name, unpacked)) from None
+
+
+def _named(message: str, name: str, unpacked: Unpacked) -> str:
+    if message.startswith(name):
+        return message
+    packed = f" ({unpacked.problem})" if unpacked.problem else f" ({unpacked.form})" if unpacked.form else ""
+    return f"{name}{packed}: {message}"
+
+
+def _batches(unpacked: Unpacked, chunk_bytes: int) -> Iterator[Packets]:
+    rows = Rows()
+    reader: PcapReader | PcapngReader | None = None
+    buffer: Bytes = np.empty(chunk_bytes, np.uint8)
+    filled = position = base = 0
+    while True:
+        if filled == len(buffer):
+            # Packets handed out still lie in the old buffer: only what is not read yet moves on.
+            left = filled - position
+            larger: Bytes = np.empty(max(chunk_bytes, 2 * left), np.uint8)
+            larger[:left] = buffer[position:filled]
+            buffer, base, filled, position = larger, base + position, left, 0
+        count = unpacked.fill(memoryview(buffer)[filled:])  # type: ignore[arg-type]
+        filled += count
+        final = count == 0
+        data = buffer[:filled]
+        if reader is None:
+            reader = _reader(data, rows, final)
+        if reader is not None:
+            rows.make_room(filled - position)
+            position = reader.index(data, position, base, final)
+        if final and unpacked.problem:
+            rows.problems.add("compression", unpacked.problem, base + filled)
+        if packets := rows.take(data, base):
+            yield packets
+        if final:
+            return
+
+
+def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader | None:
+    """By the first bytes, never by name; None until there are enough of them."""
+    if len(data) < 4 and not final:
+        return None
+    head = data[:4].tobytes()
+    if head in MAGICS:
+        return PcapReader(rows)
+    if head == MAGIC:
+        return PcapngReader(rows)
+    if not head:
+        raise InputError("the file is empty")
+    looks = data[:512].tobytes()
+    kind = (
+        "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"
+    )
+    raise InputError(f"no recording: pcap or pcapng is read, plain or in gzip, zstd, xz or lz4, and {kind}")

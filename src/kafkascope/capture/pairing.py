@@ -1,0 +1,195 @@
+"""Requests and their responses: rows of frames in, pairs of row numbers out. One kernel, one pass, frames in the order
+of the recording; what is left waits for the next batch.
+
+A broker answers in the order of the requests (GOTCHAS 8), so a response that fits a later request says that the ones
+before it will never be answered, or that the recording lost their answers. A response that fits no request is kept for
+a while: the recording may have it before its request (GOTCHAS 9).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.flow import ENDED, FRAME, LOST, TOKEN
+from kafkascope.capture.headers import (
+    AFTER_LOSS,
+    CONNECTION,
+    CORRELATION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    NO_ANSWER,
+    RESPONSE,
+    SIZE,
+    Rows,
+    jit,
+)
+
+ANSWERED, UNANSWERED, NO_ANSWER_EXPECTED, ANSWER_ONLY, UNDECODED = range(5)
+STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "undecoded")
+
+# Clocks of two interfaces differ, and a recording has a response before its request, by less than this.
+EARLIEST_NS = 1_000_000_000
+# The longest wait by design is a JoinGroup of max.poll.interval.ms, 5 minutes by default: twice that is no wait.
+LONGEST_WAIT_NS = 600_000_000_000
+# How far a response looks for its request. Java has 5 in flight, librdkafka as many as fit its queue.
+DEEPEST = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Row numbers, -1 where there is none; `left` are the rows that still wait."""
+
+    request: npt.NDArray[np.int64]
+    response: npt.NDArray[np.int64]
+    status: npt.NDArray[np.uint8]
+    left: npt.NDArray[np.int64]
+    lost_answers: int
+
+
+def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
+    """The first `waiting` rows are those that were left before. With `finish` nothing is left; otherwise what has
+    waited too long is not, nor are the oldest once they hold more than `most_bytes`."""
+    count = len(rows)
+    request = np.full(count, -1, dtype=np.int64)
+    response = np.full(count, -1, dtype=np.int64)
+    status = np.zeros(count, dtype=np.uint8)
+    used = np.zeros(count, dtype=np.uint8)
+    found, lost = _pair(rows, waiting, connections, request, response, status, used, most_bytes, finish)
+    return Pairs(request[:found], response[:found], status[:found], np.flatnonzero(used == 0), int(lost))
+
+
+@jit
+def _pair(  # type: ignore[misc]  # noqa: C901
+    rows: Any, waiting: int, connections: int, request: Any, response: Any, status: Any, used: Any, most_bytes: int,
+    finish: bool,
+) -> tuple[int, int]:  # fmt: skip
+    following = np.full(len(rows), -1, np.int64)
+    # One list of waiting requests and one of waiting responses a connection.
+    head = np.full((2, connections), -1, np.int64)
+    tail = np.full((2, connections), -1, np.int64)
+    found = 0
+    lost = 0
+    newest = np.int64(-(1 << 62))
+    for index in range(len(rows)):
+        row = rows[index]
+        kind = row[KIND]
+        connection = row[CONNECTION]
+        side = row[RESPONSE]
+        newest = max(newest, row[LAST_NS])
+        if kind == LOST:
+            used[index] = 1
+            if side:
+                at = head[0, connection]
+                while at >= 0:
+                    rows[at, AFTER_LOSS] = 1
+                    at = following[at]
+            continue
+        if kind == ENDED:
+            used[index] = 1
+            if side:
+                # Nobody answers any more. What came early has had its chance as well.
+                for which in range(2):
+                    at = head[which, connection]
+                    while at >= 0:
+                        (request if which == 0 else response)[found] = at
+                        status[found] = UNANSWERED if which == 0 else ANSWER_ONLY
+                        lost += rows[at, AFTER_LOSS]
+                        found += 1
+                        used[at] = 1
+                        at = following[at]
+                    head[which, connection] = -1
+                    tail[which, connection] = -1
+            continue
+        if kind != FRAME and kind != TOKEN:
+            used[index] = 1
+            continue
+        if side == 0 and row[NO_ANSWER]:
+            request[found] = index
+            status[found] = NO_ANSWER_EXPECTED
+            found += 1
+            used[index] = 1
+            continue
+        partner = np.int64(-1)
+        if index >= waiting:
+            if side == 0:
+                at = head[1, connection]
+                while at >= 0 and row[LAST_NS] - rows[at, FIRST_NS] > EARLIEST_NS:
+                    # The request of a response of long ago is not in the recording.
+                    response[found] = at
+                    status[found] = ANSWER_ONLY
+                    found += 1
+                    used[at] = 1
+                    at = following[at]
+                head[1, connection] = at
+                if at < 0:
+                    tail[1, connection] = -1
+            at = head[1 - side, connection]
+            depth = 0
+            while at >= 0 and depth < DEEPEST:
+                depth += 1
+                fits = rows[at, KIND] == kind and (kind == TOKEN or rows[at, CORRELATION] == row[CORRELATION])
+                if fits:
+                    partner = at
+                    break
+                at = following[at]
+        if partner < 0:
+            following[index] = -1
+            if tail[side, connection] >= 0:
+                following[tail[side, connection]] = index
+            else:
+                head[side, connection] = index
+            tail[side, connection] = index
+            continue
+        if side:
+            at = head[0, connection]
+            while at != partner:
+                request[found] = at
+                status[found] = UNANSWERED
+                lost += rows[at, AFTER_LOSS]
+                found += 1
+                used[at] = 1
+                at = following[at]
+            head[0, connection] = following[partner]
+            if head[0, connection] < 0:
+                tail[0, connection] = -1
+        else:
+            before = np.int64(-1)
+            at = head[1, connection]
+            while at != partner:
+                before = at
+                at = following[at]
+            if before >= 0:
+                following[before] = following[partner]
+            else:
+                head[1, connection] = following[partner]
+            if tail[1, connection] == partner:
+                tail[1, connection] = before
+        request[found] = partner if side else index
+        response[found] = index if side else partner
+        status[found] = ANSWERED
+        found += 1
+        used[index] = 1
+        used[partner] = 1
+    held = np.int64(0)
+    for index in range(len(rows)):
+        if not used[index]:
+            held += rows[index, SIZE]
+    for index in range(len(rows)):
+        if used[index]:
+            continue
+        row = rows[index]
+        if finish or held > most_bytes or newest - row[LAST_NS] > LONGEST_WAIT_NS:
+            if row[RESPONSE]:
+                response[found] = index
+                status[found] = ANSWER_ONLY
+            else:
+                request[found] = index
+                status[found] = UNANSWERED
+                lost += row[AFTER_LOSS]
+            found += 1
+            used[index] = 1
+            held -= row[SIZE]
+    return found, lost

@@ -1,0 +1,479 @@
+"""The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full and
+says what it wants; the caller grows them and goes on from there."""
+
+from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN
+from kafkascope.capture.history import remember
+from kafkascope.capture.reorder import deliver, drain, emit, give_up_all, insert, release
+from kafkascope.capture.stream_table import (
+    ACKED,
+    AFTER_FIN_BYTES,
+    AT,
+    BASE,
+    CERTAIN,
+    CERTAIN_COUNT,
+    CERTAIN_NS,
+    CLOSED,
+    CONFLICT_ROWS,
+    CONFLICTS,
+    CONNECTIONS,
+    DIRTIES,
+    DIRTY,
+    DUPLICATED,
+    END,
+    ENDED,
+    ENDED_RESET,
+    ENDED_REUSED,
+    FIN_AT,
+    FIRST_NS,
+    FLOW,
+    FREE,
+    FRESH,
+    GAP_BYTES,
+    HEAD,
+    HELD_BYTES,
+    HELD_COUNT,
+    INITIAL,
+    LAST_NS,
+    LISTED,
+    NEXT,
+    OFFSET,
+    OPEN_STILL,
+    OPENED,
+    OPENER,
+    PLACED,
+    PREVIOUS,
+    REFUSED,
+    RETRANSMITTED,
+    RING_ADDRESS,
+    ROWS,
+    SEEN_BYTES,
+    SEGMENTS,
+    SOFT,
+    SPILL_ADDRESS,
+    SPILL_LIVE,
+    SPILL_USED,
+    STRAY,
+    STRAYS,
+    TAIL,
+    WANT_CONNECTIONS,
+    WANT_NODES,
+    WANT_ROWS,
+    Output,
+    Segment,
+    Tables,
+    jit,
+)
+from kafkascope.columnar.memory import copy_bytes
+from kafkascope.limits import MAX_CONNECTIONS
+
+_WORD = 0xFFFFFFFF
+# A segment this far from the next byte is not of this connection. Ahead: as much as a recording may lose in one piece.
+# Behind: an old retransmission is at most some windows old.
+AHEAD = 1 << 28
+BEHIND = -(1 << 26)
+# The same for what trails behind a connection that has ended: a window.
+LATE = 1 << 20
+
+
+@jit
+def distance(sequence: int, base: int, offset: int) -> int:  # type: ignore[misc]
+    """How far a 32-bit sequence number is from an offset, the short way round."""
+    apart = (sequence - base - offset) & _WORD
+    return apart - (_WORD + 1) if apart > _WORD >> 1 else apart
+
+
+@jit
+def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) -> int:  # type: ignore[misc]
+    """A new connection on the flow, -1 where there are too many. The one before it is over."""
+    number = t.count[CONNECTIONS]
+    if number >= MAX_CONNECTIONS:
+        t.count[REFUSED] += 1
+        return -1
+    before = t.current[flow]
+    if before >= 0:
+        for direction in range(2):
+            stream = 2 * before + direction
+            give_up_all(t, o, data, stream, time, packet)
+            if t.streams[stream, BASE] >= 0 and not t.streams[stream, CLOSED]:
+                t.streams[stream, CLOSED] = 1
+                emit(t, o, CLOSE, stream, t.streams[stream, NEXT], 0, 0, time, packet)
+        if t.connections[before, ENDED] == OPEN_STILL:
+            t.connections[before, ENDED] = ENDED_REUSED
+        touch(t, before)
+    t.current[flow] = number
+    t.count[CONNECTIONS] = number + 1
+    connection = t.connections[number]
+    connection[FLOW] = flow
+    connection[FIRST_NS] = time
+    connection[LAST_NS] = time
+    connection[OPENED] = 0
+    connection[OPENER] = -1
+    connection[ENDED] = OPEN_STILL
+    connection[SEGMENTS] = 0
+    connection[CONFLICTS] = 0
+    connection[RETRANSMITTED] = 0
+    connection[DUPLICATED] = 0
+    connection[PREVIOUS] = before
+    connection[DIRTY] = 0
+    for stream in range(2 * number, 2 * number + 2):
+        state = t.streams[stream]
+        state[:] = -1
+        state[NEXT] = 0
+        state[HELD_BYTES] = 0
+        state[HELD_COUNT] = 0
+        state[CERTAIN_COUNT] = 0
+        state[CERTAIN_NS] = 0
+        state[SOFT] = 0
+        state[CLOSED] = 0
+        state[SEEN_BYTES] = 0
+        state[GAP_BYTES] = 0
+        state[PLACED] = 0
+    return number
+
+
+@jit
+def touch(t: Tables, number: int) -> None:  # type: ignore[misc]
+    if not t.connections[number, DIRTY]:
+        t.connections[number, DIRTY] = 1
+        t.dirty[t.count[DIRTIES]] = number
+        t.count[DIRTIES] += 1
+
+
+@jit
+def is_over(t: Tables, number: int) -> bool:  # type: ignore[misc]
+    both = t.streams[2 * number, FIN_AT] >= 0 and t.streams[2 * number + 1, FIN_AT] >= 0
+    return both or t.connections[number, ENDED] == ENDED_RESET
+
+
+@jit
+def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type: ignore[misc]
+    """The connection that a SYN belongs to, a new one mostly."""
+    flow = s.flow[i]
+    direction = np_int(s.direction[i])
+    number = t.current[flow]
+    first = (s.sequence[i] + 1) & _WORD
+    answer = s.flags[i] & ACK != 0
+    acknowledged = s.acknowledgement[i] & _WORD if answer and len(s.acknowledgement) else np_int(-1)
+    same = False
+    if number >= 0:
+        base = t.streams[2 * number + direction, BASE]
+        other = t.streams[2 * number + (1 - direction)]
+        if base == first:
+            # The same packet once more, unless the same number comes by chance after the end. Time tells: a second
+            # recording of the same connection behind the first has its old times.
+            same = not is_over(t, number) or s.time[i] <= t.connections[number, LAST_NS]
+        elif base < 0 and not is_over(t, number):
+            if answer:
+                same = other[INITIAL] < 0 or acknowledged < 0 or acknowledged == other[BASE]
+            else:
+                same = other[BASE] < 0
+    if not same:
+        number = begin(t, o, data, flow, s.time[i], s.packet[i])
+        if number < 0:
+            return number
+    stream = 2 * number + direction
+    if t.streams[stream, INITIAL] < 0:
+        open_stream(t, o, stream, s.sequence[i] & _WORD, s.time[i], s.packet[i])
+        if not answer and t.connections[number, OPENER] < 0:
+            t.connections[number, OPENER] = direction
+    other_stream = 2 * number + (1 - direction)
+    if acknowledged >= 0 and t.streams[other_stream, BASE] < 0:
+        # The SYN that this one answers is not in the recording; its number is.
+        open_stream(t, o, other_stream, (acknowledged - 1) & _WORD, s.time[i], s.packet[i])
+        t.connections[number, OPENER] = 1 - direction
+    return number
+
+
+@jit
+def np_int(value: int) -> int:  # type: ignore[misc]
+    """An int64 of a narrower column: numba gives a variable one type."""
+    return value
+
+
+@jit
+def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, packet: int) -> None:  # type: ignore[misc]
+    state = t.streams[stream]
+    state[INITIAL] = initial
+    state[BASE] = (initial + 1) & _WORD
+    state[SOFT] = 0
+    t.connections[stream >> 1, OPENED] = 1
+    # Where bytes came before the SYN the stream is under way already, and they were the first.
+    if state[NEXT] == 0 and not state[CLOSED]:
+        emit(t, o, OPEN, stream, 0, 0, 0, time, packet)
+
+
+@jit
+def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type: ignore[misc]
+    """The connection that a segment without SYN belongs to, -1 where it belongs to none."""
+    flow = s.flow[i]
+    direction = np_int(s.direction[i])
+    sequence = s.sequence[i] & _WORD
+    wire = np_int(max(s.wire_length[i], s.length[i]))
+    number = t.current[flow]
+    if number < 0:
+        if s.flags[i] & RST:
+            return np_int(-1)
+        number = begin(t, o, data, flow, s.time[i], s.packet[i])
+    else:
+        state = t.streams[2 * number + direction]
+        if state[BASE] < 0:
+            before = t.connections[number, PREVIOUS]
+            if before >= 0 and t.connections[number, OPENED]:
+                old = t.streams[2 * before + direction]
+                if old[BASE] >= 0 and abs(distance(sequence, old[BASE], old[NEXT])) < LATE:
+                    return np_int(-1)
+        else:
+            apart = distance(sequence, state[BASE], state[NEXT])
+            over = is_over(t, number)
+            if BEHIND <= apart <= (LATE if over else AHEAD):
+                return number
+            if wire == 0 or s.flags[i] & RST:
+                return np_int(-1)
+            if not over and sequence != state[STRAY]:
+                # One that is far off proves nothing; the one that follows on it does.
+                state[STRAY] = (sequence + wire) & _WORD
+                t.count[STRAYS] += 1
+                return np_int(-1)
+            number = begin(t, o, data, flow, s.time[i], s.packet[i])
+    if number >= 0 and not s.flags[i] & RST:
+        state = t.streams[2 * number + direction]
+        if state[BASE] < 0:
+            state[BASE] = sequence
+            state[SOFT] = 1 if wire == 0 else 0
+    return number
+
+
+@jit
+def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:  # type: ignore[misc]
+    state = t.streams[stream]
+    if state[BASE] >= 0:
+        apart = distance(acknowledged & _WORD, state[BASE], state[NEXT])
+        if BEHIND <= apart <= AHEAD:
+            state[ACKED] = max(state[ACKED], state[NEXT] + apart)
+
+
+@jit
+def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> None:  # type: ignore[misc]
+    """Payload and FIN of a segment that belongs to the stream."""
+    state = t.streams[stream]
+    sequence = s.sequence[i] & _WORD
+    if s.flags[i] & SYN:
+        sequence = (sequence + 1) & _WORD
+    length = np_int(s.length[i])
+    wire = max(np_int(s.wire_length[i]), length)
+    time = s.time[i]
+    packet = s.packet[i]
+    offset = state[NEXT] + distance(sequence, state[BASE], state[NEXT])
+    if wire > 0:
+        if state[SOFT]:
+            if offset == 1 and state[NEXT] == 0 and state[HEAD] < 0:
+                # Offset 0 came from a keep-alive, whose number is one less than the next byte's.
+                state[BASE] = (state[BASE] + 1) & _WORD
+                offset = np_int(0)
+            state[SOFT] = 0
+        keep_alive = wire == 1 and offset == state[NEXT] - 1
+        high = offset + wire
+        if state[FIN_AT] >= 0 and high > state[FIN_AT]:
+            t.count[AFTER_FIN_BYTES] += high - max(offset, state[FIN_AT])
+            high = max(offset, state[FIN_AT])
+        elif state[CLOSED] and high > state[NEXT]:
+            high = max(offset, state[NEXT])
+        there = min(offset + length, high)
+        if keep_alive or high <= offset:
+            pass
+        elif offset == state[NEXT] and state[HEAD] < 0 and there == high:
+            deliver(t, o, data, BYTES, stream, s.start[i], high - offset, time, packet)
+        else:
+            if there > offset:
+                insert(t, o, data, stream, BYTES, offset, there, s.start[i], time, packet)
+            if high > there:
+                insert(t, o, data, stream, GAP, there, high, np_int(0), time, packet)
+    if s.flags[i] & FIN and state[FIN_AT] < 0:
+        end = offset + wire
+        if state[TAIL] >= 0:
+            end = max(end, t.nodes[state[TAIL], END])
+        if end >= state[NEXT]:
+            state[FIN_AT] = end
+    drain(t, o, data, stream, time, packet)
+
+
+@jit
+def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) -> None:  # type: ignore[misc]
+    for direction in range(2):
+        stream = 2 * number + direction
+        give_up_all(t, o, data, stream, time, packet)
+        if not t.streams[stream, CLOSED]:
+            t.streams[stream, CLOSED] = 1
+            emit(t, o, RESET, stream, t.streams[stream, NEXT], 0, 0, time, packet)
+    if t.connections[number, ENDED] == OPEN_STILL or t.connections[number, ENDED] != ENDED_RESET:
+        t.connections[number, ENDED] = ENDED_RESET
+
+
+@jit
+def has_room(t: Tables, o: Output, flow: int) -> bool:  # type: ignore[misc]
+    """For the most that one segment can do: split around every early segment, and deliver them all with gaps."""
+    early = np_int(0)
+    if t.current[flow] >= 0:
+        stream = 2 * t.current[flow]
+        early = t.streams[stream, HELD_COUNT] + t.streams[stream + 1, HELD_COUNT]
+    t.count[WANT_ROWS] = t.count[ROWS] + 8 * early + 32
+    t.count[WANT_NODES] = 2 * early + 8
+    t.count[WANT_CONNECTIONS] = 1
+    return (
+        t.count[WANT_ROWS] <= len(o.kind)
+        and t.count[WANT_NODES] <= t.count[FREE]
+        and t.count[CONNECTIONS] < len(t.connections)
+    )
+
+
+@jit
+def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> int:  # type: ignore[misc]
+    """From segment `first` on; the number of the first segment that was not taken."""
+    streams = t.streams
+    count = t.count
+    acknowledged = len(s.acknowledgement) > 0
+    for i in range(first, len(s.flow)):
+        number = t.current[s.flow[i]]
+        stream = 2 * number + s.direction[i]
+        length = np_int(s.length[i])
+        # The common case, without a call: bytes that are next, or an acknowledgement, while nothing waits.
+        if (
+            number >= 0
+            and s.flags[i] & (SYN | FIN | RST) == 0
+            and streams[stream, BASE] >= 0
+            and streams[stream, HEAD] < 0
+            and streams[stream ^ 1, HEAD] < 0
+            and streams[stream, FIN_AT] < 0
+            and streams[stream ^ 1, FIN_AT] <= streams[stream ^ 1, NEXT]
+            and not streams[stream, CLOSED]
+            and not streams[stream, SOFT]
+            and length == s.wire_length[i]
+            and (s.sequence[i] - streams[stream, BASE] - streams[stream, NEXT]) & _WORD == 0
+            and count[ROWS] < len(o.kind)
+        ):
+            if not t.connections[number, DIRTY]:
+                touch(t, number)
+            t.connections[number, SEGMENTS] += 1
+            t.connections[number, LAST_NS] = max(t.connections[number, LAST_NS], s.time[i])
+            if acknowledged and s.flags[i] & ACK and s.acknowledgement[i] >= 0 and streams[stream ^ 1, BASE] >= 0:
+                apart = distance(s.acknowledgement[i] & _WORD, streams[stream ^ 1, BASE], streams[stream ^ 1, NEXT])
+                if BEHIND <= apart <= AHEAD:
+                    there = streams[stream ^ 1, NEXT] + apart
+                    streams[stream ^ 1, ACKED] = max(streams[stream ^ 1, ACKED], there)
+            if length:
+                row = count[ROWS]
+                offset = streams[stream, NEXT]
+                o.kind[row] = BYTES
+                o.stream[row] = stream
+                o.offset[row] = offset
+                o.start[row] = s.start[i]
+                o.length[row] = length
+                o.time[row] = s.time[i]
+                o.packet[row] = s.packet[i]
+                count[ROWS] = row + 1
+                address = data + s.start[i]
+                ring = count[RING_ADDRESS]
+                remember(t.ring_owner, t.ring_low, t.marks, ring, stream, offset, address, length, s.time[i])
+                streams[stream, SEEN_BYTES] += length
+                streams[stream, NEXT] = offset + length
+            continue
+        if not has_room(t, o, s.flow[i]):
+            return i
+        reassemble_one(t, o, data, s, i)
+    return len(s.flow)
+
+
+@jit
+def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:  # type: ignore[misc]
+    """Any segment."""
+    number = opened_by(t, o, data, s, i) if s.flags[i] & SYN else met_by(t, o, data, s, i)
+    if number < 0:
+        return
+    touch(t, number)
+    connection = t.connections[number]
+    connection[SEGMENTS] += 1
+    connection[LAST_NS] = max(connection[LAST_NS], s.time[i])
+    stream = 2 * number + np_int(s.direction[i])
+    if s.flags[i] & ACK and len(s.acknowledgement) and s.acknowledgement[i] >= 0:
+        acknowledge(t, stream ^ 1, s.acknowledgement[i])
+    if s.flags[i] & RST:
+        reset(t, o, data, number, s.time[i], s.packet[i])
+        return
+    take(t, o, data, stream, s, i)
+    release(t, o, data, stream, s.time[i], s.packet[i])
+    release(t, o, data, stream ^ 1, s.time[i], s.packet[i])
+
+
+@jit
+def finish_streams(t: Tables, o: Output, stream: int) -> int:  # type: ignore[misc]
+    """From `stream` on, everything that still waits; the first stream that was not done."""
+    for stream in range(stream, 2 * t.count[CONNECTIONS]):  # noqa: B020, PLR1704
+        state = t.streams[stream]
+        t.count[WANT_ROWS] = t.count[ROWS] + 2 * state[HELD_COUNT] + 4
+        if t.count[WANT_ROWS] > len(o.kind):
+            return stream
+        before = t.count[ROWS]
+        time = t.connections[stream >> 1, LAST_NS]
+        give_up_all(t, o, np_int(0), stream, time, np_int(-1))
+        if t.count[ROWS] != before:
+            touch(t, stream >> 1)
+    return 2 * t.count[CONNECTIONS]
+
+
+@jit
+def keep_early(t: Tables, data: int) -> None:  # type: ignore[misc]
+    """The bytes of early segments from the batch into the spill, which has room."""
+    for index in range(t.count[FRESH]):
+        node = t.nodes[t.fresh[index]]
+        node[LISTED] = 0
+        if node[OFFSET] >= 0 and node[AT] >= 0:
+            length = node[END] - node[OFFSET]
+            copy_bytes(t.count[SPILL_ADDRESS] + t.count[SPILL_USED], data + node[AT], length)
+            node[AT] = -1 - t.count[SPILL_USED]
+            t.count[SPILL_USED] += length
+            t.count[SPILL_LIVE] += length
+    t.count[FRESH] = 0
+
+
+@jit
+def move_spill(t: Tables, target: int) -> None:  # type: ignore[misc]
+    """What lives of the spill to the address `target`, closely packed."""
+    used = np_int(0)
+    for index in range(len(t.nodes)):
+        node = t.nodes[index]
+        if node[OFFSET] >= 0 and node[AT] < 0:
+            length = node[END] - node[OFFSET]
+            copy_bytes(target + used, t.count[SPILL_ADDRESS] - 1 - node[AT], length)
+            node[AT] = -1 - used
+            used += length
+    t.count[SPILL_USED] = used
+
+
+@jit
+def gather(t: Tables, o: Output, target: int, behind: int) -> None:  # type: ignore[misc]
+    """Bytes of pieces that came out of the spill to the address `target`, which lies `behind` the batch's data."""
+    used = np_int(0)
+    for row in range(t.count[ROWS]):
+        if o.kind[row] == BYTES and o.start[row] < 0:
+            copy_bytes(target + used, t.count[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
+            o.start[row] = behind + used
+            used += o.length[row]
+
+
+@jit
+def fresh_bytes(t: Tables) -> int:  # type: ignore[misc]
+    total = np_int(0)
+    for index in range(t.count[FRESH]):
+        node = t.nodes[t.fresh[index]]
+        if node[OFFSET] >= 0 and node[AT] >= 0:
+            total += node[END] - node[OFFSET]
+    return total
+
+
+@jit
+def spilled_bytes(t: Tables, o: Output) -> int:  # type: ignore[misc]
+    total = np_int(0)
+    for row in range(t.count[ROWS]):
+        if o.kind[row] == BYTES and o.start[row] < 0:
+            total += o.length[row]
+    return total

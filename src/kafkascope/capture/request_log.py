@@ -1,0 +1,198 @@
+"""A broker's request log in (`kafka.request.logger` at DEBUG), exchanges out: the same batches as a capture gives.
+
+The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It tells no
+sizes and no record data; its times are those of the log line, written when the answer had been sent."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings, make_batch
+from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.headers import read_headers
+from kafkascope.capture.identity import text_hash
+from kafkascope.capture.log_lines import MARK, LogLine, read_log_lines
+from kafkascope.capture.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
+from kafkascope.capture.scan_program import ScanPrograms
+from kafkascope.capture.source import Input, Waiting
+from kafkascope.codec.frame import encode_frame
+from kafkascope.codec.json_form import from_json
+from kafkascope.codec.message import encode
+from kafkascope.errors import KafkascopeError
+from kafkascope.schema.catalog import apis
+
+# Enough for the kernels; what a person waits for comes sooner, when a growing file has no more.
+LINES_A_BATCH = 2_000
+_SIZE = "SizeInBytes"
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    request: bytes
+    response: bytes | None
+    connection: int
+    line: int
+    start_ns: int
+    end_ns: int
+    expects_answer: bool
+    correlation: int
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """`lines` were read, `entries` of them are requests, `unread` look like one and are not."""
+
+    recordings: Recordings
+    names: bool = False
+    lines: int = 0
+    entries: int = 0
+    unread: int = 0
+    without_time: int = 0
+    ends: list[Ends] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _programs: ScanPrograms = field(default_factory=ScanPrograms)
+
+    def read(self, source: Input, waiting: Waiting | None = None) -> Iterator[ExchangeBatch]:
+        held: list[_Entry] = []
+        for line in read_log_lines(source, waiting):
+            if line is None:
+                if held:
+                    yield self._batch(held)
+                    held = []
+                continue
+            self.lines += 1
+            entry = self._entry(line)
+            if entry is not None:
+                self.entries += 1
+                held.append(entry)
+            if len(held) >= LINES_A_BATCH:
+                yield self._batch(held)
+                held = []
+        if held:
+            yield self._batch(held)
+
+    def _entry(self, line: LogLine) -> _Entry | None:
+        at = line.text.find(MARK)
+        if at < 0:
+            return None
+        try:
+            told = _DECODER.raw_decode(line.text, at + len(MARK))[0]
+            header = told["requestHeader"]
+            key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
+            correlation = int(header["correlationId"])
+            request = _frame(key, version, "Request", told["request"], header)
+            total_ns = round(float(told["totalTimeMs"]) * 1_000_000)
+            connection = self._connection(str(told["connection"]), told.get("clientInformation"))
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            self.unread += 1
+            return None
+        answer = told.get("response")
+        response = None
+        if isinstance(answer, dict):
+            response = _frame(key, version, "Response", answer, header)
+        end_ns = line.time_ns if line.time_ns is not None else parse_line_time(line.text[:at])
+        if end_ns is None:
+            self.without_time += 1
+            end_ns = 0
+        return _Entry(request, response, connection, line.number, end_ns - total_ns, end_ns, response is not None, correlation)
+
+    def _connection(self, text: str, software: Any) -> int:
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.ends)
+            # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and which of their connections.
+            broker, _, rest = text.partition("-")
+            client = rest.rsplit("-", rest.count("-"))[0] if rest else ""
+            self.ends.append(Ends(text_hash(text.encode()), _address(client), _address(broker)))
+        found = self.ends[number]
+        if found.software is None and isinstance(software, dict):
+            words = (software.get("softwareName"), software.get("softwareVersion"))
+            found.software = " ".join(str(word) for word in words if word and word != "unknown") or None
+        return number
+
+    def _batch(self, entries: list[_Entry]) -> ExchangeBatch:
+        parts: list[bytes] = []
+        table: list[tuple[int, int, int, int, int]] = []
+        request = np.empty(len(entries), dtype=np.int64)
+        response = np.full(len(entries), -1, dtype=np.int64)
+        status = np.full(len(entries), ANSWERED, dtype=np.uint8)
+        first_packet = self.recordings.first_packets[-1]
+        for index, entry in enumerate(entries):
+            # Connection, correlation id and time name a line wherever the log is cut.
+            place = (entry.correlation & 0xFFFF_FFFF) << 24 ^ entry.end_ns // 1_000_000
+            request[index] = len(parts)
+            parts.append(entry.request)
+            table.append((entry.connection, 0, place, entry.start_ns, first_packet + entry.line))
+            if entry.response is not None:
+                response[index] = len(parts)
+                parts.append(entry.response)
+                table.append((entry.connection, 1, place, entry.end_ns, first_packet + entry.line))
+        columns = np.array(table, dtype=np.int64).T
+        ends = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=ends[1:])
+        frames = Frames(
+            body=np.frombuffer(b"".join(parts), dtype=np.uint8),
+            ends=ends,
+            kind=np.full(len(parts), FRAME, dtype=np.uint8),
+            connection=columns[0].astype(np.int32),
+            is_response=columns[1].astype(np.uint8),
+            offset=columns[2],
+            lost=np.zeros(len(parts), dtype=np.int64),
+            first_ns=columns[3],
+            time_ns=columns[3],
+            packet=columns[4],
+        )
+        rows = read_headers(frames)
+        for index, entry in enumerate(entries):
+            if not entry.expects_answer:
+                status[index] = NO_ANSWER_EXPECTED if entry.request[:2] == bytes(2) else UNANSWERED
+        return make_batch(
+            rows, request, response, status, self.ends, self.recordings, self._programs,
+            names=self.names, sized=False, keep=(frames,),
+        )  # fmt: skip
+
+
+def parse_line_time(text: str) -> int | None:
+    from kafkascope.capture.log_lines import parse_time
+
+    return parse_time(text)
+
+
+def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> bytes:
+    """Header and body without the length; the header alone where the catalog cannot write the body."""
+    api = apis().get(key)
+    fields: dict[str, Any] = {"correlationId": int(header["correlationId"])}
+    if kind == "Request" and not (key == 7 and version == 0):
+        fields["clientId"] = header.get("clientId")
+    name = f"{api}{kind}"
+    try:
+        if api is not None:
+            body = from_json(name, version, _without_sizes(value))
+            return encode_frame(name, version, body, fields, length=False)
+    except KafkascopeError:
+        pass
+    if kind == "Response":
+        return encode("ResponseHeader", 0, fields)
+    return encode("RequestHeader", 1, fields | {"requestApiKey": key, "requestApiVersion": version})
+
+
+def _without_sizes(value: Any) -> Any:
+    """The log has `recordsSizeInBytes` where the records were."""
+    if isinstance(value, dict):
+        return {name: _without_sizes(item) for name, item in value.items() if not name.endswith(_SIZE)}
+    return [_without_sizes(item) for item in value] if isinstance(value, list) else value
+
+
+def _address(text: str) -> str:
+    """`[2001:db8::1]:9092` also where the log leaves the brackets out."""
+    host, _, port = text.rpartition(":")
+    try:
+        found = ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return text
+    return f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"

@@ -1,0 +1,164 @@
+"""Packets of any link layer and tunnel in, TCP segments with flow numbers out; packets that are no TCP are left out.
+
+Fragments are put together first: their segment stands where the last missing one came."""
+
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.dissect import (
+    CUT_HEADERS,
+    DONE,
+    F_END,
+    F_IDENTIFICATION,
+    F_LENGTH,
+    F_LEVEL,
+    F_MORE,
+    F_OFFSET,
+    F_PROTOCOL,
+    F_ROW,
+    F_START,
+    F_VERSION,
+    FLOWS_FULL,
+    FRAGMENT_COLUMNS,
+    FRAGMENTS_FULL,
+    LINK_NOT_KNOWN,
+    MALFORMED,
+    REASONS,
+    TOO_DEEP,
+    dissect,
+)
+from kafkascope.capture.flow import Bytes, Flows, Packets, Segments
+from kafkascope.capture.flow_table import FlowTable
+from kafkascope.capture.fragments import Datagram, FragmentStore, Key
+from kafkascope.capture.link import IPV4, IPV6
+from kafkascope.capture.problems import Problems
+
+_FRAGMENT_ROWS = 1024
+_COLUMNS = (
+    ("flow", np.int32),
+    ("direction", np.uint8),
+    ("sequence", np.int64),
+    ("flags", np.uint8),
+    ("start", np.int64),
+    ("length", np.int32),
+    ("wire_length", np.int32),
+    ("time_ns", np.int64),
+    ("packet", np.int64),
+    ("acknowledgement", np.int64),
+)
+_REASONS = {
+    CUT_HEADERS: ("cut headers", "packets end inside their headers"),
+    MALFORMED: ("malformed", "packets have IP or TCP headers that contradict themselves"),
+    LINK_NOT_KNOWN: ("link type", "packets of a link type that is not read"),
+    TOO_DEEP: ("tunnels", "packets have more tunnels within each other than are followed"),
+}
+
+Columns = dict[str, Any]
+
+
+class SegmentReader:
+    """One for a recording, or for several that share their flows one after the other."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._table = FlowTable(flows)
+        self._problems = Problems()
+        self._store = FragmentStore(self._problems)
+        self._fragments = np.empty((_FRAGMENT_ROWS, FRAGMENT_COLUMNS), np.int64)
+
+    def feed(self, packets: Packets) -> Segments:
+        numbers = np.arange(packets.first, packets.first + len(packets.start), dtype=np.int64)
+        levels = np.zeros(len(numbers), np.uint8)
+        given: Columns = {
+            "starts": packets.start, "captured": packets.captured, "original": packets.original,
+            "times": packets.time_ns, "links": packets.link, "numbers": numbers, "levels": levels,
+        }  # fmt: skip
+        data = packets.data
+        found, whole = self._dissect(data, given, packets)
+        parts = [found]
+        # A datagram that was put together may be a tunnel with fragments in it.
+        while whole:
+            data, given = _appended(data, given, whole)
+            found, whole = self._dissect(data, given, packets)
+            parts.append(found)
+        if len(numbers):
+            self._store.give_up_old(int(packets.time_ns[-1]))
+        self._table.tell()
+        return Segments(data=data, **_in_order(parts), problems=self._problems.take())
+
+    def finish(self) -> Segments:
+        """No segments: the problems of what is still incomplete."""
+        self._store.give_up_all()
+        empty: Columns = {name: np.empty(0, kind) for name, kind in _COLUMNS}
+        return Segments(data=np.empty(0, np.uint8), **empty, problems=self._problems.take())
+
+    def _dissect(
+        self, data: Bytes, given: Columns, packets: Packets
+    ) -> tuple[Columns, list[tuple[int, int, Datagram]]]:
+        """Segments, and datagrams that became whole: (row, tunnels around it, datagram)."""
+        room = len(given["starts"])
+        out = {name: np.empty(room, kind) for name, kind in _COLUMNS}
+        bad = np.zeros((REASONS, 4), np.int64)
+        whole: list[tuple[int, int, Datagram]] = []
+        row = count = 0
+        why = FRAGMENTS_FULL
+        table = self._table
+        while why != DONE:
+            row, count, pieces, why = dissect(
+                data, row, *given.values(), table.slots, table.keys, table.known, table.seed, *out.values(), count,
+                self._fragments, bad,
+            )  # fmt: skip
+            if why == FLOWS_FULL:
+                table.grow()
+            for piece in self._fragments[:pieces].tolist():
+                made = self._add(data, given, piece, packets)
+                whole += [(piece[F_ROW], piece[F_LEVEL], made)] if made else []
+        self._tell(bad, given, packets)
+        return {name: column[:count] for name, column in out.items()}, whole
+
+    def _add(self, data: Bytes, given: Columns, piece: list[int], packets: Packets) -> Datagram | None:
+        row = piece[F_ROW]
+        number = int(given["numbers"][row])
+        return self._store.add(
+            Key(piece[F_VERSION], piece[F_IDENTIFICATION], piece[F_PROTOCOL], tuple(piece[5:9])),  # type: ignore[arg-type]
+            piece[F_OFFSET],
+            bool(piece[F_MORE]),
+            data[piece[F_START] : piece[F_END]].tobytes(),
+            piece[F_LENGTH],
+            int(given["times"][row]),
+            number,
+            packets.base + int(packets.start[number - packets.first]),
+        )
+
+    def _tell(self, bad: Any, given: Columns, packets: Packets) -> None:
+        for reason, (kind, detail) in _REASONS.items():
+            count, size, row, link = bad[reason].tolist()
+            if count:
+                number = int(given["numbers"][row])
+                named = f"{detail} ({link})" if reason == LINK_NOT_KNOWN else detail
+                offset = packets.base + int(packets.start[number - packets.first])
+                self._problems.add(kind, f"{count} {named}", offset, size, number)
+
+
+def _appended(data: Bytes, given: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:
+    """The data with the datagrams behind it, and the datagrams as packets of raw IP."""
+    sizes = np.array([len(made.packet) for _, _, made in whole], np.int64)
+    rows = np.array([row for row, _, _ in whole], np.int64)
+    joined = np.frombuffer(b"".join(made.packet for _, _, made in whole), np.uint8)
+    return np.concatenate([data, joined]), {
+        "starts": len(data) + np.cumsum(sizes) - sizes,
+        "captured": sizes.astype(np.int32),
+        "original": np.array([made.original for _, _, made in whole], np.int32),
+        "times": given["times"][rows],
+        "links": np.array([IPV4 if made.packet[0] >> 4 == 4 else IPV6 for _, _, made in whole], np.int32),
+        "numbers": given["numbers"][rows],
+        "levels": np.array([level for _, level, _ in whole], np.uint8),
+    }
+
+
+def _in_order(parts: list[Columns]) -> Columns:
+    if len(parts) == 1:
+        return parts[0]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name, _ in _COLUMNS}
+    order = np.argsort(joined["packet"], kind="stable")
+    return {name: column[order] for name, column in joined.items()}

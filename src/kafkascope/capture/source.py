@@ -1,0 +1,112 @@
+"""A path, `-` or an open file in, its bytes out as they come: a pipe is not waited for longer than it has bytes, and a
+growing file goes on until the deadline. Whatever cannot be opened or read is an `InputError`."""
+
+import io
+import os
+import select
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from kafkascope.errors import InputError
+
+POLL_SECONDS = 0.2
+
+Input = str | os.PathLike[str] | BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How to go on at the end of a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one."""
+
+    deadline: float | None = None
+    pause: Callable[[float], None] = time.sleep
+
+    def again(self) -> bool:
+        left = POLL_SECONDS if self.deadline is None else min(POLL_SECONDS, self.deadline - time.monotonic())
+        if left <= 0:
+            return False
+        self.pause(left)
+        return True
+
+
+class Source:
+    """`fill` reads what is there now, at least one byte, and 0 at the end."""
+
+    def __init__(self, given: Input, waiting: Waiting | None = None) -> None:
+        self._waiting = waiting
+        self._file, self.name, self._ours = _open(given)
+        self._descriptor = _descriptor(self._file)
+        mode = os.fstat(self._descriptor).st_mode if self._descriptor >= 0 else 0
+        if stat.S_ISDIR(mode):
+            raise InputError(f"{self.name} is a directory; a recording is a file")
+        self._regular = stat.S_ISREG(mode)
+        if not self._regular:
+            self._waiting = None  # a pipe's end is its end
+        # Whether to hand on what is there rather than to fill a whole batch.
+        self.live = not self._regular or self._waiting is not None
+
+    def fill(self, view: memoryview) -> int:
+        got = 0
+        while got < len(view):
+            count = self._read(view[got:])
+            got += count
+            if count == 0:
+                if got or self._waiting is None or not self._waiting.again():
+                    break
+            elif not self._regular and not self._more():
+                break
+        return got
+
+    def _read(self, view: memoryview) -> int:
+        try:
+            if self._regular or self._descriptor < 0:
+                return _read_into(self._file, view)
+            return os.readv(self._descriptor, [view])
+        except OSError as error:
+            raise InputError(f"{self.name}: {(error.strerror or str(error)).lower()}") from None
+
+    def _more(self) -> bool:
+        return self._descriptor >= 0 and bool(select.select([self._descriptor], [], [], 0)[0])
+
+    def close(self) -> None:
+        if self._ours:
+            self._file.close()
+
+
+def _open(given: Input) -> tuple[Any, str, bool]:
+    """(file, what to call it, whether to close it)"""
+    if isinstance(given, str | os.PathLike):
+        path = os.fspath(given)
+        if path == "-":
+            return sys.stdin.buffer, "standard input", False
+        try:
+            return open(path, "rb", buffering=0), path, True
+        except IsADirectoryError:
+            raise InputError(f"{path} is a directory; a recording is a file") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{path}: {reason.lower()}") from None
+    name = getattr(given, "name", None)
+    return given, name if isinstance(name, str) else "the file", False
+
+
+def _descriptor(file: Any) -> int:
+    """-1 where there is none to wait on."""
+    try:
+        return int(file.fileno())
+    except (AttributeError, OSError, io.UnsupportedOperation):
+        return -1
+
+
+def _read_into(file: Any, view: memoryview) -> int:
+    """One read, whatever kind of file it is."""
+    for name in ("readinto1", "readinto"):
+        if method := getattr(file, name, None):
+            return method(view) or 0
+    data = file.read(len(view))
+    view[: len(data)] = data
+    return len(data)

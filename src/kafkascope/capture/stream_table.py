@@ -1,0 +1,193 @@
+"""What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too early,
+and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
+
+jit = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+
+# The columns of `connections`.
+(
+    FLOW,
+    FIRST_NS,
+    LAST_NS,
+    OPENED,
+    OPENER,
+    ENDED,
+    SEGMENTS,
+    CONFLICTS,
+    RETRANSMITTED,
+    DUPLICATED,
+    PREVIOUS,  # the connection that had the flow before, -1 where none had
+    DIRTY,  # touched since Python looked
+) = range(12)
+CONNECTION_WIDTH = 12
+OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
+
+# The columns of `streams`; -1 is none in all of them but the counts.
+(
+    BASE,  # the 32-bit sequence number of offset 0
+    INITIAL,  # the sequence number of its SYN
+    NEXT,  # offset of the next byte to deliver
+    FIN_AT,  # offset of its FIN
+    HEAD,  # first and last of the early segments, in the order of their offsets
+    TAIL,
+    HELD_BYTES,
+    HELD_COUNT,
+    ACKED,  # the other side has everything before this offset
+    CERTAIN,  # what was acknowledged when the wait for it began, and when that was
+    CERTAIN_COUNT,
+    CERTAIN_NS,
+    SOFT,  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
+    CLOSED,  # 1: its CLOSE or RESET was delivered
+    STRAY,  # the sequence number after a segment far from all others
+    SEEN_BYTES,
+    GAP_BYTES,
+    PLACED,  # conflicts that were told one by one
+) = range(18)
+STREAM_WIDTH = 18
+
+# The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
+# `OFFSET` is -1 where the node is free, `LISTED` 1 where it stands among the `fresh`.
+KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED = range(8)
+NODE_WIDTH = 8
+
+# The places of `count`.
+(
+    CONNECTIONS,
+    ROWS,
+    FREE,
+    FRESH,
+    DIRTIES,
+    HELD_TOTAL,
+    STRAYS,
+    AFTER_FIN_BYTES,
+    REFUSED,
+    CONFLICT_ROWS,
+    SPILL_USED,
+    SPILL_LIVE,
+    WANT_ROWS,
+    WANT_NODES,
+    WANT_CONNECTIONS,
+    SPILL_ADDRESS,
+    RING_ADDRESS,
+) = range(17)
+COUNT_WIDTH = 17
+
+# What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
+# a window of 32 KiB in flight between two machines of one data center.
+RINGS = 1_024
+RING_BYTES = 32_768
+MARKS = 32
+
+
+class Tables(NamedTuple):
+    current: Int64s  # flow to connection
+    connections: Int64s
+    streams: Int64s
+    nodes: Int64s
+    free: Int64s  # nodes to use, a stack
+    fresh: Int64s  # nodes whose bytes lie in the batch
+    dirty: Int64s  # connections touched
+    count: Int64s
+    spill: Bytes
+    ring_owner: Int64s
+    ring_low: Int64s  # the first offset that is there
+    marks: Int64s  # (end, time) of what was delivered
+    ring: Bytes
+
+
+class Segment(NamedTuple):
+    """The columns of `Segments`, in types that the kernels are compiled for once."""
+
+    flow: Int32s
+    direction: Uint8s
+    sequence: Int64s
+    flags: Uint8s
+    start: Int64s
+    length: Int32s
+    wire_length: Int32s
+    time: Int64s
+    packet: Int64s
+    acknowledgement: Int64s  # empty where it is not told
+
+
+class Output(NamedTuple):
+    """The columns of `Pieces`, and (stream, offset, bytes, packet) of conflicts."""
+
+    kind: Uint8s
+    stream: Int32s
+    offset: Int64s
+    start: Int64s
+    length: Int64s
+    time: Int64s
+    packet: Int64s
+    conflicts: Int64s
+
+
+def make_tables() -> Tables:
+    count = np.zeros(COUNT_WIDTH, np.int64)
+    ring = np.empty(RINGS * RING_BYTES, np.uint8)  # pages are taken as streams come
+    spill = np.empty(0, np.uint8)
+    count[RING_ADDRESS] = ring.ctypes.data
+    count[SPILL_ADDRESS] = spill.ctypes.data
+    return Tables(
+        current=np.empty(0, np.int64),
+        connections=np.empty((0, CONNECTION_WIDTH), np.int64),
+        streams=np.empty((0, STREAM_WIDTH), np.int64),
+        nodes=np.empty((0, NODE_WIDTH), np.int64),
+        free=np.empty(0, np.int64),
+        fresh=np.empty(0, np.int64),
+        dirty=np.empty(0, np.int64),
+        count=count,
+        spill=spill,
+        ring_owner=np.full(RINGS, -1, np.int64),
+        ring_low=np.zeros(RINGS, np.int64),
+        marks=np.zeros((RINGS, MARKS, 2), np.int64),
+        ring=ring,
+    )
+
+
+def make_output(rows: int) -> Output:
+    return Output(
+        np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.int64), np.empty(rows, np.int64),
+        np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((rows, 4), np.int64),
+    )  # fmt: skip
+
+
+def longer(array: Any, length: int, fill: int | None = None) -> Any:
+    """The same with room for `length` rows, twice as many as before at least."""
+    if len(array) >= length:
+        return array
+    made = np.empty((max(length, 2 * len(array), 64), *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    if fill is not None:
+        made[len(array) :] = fill
+    return made
+
+
+def grown(tables: Tables, flows: int) -> Tables:
+    """Room for what the kernel asked for, and for flows numbered below `flows`."""
+    count = tables.count
+    connections = longer(tables.connections, int(count[CONNECTIONS] + count[WANT_CONNECTIONS]))
+    nodes_before = len(tables.nodes)
+    nodes = longer(tables.nodes, nodes_before + max(0, int(count[WANT_NODES] - count[FREE])))
+    free = longer(tables.free, len(nodes))
+    added = len(nodes) - nodes_before
+    free[count[FREE] : count[FREE] + added] = np.arange(nodes_before, len(nodes))
+    nodes[nodes_before:, OFFSET] = -1
+    nodes[nodes_before:, LISTED] = 0
+    count[FREE] += added
+    return tables._replace(
+        current=longer(tables.current, flows, -1),
+        connections=connections,
+        streams=longer(tables.streams, 2 * len(connections)),
+        nodes=nodes,
+        free=free,
+        fresh=longer(tables.fresh, len(nodes)),
+        dirty=longer(tables.dirty, len(connections)),
+    )

@@ -1,0 +1,205 @@
+"""TCP reassembly: `Segments` in, `Pieces` of streams in order and `Connection`s out; never raises on what the wire says.
+
+In-order segments are not copied: pieces point into the batch's own data. What came too early and still waits when a
+batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.
+"""
+
+import numpy as np
+
+from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments
+from kafkascope.capture.reassemble import (
+    finish_streams,
+    fresh_bytes,
+    gather,
+    keep_early,
+    move_spill,
+    reassemble,
+    spilled_bytes,
+)
+from kafkascope.capture.stream_table import (
+    AFTER_FIN_BYTES,
+    CONFLICT_ROWS,
+    CONFLICTS,
+    CONNECTIONS,
+    DIRTIES,
+    DIRTY,
+    DUPLICATED,
+    ENDED,
+    FIRST_NS,
+    FLOW,
+    GAP_BYTES,
+    INITIAL,
+    LAST_NS,
+    OPENED,
+    OPENER,
+    REFUSED,
+    RETRANSMITTED,
+    ROWS,
+    SEEN_BYTES,
+    SPILL_ADDRESS,
+    SPILL_LIVE,
+    SPILL_USED,
+    STRAYS,
+    WANT_ROWS,
+    Output,
+    Segment,
+    grown,
+    longer,
+    make_output,
+    make_tables,
+)
+from kafkascope.limits import MAX_CONNECTIONS
+
+_ENDINGS = (None, "fin", "reset", "reused")
+_NO_DATA = np.empty(0, np.uint8)
+
+
+class Reassembler:
+    """Feed it batches in the order of the recording. `connections` holds every connection met so far, by number, and is
+    up to date after each batch."""
+
+    def __init__(self, flows: Flows) -> None:
+        self.connections: list[Connection] = []
+        self._flows = flows
+        self._tables = make_tables()
+        self._told = {STRAYS: 0, AFTER_FIN_BYTES: 0, REFUSED: 0}
+
+    def feed(self, segments: Segments) -> Pieces:
+        segment = _columns(segments)
+        flows = int(segment.flow.max()) + 1 if len(segment.flow) else 0
+        self._tables = grown(self._tables, flows)
+        output = make_output(len(segment.flow) + 64)
+        data = np.ascontiguousarray(segments.data)
+        at = reassemble(self._tables, output, data.ctypes.data, segment, 0)
+        while at < len(segment.flow):
+            self._tables = grown(self._tables, flows)
+            output = _wider(output, int(self._tables.count[WANT_ROWS]))
+            at = reassemble(self._tables, output, data.ctypes.data, segment, at)
+        return self._pieces(data, output)
+
+    def finish(self) -> Pieces:
+        """The recording ends: what waits for missing bytes is delivered behind gaps."""
+        output = make_output(64)
+        at = finish_streams(self._tables, output, 0)
+        while at < 2 * self._tables.count[CONNECTIONS]:
+            output = _wider(output, int(self._tables.count[WANT_ROWS]))
+            at = finish_streams(self._tables, output, at)
+        return self._pieces(_NO_DATA, output)
+
+    def _pieces(self, data: Bytes, output: Output) -> Pieces:
+        tables = self._tables
+        spilled = spilled_bytes(tables, output)
+        whole = data
+        if spilled:
+            whole = np.empty(len(data) + spilled, np.uint8)
+            whole[: len(data)] = data
+            gather(tables, output, whole.ctypes.data + len(data), len(data))
+        self._keep(data)
+        self._update()
+        problems = self._problems(output)
+        rows = int(tables.count[ROWS])
+        tables.count[ROWS] = 0
+        tables.count[CONFLICT_ROWS] = 0
+        return Pieces(
+            whole,
+            output.kind[:rows],
+            output.stream[:rows],
+            output.offset[:rows],
+            output.start[:rows],
+            output.length[:rows],
+            output.time[:rows],
+            output.packet[:rows],
+            problems,
+        )
+
+    def _keep(self, data: Bytes) -> None:
+        count = self._tables.count
+        fresh = fresh_bytes(self._tables)
+        if count[SPILL_USED] + fresh > len(self._tables.spill):
+            # At least half of the new one is free, so that moving pays.
+            spill = np.empty(2 * int(count[SPILL_LIVE] + fresh) + 65_536, np.uint8)
+            move_spill(self._tables, spill.ctypes.data)
+            self._tables = self._tables._replace(spill=spill)
+            count[SPILL_ADDRESS] = spill.ctypes.data
+        keep_early(self._tables, data.ctypes.data)
+        if count[SPILL_LIVE] == 0:
+            count[SPILL_USED] = 0
+
+    def _update(self) -> None:
+        """Brings the `Connection`s up to what the tables say."""
+        tables = self._tables
+        dirty = np.sort(tables.dirty[: tables.count[DIRTIES]])
+        tables.count[DIRTIES] = 0
+        tables.connections[dirty, DIRTY] = 0
+        rows = tables.connections[dirty].tolist()
+        firsts = tables.streams[2 * dirty].tolist()
+        seconds = tables.streams[2 * dirty + 1].tolist()
+        for number, row, first, second in zip(dirty.tolist(), rows, firsts, seconds, strict=True):
+            if number == len(self.connections):
+                self.connections.append(
+                    Connection(
+                        number=number,
+                        flow=row[FLOW],
+                        ends=self._flows.ends[row[FLOW]],
+                        first_ns=row[FIRST_NS],
+                        last_ns=row[LAST_NS],
+                        initial_sequence=(None, None),
+                        opened=False,
+                    )
+                )
+            connection = self.connections[number]
+            connection.last_ns = row[LAST_NS]
+            connection.opened = bool(row[OPENED])
+            connection.opener = row[OPENER] if row[OPENER] >= 0 else None
+            connection.closed = _ENDINGS[row[ENDED]]
+            connection.initial_sequence = (
+                first[INITIAL] if first[INITIAL] >= 0 else None,
+                second[INITIAL] if second[INITIAL] >= 0 else None,
+            )
+            connection.bytes_seen[:] = first[SEEN_BYTES], second[SEEN_BYTES]
+            connection.gap_bytes[:] = first[GAP_BYTES], second[GAP_BYTES]
+            connection.conflict_bytes = row[CONFLICTS]
+            connection.retransmitted_bytes = row[RETRANSMITTED]
+            connection.duplicated_bytes = row[DUPLICATED]
+
+    def _problems(self, output: Output) -> tuple[Problem, ...]:
+        count = self._tables.count
+        problems = [
+            Problem("conflict", f"{_place(stream)}: {different} bytes at {offset} differ from those seen first", packet, -1, 0)
+            for stream, offset, different, packet in output.conflicts[: count[CONFLICT_ROWS]].tolist()
+        ]
+        new = {what: int(count[what]) - told for what, told in self._told.items()}
+        self._told = {what: int(count[what]) for what in self._told}
+        if new[STRAYS]:
+            problems.append(Problem("stray", f"{new[STRAYS]} segments fit no connection of their flow", -1, -1, 0))
+        if new[AFTER_FIN_BYTES]:
+            lost = new[AFTER_FIN_BYTES]
+            problems.append(Problem("after_fin", f"{lost} bytes came behind the end of their stream", -1, -1, lost))
+        if new[REFUSED]:
+            said = f"more than {MAX_CONNECTIONS} connections; {new[REFUSED]} segments of further ones are left out"
+            problems.append(Problem("too_many_connections", said, -1, -1, 0))
+        return tuple(problems)
+
+
+def _place(stream: int) -> str:
+    return f"connection {stream >> 1}, direction {stream & 1}"
+
+
+def _columns(segments: Segments) -> Segment:
+    acknowledgement = segments.acknowledgement
+    return Segment(
+        np.require(segments.flow, np.int32, "CW"),
+        np.require(segments.direction, np.uint8, "CW"),
+        np.require(segments.sequence, np.int64, "CW"),
+        np.require(segments.flags, np.uint8, "CW"),
+        np.require(segments.start, np.int64, "CW"),
+        np.require(segments.length, np.int32, "CW"),
+        np.require(segments.wire_length, np.int32, "CW"),
+        np.require(segments.time_ns, np.int64, "CW"),
+        np.require(segments.packet, np.int64, "CW"),
+        np.empty(0, np.int64) if acknowledgement is None else np.require(acknowledgement, np.int64, "CW"),
+    )
+
+
+def _wider(output: Output, rows: int) -> Output:
+    return Output(*(longer(column, rows) for column in output))

@@ -1,0 +1,279 @@
+"""Recordings of every form into packets: what is whole is kept, what is not is told, what is no recording is refused."""
+
+import os
+import struct
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from kafkascope.capture.packets import read_packets
+from kafkascope.errors import InputError
+from tests.support.hexes import hexes
+from tests.support.packet_build import Talk, pcap, pcapng
+from tests.support.recordings import SMALL_CHUNK, Drip, Seen, read
+
+TALK = Talk(segment_bytes=300).open().say(0, b"request" * 60).say(1, b"answer" * 100).close()
+PACKETS = TALK.packets
+SEEN = [Seen(time_ns, 1, len(packet), packet) for time_ns, packet in PACKETS]
+FORMS: dict[str, bytes] = {
+    "pcap little microseconds": pcap(PACKETS),
+    "pcap big microseconds": pcap(PACKETS, big=True),
+    "pcap little nanoseconds": pcap(PACKETS, nano=True),
+    "pcap big nanoseconds": pcap(PACKETS, big=True, nano=True),
+    "pcapng": pcapng(PACKETS),
+}
+forms = pytest.mark.parametrize("form", FORMS)
+
+
+@forms
+def test_reads_every_packet_with_its_time(form: str) -> None:
+    assert read(FORMS[form]) == (SEEN, [])
+
+
+def test_reads_a_pcap_written_by_hand() -> None:
+    raw = hexes("""
+        a1b2 3c4d 0002 0004      # big endian, nanoseconds; version 2.4
+        00000000 00000000        # time zone and accuracy, both unused
+        0000 0040                # snap length 64
+        1000 0071                # frame checksum flags, link type 113
+        5f5e 1000 3b9a c9ff      # 1600000000 s, 999999999 ns
+        0000 0003 0000 05dc      # 3 bytes of 1500
+        616263
+    """)
+    assert read(raw) == ([Seen(1_600_000_000_999_999_999, 113, 1500, b"abc")], [])
+
+
+@forms
+def test_a_file_cut_at_every_byte_yields_every_whole_packet_before_the_cut(form: str) -> None:
+    raw = FORMS[form]
+    ends = [raw.index(packet) + len(packet) for _, packet in PACKETS]
+    header = 24 if form != "pcapng" else 28
+    tail = 0 if form != "pcapng" else 4
+    for cut in range(len(raw)):
+        if cut < header:
+            with pytest.raises(InputError):
+                read(raw[:cut])
+            continue
+        packets, problems = read(raw[:cut])
+        # A pcapng packet is whole when its padding and the length behind it are there.
+        whole = sum(
+            end + (-len(packet) % 4 if tail else 0) + tail <= cut
+            for end, (_, packet) in zip(ends, PACKETS, strict=True)
+        )
+        assert packets == SEEN[:whole], cut
+        at_record = cut == header or any(
+            cut == end + (-len(packet) % 4 if tail else 0) + tail
+            for end, (_, packet) in zip(ends, PACKETS, strict=True)
+        )
+        if form == "pcapng" and cut == raw.index(b"\x06\x00\x00\x00", header):
+            at_record = True
+        assert [problem.kind for problem in problems] == ([] if at_record else ["cut"]), cut
+        assert all(problem.offset + problem.lost_bytes == cut for problem in problems)
+
+
+@forms
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 61, 1000])
+def test_chunks_of_any_size_give_the_same_as_the_whole_file(form: str, size: int) -> None:
+    assert read(Drip(FORMS[form], size)) == (SEEN, [])
+
+
+@forms
+@pytest.mark.parametrize("chunk_bytes", [32, 500, 1000, 4096])
+def test_a_buffer_that_is_too_small_grows(form: str, chunk_bytes: int) -> None:
+    assert read(FORMS[form], chunk_bytes=chunk_bytes) == (SEEN, [])
+
+
+def test_packets_handed_out_stay_as_they_were_while_reading_goes_on() -> None:
+    batches = []
+    for batch in read_packets(Drip(FORMS["pcap little nanoseconds"], 97), chunk_bytes=1024):  # type: ignore[arg-type]
+        batches.append((batch, batch.data.tobytes()))
+        assert all(before.data.tobytes() == copy for before, copy in batches)
+    assert len(batches) > 5
+
+
+def test_base_and_start_are_the_place_in_the_file() -> None:
+    raw = FORMS["pcap little microseconds"]
+    for batch in read_packets(BytesIO(raw), chunk_bytes=1024):
+        for start, captured in zip(batch.start, batch.captured, strict=True):
+            at = batch.base + int(start)
+            assert raw[at : at + captured] == batch.data[start : start + captured].tobytes()
+
+
+def test_time_may_run_backwards() -> None:
+    stamps = [3_000_000_000, 1_000_000_000, 2_000_000_000]
+    packets, problems = read(pcap([(stamp, b"x" * 60) for stamp in stamps]))
+    assert ([packet.time_ns for packet in packets], problems) == (stamps, [])
+
+
+def test_a_snap_length_leaves_the_length_on_the_wire() -> None:
+    packets, _ = read(pcap([(0, bytes(range(200)))], snap_length=68))
+    assert [(packet.data, packet.original) for packet in packets] == [(bytes(range(68)), 200)]
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_an_absurd_record_length_costs_that_record_alone(big: bool) -> None:
+    raw = bytearray(pcap(PACKETS, big=big, nano=True))
+    at = raw.index(PACKETS[2][1]) - 8
+    raw[at : at + 4] = b"\xff\xff\xff\xf0"
+    packets, problems = read(bytes(raw))
+    assert packets == SEEN[:2] + SEEN[3:]
+    assert [(problem.kind, problem.offset, problem.lost_bytes) for problem in problems] == [
+        ("broken record", at - 8, 16 + len(PACKETS[2][1]))
+    ]
+
+
+def test_a_length_that_reaches_past_the_end_costs_that_record_alone() -> None:
+    raw = bytearray(pcap(PACKETS, nano=True))
+    at = raw.index(PACKETS[2][1]) - 8
+    struct.pack_into("<I", raw, at, 500_000)
+    packets, problems = read(bytes(raw))
+    assert packets == SEEN[:2] + SEEN[3:]
+    assert [problem.kind for problem in problems] == ["broken record"]
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_hole_in_the_file_costs_the_hole(size: int) -> None:
+    raw = pcap(PACKETS, nano=True)
+    at = raw.index(PACKETS[4][1]) - 16
+    broken = raw[:at] + bytes(5_000) + raw[at:]
+    packets, problems = read(Drip(broken, size) if size == 1 else broken)
+    assert packets == SEEN
+    assert [(problem.offset, problem.lost_bytes) for problem in problems] == [(at, 5_000)]
+
+
+def test_absurd_lengths_allocate_nothing() -> None:
+    read(FORMS["pcap little microseconds"])
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 0xFFFF_FFFF, 1)
+    for length in (1_048_577, 0x7FFF_FFFF, 0xFFFF_FFFF):
+        raw = header + struct.pack("<IIII", 1, 1, length, length) + bytes(100)
+        tracemalloc.start()
+        packets, problems = read(raw, chunk_bytes=SMALL_CHUNK)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert packets == []
+        assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken record", 116)]
+        assert peak < 20 * SMALL_CHUNK
+
+
+def test_problems_of_one_kind_are_bounded() -> None:
+    broken = struct.pack("<IIII", 0, 0, 0xFFFF_FFFF, 1)
+    raw = pcap([])
+    for _ in range(300):
+        raw += broken + b"".join(pcap([(1_000_000_000, b"x" * 20)])[24:] for _ in range(3))
+    packets, problems = read(raw)
+    assert len(packets) == 900
+    assert len(problems) == 100
+    assert problems[-1].detail.endswith("; and 200 more of this kind")
+    assert sum(problem.lost_bytes for problem in problems) == 300 * 16
+
+
+def _directory(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def _with(data: bytes) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (_with(b""), "the file is empty"),
+        (_with(b"hello\n" * 50), "this is text"),
+        (_with(b"\x7fELF\x00\x00"), "first bytes are of none"),
+        (_with(b"\xa1"), "first bytes are of none"),
+        (_with(b"\xd4\xc3\xb2\xa1\x02\x00"), "the pcap header is cut: 6 bytes of 24"),
+        (_with(b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00"), "the pcapng header is cut: 8 bytes of 28"),
+        (_with(b"\x0a\x0d\x0d\x0a" + b"a" * 100), "the pcapng header is broken"),
+        (_with(b"\x1f\x8b\x08\x00"), "gzip data is cut"),
+        (_with(bytes.fromhex("28b52ffd0000")), "zstd data is cut"),
+        (_with(bytes.fromhex("fd377a585a00")), "xz data is cut"),
+        (_with(bytes.fromhex("04224d18")), "lz4 data is cut"),
+        (_directory, "is a directory"),
+        (lambda path: path, "no such file"),
+    ],
+)
+def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, make: Callable[[Path], Path], says: str) -> None:
+    path = make(tmp_path / "broker.pcap")
+    with pytest.raises(InputError) as caught:
+        list(read_packets(path))
+    message = str(caught.value)
+    assert says in message
+    assert message.startswith(str(path))
+    assert "\n" not in message
+
+
+def test_the_name_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "really.pcap"
+    path.write_bytes(FORMS["pcapng"])
+    assert read(path) == (SEEN, [])
+
+
+def test_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(FORMS["pcapng"])))
+    assert read("-") == (SEEN, [])
+
+
+def test_a_pipe_hands_out_what_it_has_before_more_comes() -> None:
+    raw = FORMS["pcap little nanoseconds"]
+    half = raw.index(PACKETS[5][1]) + 10
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as end, os.fdopen(theirs, "wb", buffering=0) as file:
+        file.write(raw[:half])
+        batches = read_packets(end)
+        assert len(next(batches).start) == 5
+        file.write(raw[half:])
+        file.close()
+        assert sum(len(batch.start) for batch in batches) == len(PACKETS) - 5
+
+
+def test_a_process_reads_a_pipe_on_its_standard_input() -> None:
+    code = "from kafkascope.capture.packets import read_packets; print(sum(len(batch.start) for batch in read_packets('-')))"
+    done = subprocess.run([sys.executable, "-c", code], input=FORMS["pcapng"], capture_output=True, timeout=120)
+    assert (done.stdout.split(), done.stderr) == ([b"%d" % len(PACKETS)], b"")
+
+
+@pytest.mark.parametrize("step", [7, 100, 5000])
+@forms
+def test_follow_goes_on_with_a_growing_file(tmp_path: Path, form: str, step: int) -> None:
+    raw = FORMS[form]
+    path = tmp_path / "growing"
+    path.write_bytes(b"")
+    left = [raw[start : start + step] for start in range(0, len(raw), step)]
+
+    class Over(Exception):
+        pass
+
+    def pause(seconds: float) -> None:
+        assert seconds > 0
+        if not left:
+            raise Over
+        with path.open("ab") as file:
+            file.write(left.pop(0))
+
+    packets = []
+    with pytest.raises(Over):
+        for batch in read_packets(path, follow=True, pause=pause):
+            packets += [
+                batch.data[start : start + size].tobytes()
+                for start, size in zip(batch.start, batch.captured, strict=True)
+            ]
+    assert packets == [packet for _, packet in PACKETS]
+
+
+def test_follow_ends_at_its_deadline(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(FORMS["pcapng"][:-3])
+    packets, problems = read(path, follow=True, deadline=0.0, pause=lambda _: pytest.fail("the deadline is over"))
+    assert packets == SEEN[:-1]
+    assert [problem.kind for problem in problems] == ["cut"]

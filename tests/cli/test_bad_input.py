@@ -1,0 +1,174 @@
+"""Bad input and wrong use: one line on stderr, nothing on stdout, the documented exit code, and never a traceback."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkascope.schema.catalog import message
+from kafkascope.schema.layout import describe_versions
+from tests.support.cli import COMMAND, Cli, is_one_line_error, process
+
+NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["show", "ShareFetchRequst"], NOT_FOUND, "did you mean ShareFetchRequest"),
+        (["show", "zzz"], NOT_FOUND, "`kafkascope apis` lists them"),
+        (["show", "999"], NOT_FOUND, "no API has key 999"),
+        (["show", ""], NOT_FOUND, ""),
+        (["show", ":"], WRONG_USE, ""),
+        (["show", "²"], NOT_FOUND, ""),
+        (["show", "9" * 5000], NOT_FOUND, ""),
+        (["show", "ShareFetchRequest:7"], WRONG_USE, "it has 0-2"),
+        (["show", "ShareFetchRequest:x"], WRONG_USE, "'x' is no version"),
+        (["show", "ShareFetchRequest:²"], WRONG_USE, ""),
+        (["show", "ShareFetchRequest:-1"], WRONG_USE, ""),
+        (["show", "ShareFetchRequest:" + "9" * 5000], WRONG_USE, ""),
+        (["show", "ShareFetchRequest:2", "--release", "4.1"], WRONG_USE, "releases that have it: 4.2+"),
+        (["show", "ShareFetchRequest:2", "--release", "9.9"], WRONG_USE, "it knows 0.8.2 to 4.4"),
+        (["show", "ShareFetch", "--schema"], WRONG_USE, "needs one version"),
+        (["show"], WRONG_USE, "Missing argument 'NAME[:V]'"),
+        (["show", "--nope", "Fetch"], WRONG_USE, "No such option '--nope'"),
+        (["show", "Fetch", "more"], WRONG_USE, "more"),
+        (["shwo", "Fetch"], WRONG_USE, "no command is called shwo; did you mean show?"),
+        (["xyz"], WRONG_USE, "there are apis, show"),
+        (["--nope"], WRONG_USE, "No such option '--nope'"),
+        (["diff", "3.9"], WRONG_USE, "Missing argument 'B'"),
+        (["diff", "3.9", "5.0"], WRONG_USE, "release 5.0 is not in the catalog"),
+        (["diff", "3.9", "ShareFetch:1"], NOT_FOUND, "3.9"),
+        (["apis", "--release", "x"], WRONG_USE, "release x is not in the catalog"),
+        (["changelog", "ShareFetch:2"], WRONG_USE, "takes all versions"),
+        (["errors", "--api", "TopicRecord"], WRONG_USE, "returns no errors"),
+        (["errors", "--api", "ShareFetch:9"], WRONG_USE, "has no version 9"),
+        (["error", "NOPE_NOPE"], NOT_FOUND, "no error is called NOPE_NOPE"),
+        (["error", "9999"], NOT_FOUND, "no error has code 9999"),
+        (["error", ""], NOT_FOUND, ""),
+        (["error", "²"], NOT_FOUND, ""),
+        (["example", "ShareFetch:2"], WRONG_USE, "say ShareFetchRequest:2 or ShareFetchResponse:2"),
+        (["example", "ShareFetchRequest"], WRONG_USE, "needs a version"),
+        (["encode", "HeartbeatRequest:99", "{}"], WRONG_USE, "it has 0-4"),
+        (["encode", "TopicRecord:0", "{}", "--frame"], WRONG_USE, "has no header"),
+        (["encode", "HeartbeatRequest:0", "{}", "--frame", "--correlation-id", "x"], WRONG_USE, "not a valid integer"),
+        (["encode", "HeartbeatRequest:0", "{}", "--frame", "--correlation-id", "4294967296"], BAD_INPUT, "int32"),
+        (["encode", "HeartbeatRequest:0", "@/nowhere/at/all"], BAD_INPUT, "no such file"),
+        (["decode", "000"], BAD_INPUT, "odd number of digits (3)"),
+        (["decode", "00 0g 00", "--input", "hex"], BAD_INPUT, "'g' is no hex digit (digit 4)"),
+        (["decode", "zz%"], BAD_INPUT, "no hex, a hex dump or base64"),
+        (["decode", "!!", "--input", "base64"], BAD_INPUT, "no base64"),
+        (["decode", ""], BAD_INPUT, "empty"),
+        (["decode", "-"], BAD_INPUT, "standard input is empty"),
+        (["decode", "@/nowhere/at/all"], BAD_INPUT, "no such file"),
+        (["decode", "@/dev/null"], BAD_INPUT, "is empty"),
+        (["decode", "@/"], BAD_INPUT, "is a directory"),
+        (["decode", "00", "--input", "raw"], WRONG_USE, "raw bytes come from @file or -"),
+        (["decode", "00", "--input", "nope"], WRONG_USE, "'nope'"),
+        (["decode", "00000000", "--as", "ShareFetch:2"], WRONG_USE, "say ShareFetchRequest:2 or ShareFetchResponse:2"),
+        (["decode", "00", "--as", "ShareFetchRequest:9"], WRONG_USE, "it has 0-2"),
+        (["decode", "00", "--as", "ShareFetchRequest:2"], BAD_INPUT, "ShareFetchRequest v2"),
+        (["decode", "00", "--release", "9.9"], WRONG_USE, "release 9.9"),
+        (["vectors"], WRONG_USE, "Missing argument 'DIR'"),
+        (["vectors", __file__], WRONG_USE, "is a file"),
+        (["vectors", "/proc/nowhere"], BAD_INPUT, "/proc/nowhere"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)  # fmt: skip
+def test_it_is_one_line_with_its_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
+    answer = cli(*arguments)
+    assert (answer.code, answer.out) == (code, ""), answer.err
+    assert is_one_line_error(answer.err)
+    assert said in answer.err
+    # whatever was typed, a line stays a line that a person reads
+    assert len(answer.err) < 700
+
+
+def test_a_version_out_of_range_says_which_release_has_which() -> None:
+    assert describe_versions(message("ShareFetchRequest")) == "it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)"
+    # not one of these came with another, so none may stand under another's release
+    told = describe_versions(message("HeartbeatRequest"))
+    assert "v4 in 2.4+" in told
+    assert "v0-4 in" not in told
+
+
+def test_the_bytes_are_never_in_the_message(cli: Cli) -> None:
+    secret = b"hunter2-hunter2"
+    frame = b"\x00\x24\x00\x02\x00\x00\x00\x01\xff\xff\x00" + b"\x7f" + secret
+    answer = cli("decode", frame.hex())
+    assert answer.code != 0
+    assert "hunter2" not in answer.err
+    assert secret.hex() not in answer.err
+    assert "hunter2" not in cli("encode", "SaslAuthenticateRequest:0", '{"authBytes": "hunter2-hunter2!"}').err
+
+
+def test_bytes_of_an_argument_that_are_no_text_are_refused() -> None:
+    done = process("decode", b"\xff\xfe")
+    assert (done.returncode, done.stdout) == (BAD_INPUT, b"")
+    assert is_one_line_error(done.stderr.decode(errors="replace"))
+
+
+@pytest.mark.parametrize("command", [["decode"], ["encode", "HeartbeatRequest:0"]], ids=" ".join)
+def test_a_huge_file_is_refused_without_being_read(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "huge"
+    with file.open("wb") as sparse:
+        sparse.truncate(2**30)
+    # the same process reports its own peak, as it would if a person had run it
+    script = (
+        "import resource, sys; from kafkascope.cli.main import main; code = main(sys.argv[1:]);"
+        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command, f"@{file}"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == BAD_INPUT
+    assert is_one_line_error(done.stderr)
+    assert int(done.stdout) < 150_000, f"{int(done.stdout) // 1024} MiB at the peak"
+
+
+@pytest.mark.parametrize("command", [["decode"], ["encode", "HeartbeatRequest:0"]], ids=" ".join)
+def test_an_endless_stream_is_refused(command: list[str]) -> None:
+    def capped() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+
+    with Path("/dev/zero").open("rb") as endless:
+        done = subprocess.run(
+            [COMMAND, *command, "-"], stdin=endless, capture_output=True, text=True, preexec_fn=capped
+        )
+    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
+    assert is_one_line_error(done.stderr)
+
+
+def test_an_interrupt_is_130_and_quiet(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # opening for writing waits until the command has opened for reading, and so is in the middle of its work
+    with (
+        subprocess.Popen([COMMAND, "decode", f"@{pipe}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
+        pipe.open("wb"),
+    ):
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (INTERRUPTED, b"")
+    assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["apis"], ["encode", "HeartbeatRequest:0", "{}", "--output", "raw"]], ids=" ".join
+)
+def test_a_full_disk_is_no_traceback(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == BAD_INPUT
+    assert is_one_line_error(done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_a_closed_standard_stream_is_no_traceback(closed: str) -> None:
+    done = subprocess.run(["bash", "-c", f'"$0" decode {closed}', COMMAND], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert done.returncode != 0

@@ -1,0 +1,57 @@
+"""The door: help, version, one command at a time, and a process that behaves like any other."""
+
+import sys
+
+import pytest
+
+import kafkascope
+from kafkascope.cli.main import COMMANDS
+from tests.support.cli import Cli, process
+
+
+def test_without_arguments_it_is_the_help(cli: Cli) -> None:
+    answer = cli()
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == cli.out("--help")
+
+
+def test_the_help_names_every_command(cli: Cli) -> None:
+    out = cli.out("-h")
+    for command in COMMANDS:
+        assert f"\n  {command} " in out
+        # and in the summary by task above the list
+        assert command in out.split("Options:")[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_that_says_what_it_does(cli: Cli, command: str) -> None:
+    out = cli.out(command, "--help")
+    assert out.startswith(f"Usage: kafkascope {command} ")
+    assert "--json" in out
+    assert cli.out(command, "-h") == out
+
+
+def test_the_version(cli: Cli) -> None:
+    assert cli.out("--version") == f"kafkascope {kafkascope.__version__}\n"
+
+
+def test_the_command_is_a_process_like_any_other() -> None:
+    done = process("show", "ShareFetchRequest:2")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith("ShareFetchRequest v2\nAPI key 78 · ".encode())
+    assert process("show", "ShareFetchRequst").returncode == 1
+    assert process("shwo").returncode == 2
+    assert process("decode", "000").returncode == 3
+
+
+def test_an_encoded_frame_goes_through_pipes() -> None:
+    value = process("example", "ShareFetchRequest:2").stdout
+    raw = process("encode", "ShareFetchRequest:2", "--frame", "--output", "raw", stdin=value).stdout
+    assert process("decode", "--json", stdin=raw).returncode == 0
+    dumped = process("decode", stdin=raw).stdout.decode()
+    assert value.decode().strip() in dumped
+
+
+def test_the_module_of_the_door_does_not_read_arguments_of_others(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["pytest", "--nope"])
+    assert cli("error", "121").code == 0
