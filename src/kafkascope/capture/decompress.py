@@ -123,6 +123,9 @@ class _File(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         return self._pull(size if size > 0 else _STEP)
 
+    def readable(self) -> bool:
+        return True
+
 
 def _one_read(file: Any) -> Callable[[memoryview], int]:
     def read_into(view: memoryview) -> int:

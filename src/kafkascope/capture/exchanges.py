@@ -141,14 +141,15 @@ class Pairer:
         self.lost_answers = 0
 
     def feed(self, frames: Frames) -> ExchangeBatch:
-        rows = read_headers(frames)
-        self._learn_ends(rows)
-        return self._pair(rows, frames, finish=False)
+        return self._pair(frames, finish=False)
 
-    def finish(self) -> ExchangeBatch:
-        return self._pair(np.zeros((0, WIDTH), dtype=np.int64), None, finish=True)
+    def finish(self, frames: Frames | None = None) -> ExchangeBatch:
+        """With the last frames, if they were not fed."""
+        return self._pair(frames, finish=True)
 
-    def _pair(self, new: Rows, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
+    def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
+        new = read_headers(frames) if frames is not None else np.zeros((0, WIDTH), dtype=np.int64)
+        self._learn_ends(new)
         rows = np.concatenate([self._waiting, new])
         pairs = pair(rows, len(self._waiting), len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
         self.lost_answers += pairs.lost_answers

@@ -15,7 +15,7 @@ from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings, make_b
 from kafkascope.capture.flow import FRAME, Frames
 from kafkascope.capture.headers import read_headers
 from kafkascope.capture.identity import text_hash
-from kafkascope.capture.log_lines import MARK, LogLine, read_log_lines
+from kafkascope.capture.log_lines import MARK, LogLine, parse_time, read_log_lines
 from kafkascope.capture.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.source import Input, Waiting
@@ -95,7 +95,7 @@ class RequestLog:
         response = None
         if isinstance(answer, dict):
             response = _frame(key, version, "Response", answer, header)
-        end_ns = line.time_ns if line.time_ns is not None else parse_line_time(line.text[:at])
+        end_ns = line.time_ns if line.time_ns is not None else parse_time(line.text[:at])
         if end_ns is None:
             self.without_time += 1
             end_ns = 0
@@ -107,7 +107,7 @@ class RequestLog:
             number = self._numbers[text] = len(self.ends)
             # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and which of their connections.
             broker, _, rest = text.partition("-")
-            client = rest.rsplit("-", rest.count("-"))[0] if rest else ""
+            client = rest.partition("-")[0]
             self.ends.append(Ends(text_hash(text.encode()), _address(client), _address(broker)))
         found = self.ends[number]
         if found.software is None and isinstance(software, dict):
@@ -155,12 +155,6 @@ class RequestLog:
             rows, request, response, status, self.ends, self.recordings, self._programs,
             names=self.names, sized=False, keep=(frames,),
         )  # fmt: skip
-
-
-def parse_line_time(text: str) -> int | None:
-    from kafkascope.capture.log_lines import parse_time
-
-    return parse_time(text)
 
 
 def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> bytes:

@@ -23,15 +23,15 @@ def run(api: str | None, as_json: bool) -> None:
 
         print_json([error_json(error) for error in codes])
         return
-    rows = [(str(e.code), e.name, "retriable" if e.retriable else "", e.release, e.exception or "") for e in codes]
-    table(rows, ("code", "error", "", "since", "Java exception"), indent="")
+    rows = [(str(e.code), e.name, "retriable" if e.retriable else "", e.release) for e in codes]
+    table(rows, ("code", "error", "", "since"), indent="")
 
 
 def _of_api(asked: str, as_json: bool) -> None:
     from kafkascope.cli.arguments import parse_target
     from kafkascope.cli.error_table import print_errors
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import heading
+    from kafkascope.cli.terminal import title
     from kafkascope.errors import UsageError
     from kafkascope.schema.catalog import message
     from kafkascope.schema.export import message_error_json
@@ -50,5 +50,5 @@ def _of_api(asked: str, as_json: bool) -> None:
         print_json([message_error_json(error) for error in found])
         return
     at = "" if target.version is None else f" v{target.version}"
-    heading(f"Errors that {known.api}{at} is known to answer with")
+    title(f"Errors that {known.api}{at} is known to answer with")
     print_errors(found)

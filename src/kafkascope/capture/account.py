@@ -1,0 +1,75 @@
+"""What was read, what was lost and why: counted while a recording is read, told at its end."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkascope.capture.exchanges import ExchangeBatch
+from kafkascope.capture.flow import LOST, Connection, Frames, Problem
+from kafkascope.capture.headers import SIZE
+from kafkascope.capture.pairing import STATUSES
+
+# Problems of one kind are counted, and the first few kept to show.
+MOST_KEPT = 5
+
+
+@dataclass(slots=True)
+class Account:
+    files: int = 0
+    packets: int = 0
+    log_lines: int = 0
+    log_lines_unread: int = 0
+    log_lines_without_time: int = 0
+    bytes_read: int = 0
+    frames: int = 0
+    lost_bytes: int = 0
+    lost_places: int = 0
+    lost_answers: int = 0
+    exchanges: int = 0
+    exchange_bytes: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    statuses: Counter[str] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)
+    problem_bytes: Counter[str] = field(default_factory=Counter)
+    kept: dict[str, list[Problem]] = field(default_factory=dict)
+    connections: list[Connection] = field(default_factory=list)
+
+    def add_problems(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self.problems[problem.kind] += 1
+            self.problem_bytes[problem.kind] += problem.lost_bytes
+            kept = self.kept.setdefault(problem.kind, [])
+            if len(kept) < MOST_KEPT:
+                kept.append(problem)
+
+    def add_times(self, times: np.ndarray) -> None:
+        if len(times):
+            first, last = int(times.min()), int(times.max())
+            self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+            self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+
+    def add_frames(self, frames: Frames) -> None:
+        lost = frames.kind == LOST
+        self.frames += int((frames.kind < LOST).sum())
+        self.lost_places += int(lost.sum())
+        self.lost_bytes += int(frames.lost[lost].sum())
+
+    def add_batch(self, batch: ExchangeBatch) -> None:
+        self.exchanges += len(batch)
+        for status, count in enumerate(np.bincount(batch.status, minlength=len(STATUSES)).tolist()):
+            if count:
+                self.statuses[STATUSES[status]] += count
+        if batch.sized:
+            for rows in (batch.request, batch.response):
+                self.exchange_bytes += int(batch.rows[rows[rows >= 0], SIZE].sum())
+
+    def protocols(self) -> dict[str, tuple[int, int]]:
+        """Protocol to (connections, bytes)."""
+        found: dict[str, tuple[int, int]] = {}
+        for connection in self.connections:
+            number, size = found.get(connection.protocol, (0, 0))
+            found[connection.protocol] = (number + 1, size + sum(connection.bytes_seen))
+        return found
