@@ -44,6 +44,7 @@ class _Session:
         self.cluster = Cluster(**recipe.cluster, before_start=self._begin if recipe.whole else None)
         self.recording: Recording | None = None
         self.log_starts: dict[int, int] = {}
+        self.log_ends: dict[int, int] = {}
         self.began_at = 0
         self.ended_at = 0
         self.truth: list[str] = []
@@ -55,6 +56,7 @@ class _Session:
             self.recipe.play(stage)
             self.truth = stage.truth()
         self.stop()
+        self.log_ends = self._log_sizes()
         self.ended_at = time.time_ns() // 1000
 
     def stop(self) -> None:
@@ -71,8 +73,8 @@ class _Session:
             stale.unlink()
         _pack((self.folder / "capture.pcap").read_bytes(), out / "capture.pcap.xz")
         for number, node in self.cluster.nodes.items():
-            log = node.request_log.read_bytes()[self.log_starts.get(number, 0) :]
-            # a line that is being written while we read is not one
+            log = node.request_log.read_bytes()[self.log_starts[number] : self.log_ends[number]]
+            # a line that was being written just then is not one
             _pack(log[: log.rfind(b"\n") + 1], out / f"request-{number}.log.xz")
         (out / "truth.jsonl").write_text("".join(f"{line}\n" for line in self.truth))
         told = self._description()
@@ -85,9 +87,12 @@ class _Session:
         recording = Recording(ports, self.folder / "capture.pcap", nanoseconds=self.recipe.nanoseconds)
         recording.start()
         self.recording = recording
-        for number, node in cluster.nodes.items():
-            self.log_starts[number] = node.request_log.stat().st_size if node.request_log.exists() else 0
+        self.log_starts = self._log_sizes()
         self.began_at = time.time_ns() // 1000
+
+    def _log_sizes(self) -> dict[int, int]:
+        logs = {number: node.request_log for number, node in self.cluster.nodes.items()}
+        return {number: log.stat().st_size if log.exists() else 0 for number, log in logs.items()}
 
     def _description(self) -> dict[str, Any]:
         return {

@@ -131,7 +131,7 @@ def frame_of(known: Layout, place: Place, path: Path, inner: int, size: int) -> 
 
 
 def deep_size(value: Any) -> int:
-    """Bytes of a value's own objects; what the interpreter keeps once for all (small numbers, empty strings) is free."""
+    """Bytes of a value's own objects; what the interpreter keeps for all (small numbers, empty strings) is free."""
     size = sys.getsizeof(value)
     if isinstance(value, dict):
         return size + sum(map(deep_size, value.values()))
@@ -194,7 +194,7 @@ HOSTILE: list[tuple[str, str, int, bytes]] = [
     ("broken UTF-8 in every struct", "DescribeTopicPartitionsRequest", 0,
      compact(HALF * 2 // 3) + b"\x02\xff\x00" * (HALF * 2 // 3) + bytes(4) + b"\xff\x00"),
     ("stretched varints everywhere", "CreatePartitionsRequest", 2,
-     b"\x02\x01" + bytes(4) + compact(HALF // 2) + b"\x81\x00\x80\x00" * (HALF // 2) + b"\x00" + bytes(4) + b"\x00\x00"),
+     b"\x02\x01" + bytes(4) + compact(HALF // 2) + b"\x81\x00\x80\x00" * (HALF // 2) + bytes(5) + b"\x00\x00"),
     ("a bool of 2 in every struct", "MetadataResponse", 9,
      bytes(4) + b"\x01\x00" + bytes(4) + compact(8_000) + b"\x00\x00\x01\x02\x01\x00" * 8_000 + bytes(4) + b"\x00"),
     ("a known tag of its default, again and again", "AbortTransactionRecord", 0,
@@ -249,5 +249,5 @@ def test_counts_far_beyond_the_frame_allocate_nothing(chunk: int) -> None:
             huge = data[: span.start] + most + data[span.end :]
             with pytest.raises(kafkascope.DecodeError):
                 kafkascope.decode(name, version, huge, release)
-            peak = peak_of(lambda huge=huge: kafkascope.decode(name, version, huge, release))  # type: ignore[misc]
+            peak = peak_of(partial(kafkascope.decode, name, version, huge, release))
             assert peak <= A_BYTE * len(huge) + SLACK, f"{name} v{version}, {span}: {peak} bytes"

@@ -1,4 +1,4 @@
-"""Broken relatives of every (message, version): only DecodeError comes out; what decodes says truly whether it is exact.
+"""Broken relatives of every (message, version): only DecodeError comes out, and what decodes is exact if it says so.
 
 `KAFKASCOPE_SOAK` set: 5,000 mutations a pair instead of 200. A failure prints the seed and the bytes that caused it.
 """
@@ -36,14 +36,18 @@ def bases(name: str, version: int, release: str | None = None) -> list[tuple[byt
     random = Random(f"{name} {version} {SEED} long")
     values = [random_value(known, case) for case in range(BASES)]
     values += [lengthened(known, values, random, (7, 12)) for _ in range(6)]
-    encoded = sorted({kafkascope.encode(name, version, value, release) for value in values}, key=lambda data: (len(data), data))
+    encoded = sorted(
+        {kafkascope.encode(name, version, value, release) for value in values}, key=lambda data: (len(data), data)
+    )
     # Some messages have no small values.
     kept = [data for data in encoded if len(data) <= LARGEST] or encoded[:1]
     return [(data, kafkascope.decode(name, version, data, release, spans=True).spans) for data in kept]
 
 
-def check(name: str, version: int, data: bytes, fast: dict[str, FastDecoder], release: str | None = None) -> Decoded | None:
-    """The one invariant: DecodeError, or a value that both engines agree on and that is exact if and only if it says so."""
+def check(
+    name: str, version: int, data: bytes, fast: dict[str, FastDecoder], release: str | None = None
+) -> Decoded | None:
+    """The invariant: DecodeError, or a value that all engines agree on and that is exact if and only if it says so."""
     try:
         decoded = kafkascope.decode(name, version, data, release)
     except DecodeError as error:
@@ -143,7 +147,9 @@ def test_java_reads_exactly_what_we_read() -> None:
         theirs = verdict.rewritten
         if ours == theirs or (ours.startswith("!") and theirs.startswith("!")) or excused(ours, exact, theirs):
             continue
-        wrong.append(f"{name} v{version} ({kind}, seed {SEED}, case {case}): we {ours[:200]}, Java {theirs[:200]}\n{data.hex()}")
+        wrong.append(
+            f"{name} v{version} ({kind}, seed {SEED}, case {case}): we {ours[:200]}, Java {theirs[:200]}\n{data.hex()}"
+        )
     print(f"\n{len(cases)} mutations, {len(wrong)} differ")
     assert not wrong, "\n".join(wrong[:10])
 

@@ -68,7 +68,9 @@ def test_spans_tile_the_body_and_hold_the_fields_bytes(chunk: int) -> None:
                 last = span.path.rpartition(".")[2]
                 if last.startswith("tag") and last[3:].isdigit():
                     tags = [tag for tag in decoded.unknown_tags if tag.tag == int(last[3:])]
-                    assert raw in [tag.data for tag in tags if tag.path == span.path.rpartition(".")[0]], f"{where}: {span}"
+                    assert raw in [tag.data for tag in tags if tag.path == span.path.rpartition(".")[0]], (
+                        f"{where}: {span}"
+                    )
                     continue
                 assert len(raw) == SIZES.get(span.type, len(raw)), f"{where}: {span}"
                 assert same(reread(span, raw), at_path(value, span.path)), f"{where}: {span}"
@@ -83,7 +85,9 @@ def test_asking_for_spans_changes_nothing_else(chunk: int) -> None:
             data = kafkascope.encode(name, version, random_value(known, case), release)
             spans = kafkascope.decode(name, version, data, release, spans=True).spans
             for number in range(8):
-                mutated = mutation(data, spans, Random(f"{name} {version} {release} {case} {number}"))[1] if number else data
+                mutated = (
+                    mutation(data, spans, Random(f"{name} {version} {release} {case} {number}"))[1] if number else data
+                )
                 where = f"{name} v{version} of {release}, case {case}, mutation {number}\n{mutated.hex()}"
                 with_spans, without = (reading(name, version, mutated, release, spans=s) for s in (True, False))
                 if isinstance(with_spans, str) or isinstance(without, str):

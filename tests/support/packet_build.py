@@ -91,7 +91,7 @@ def vxlan(frame: bytes, *, number: int = 42, port: int = 4789) -> bytes:
 
 
 def _checksum(header: bytes) -> int:
-    total = sum(struct.unpack(f">{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f">{len(header) // 2}H", header))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -63,7 +63,8 @@ def lengthened(known: Layout, values: list[dict[str, Any]], random: Random, leng
         [one] * cut + [two] + [one] * (count - cut),
         [random.choice(pool) for _ in range(count)],
     ]
-    return _replaced(value, holder, path[-1], random.choice(patterns))
+    made: dict[str, Any] = _replaced(value, holder, path[-1], random.choice(patterns))
+    return made
 
 
 def _arrays(

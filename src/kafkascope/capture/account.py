@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import LOST, Connection, Frames, Problem
@@ -45,7 +46,7 @@ class Account:
             if len(kept) < MOST_KEPT:
                 kept.append(problem)
 
-    def add_times(self, times: np.ndarray) -> None:
+    def add_times(self, times: npt.NDArray[np.int64]) -> None:
         if len(times):
             first, last = int(times.min()), int(times.max())
             self.first_ns = first if self.first_ns is None else min(self.first_ns, first)

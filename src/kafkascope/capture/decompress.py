@@ -57,7 +57,7 @@ class Unpacked:
         except EOFError:
             self._note_cut()
             count = 0
-        except (OSError, zlib.error, lzma.LZMAError) as error:
+        except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
             self.problem = f"the {self.form} data is broken ({' '.join(str(error).split())})"
             count = 0
         self._ended = count == 0

@@ -1,22 +1,29 @@
 """One request with its response, for people: the columns of `exchanges`, and both bodies decoded when asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
 
 from kafkascope.capture.bodies import read_frame
-from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.exchange_columns import TIME, to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
+from kafkascope.capture.learn import Names
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """`request_at` is when the last byte of the request was seen, `response_at` when the first of the response was, and
-    `latency_us` lies between. What is not known is None. The frames are without their 4-byte length."""
+    `latency_us` lies between. What is not known is None. The frames are without their 4-byte length. `groups`,
+    `members` and `topics` are the names that the two bodies hold, or that the fetch session does."""
 
     exchange_id: str
     connection_id: str
@@ -41,6 +48,9 @@ class Exchange:
     error: str | None
     throttle_ms: int | None
     status: str
+    groups: tuple[str, ...]
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
     request_frame: bytes | None = field(repr=False)
     response_frame: bytes | None = field(repr=False)
 
@@ -52,43 +62,65 @@ class Exchange:
 
     @property
     def response(self) -> Decoded | None:
+        """Likewise."""
         frame = self.decode_response()
         return frame.body if frame else None
 
     def decode_request(self, *, spans: bool = False) -> DecodedFrame | None:
-        """With its header; None for a SASL token, which has none."""
+        """With its header, and a length in front; None for a SASL token, which has no header."""
         if self.request_frame is None or self.api_key is None:
             return None
         return read_frame(self.request_frame, None, spans=spans)
 
     def decode_response(self, *, spans: bool = False) -> DecodedFrame | None:
+        """Likewise."""
         if self.response_frame is None or self.api_key is None or self.api_version is None:
             return None
         return read_frame(self.response_frame, (self.api_key, self.api_version), spans=spans)
 
-    def inner(self) -> tuple[DecodedFrame | None, DecodedFrame | None]:
-        """The request that an Envelope carries, and its answer (KIP-590)."""
-        if self.api_key != ENVELOPE or self.request is None:
-            return None, None
-        content: bytes = self.request.value["requestData"]
+    def inner(self) -> list[DecodedFrame]:
+        """The request that an Envelope carries and its answer, as far as they can be read (KIP-590)."""
+        if self.api_key != ENVELOPE:
+            return []
+        return [frame for frame, _ in inner_frames(self.request_frame, self.response_frame)]
+
+
+def inner_frames(request: bytes | None, response: bytes | None) -> Iterator[tuple[DecodedFrame, bytes]]:
+    """(frame, the bytes that its offsets count in) of what an Envelope's two frames hold."""
+    try:
+        outer = read_frame(request or b"", None)
+        if outer.body is None:
+            return
+        content: bytes = outer.body.value["requestData"]
         asked = read_frame(content, None)
-        answer = self.response.value["responseData"] if self.response else None
-        if not answer:
-            return asked, None
-        return asked, read_frame(answer, (asked.api_key, asked.version))
-
-    def readable(self) -> tuple[Decoded | None, Decoded | None]:
-        """Both bodies, None for what cannot be read."""
-        found: list[Decoded | None] = []
-        for side in ("request", "response"):
-            try:
-                found.append(getattr(self, side))
-            except DecodeError:
-                found.append(None)
-        return found[0], found[1]
+        yield asked, len(content).to_bytes(4, "big") + content
+        answered = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
+        answer = answered.value["responseData"] if answered else None
+        if answer:
+            yield read_frame(answer, (asked.api_key, asked.version)), len(answer).to_bytes(4, "big") + answer
+    except DecodeError:
+        return
 
 
-def to_exchanges(batch: ExchangeBatch) -> Iterator[Exchange]:
-    columns = [column.to_pylist() for column in to_arrow(batch).columns]
-    for index, values in enumerate(zip(*columns, strict=True)):
-        yield Exchange(*values, batch.request_frame(index), batch.response_frame(index))
+def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch | None = None) -> Iterator[Exchange]:
+    """Of each row; `columns` are those of the batch, where they are at hand."""
+    yield from pick_exchanges(batch, names, columns or to_arrow(batch), range(len(batch)))
+
+
+def pick_exchanges(
+    batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch, chosen: Sequence[int]
+) -> Iterator[Exchange]:
+    """Of the chosen rows alone."""
+    taken = columns if len(chosen) == len(batch) else columns.take(pa.array(chosen, pa.int64()))
+    for index, *values in zip(chosen, *map(values_of, taken.columns), strict=True):
+        named = names[index]
+        frames = (batch.request_frame(index), batch.response_frame(index))
+        yield Exchange(*(*values, named.groups, named.members, named.topics, *frames))
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """As Python has them, times in UTC."""
+    if column.type != TIME:
+        return list(column.to_pylist())
+    # Through pyarrow each would look its time zone up.
+    return [None if us is None else _EPOCH + timedelta(microseconds=us) for us in column.cast(pa.int64()).to_pylist()]

@@ -21,10 +21,10 @@ from kafkascope.capture.headers import (
     SIZE,
     VERSION,
     Rows,
-    jit,
     skip_tags,
 )
 from kafkascope.capture.memory_view import bytes_at
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.scan import NAME_WIDTH, NO_SPACE, READ, scan
 from kafkascope.capture.scan_program import (
     ERROR,
@@ -97,7 +97,7 @@ def read_facts(
     facts = Facts(values, seen, (state & UNKNOWN) > 0, body_at, found[:named], [], [])
     careful = np.flatnonzero((state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)) > 0)
     for index in careful:
-        _read_carefully(facts, int(index), rows, int(request[index]), int(response[index]), int(state[index]), names)
+        _read_carefully(facts, int(index), rows, int(request[index]), int(response[index]), names)
     enveloped = np.flatnonzero((request >= 0) & (rows[request, API_KEY] == ENVELOPE)) if count else ()
     for index in enveloped:
         _read_envelope(facts, int(index), rows, int(request[index]), int(response[index]), names)
@@ -105,10 +105,10 @@ def read_facts(
 
 
 @jit
-def _scan_all(  # type: ignore[misc]
+def _scan_all(
     rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any, flexible: Any, values: Any,
-    seen: Any, state: Any, body_at: Any, names: Any, first: int, named: int, keep: bool,
-) -> tuple[int, int]:  # fmt: skip
+    seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number, keep: bool,
+) -> Numbers:  # fmt: skip
     """(exchange to go on with, names so far): an exchange whose names have no room is begun again."""
     for index in range(first, len(request)):
         before = named
@@ -157,9 +157,9 @@ def _scan_all(  # type: ignore[misc]
                 continue
         body_at[index] = position - start
         program = entry[1, key, version]
-        if key == API_VERSIONS and version > 0 and end - position >= 2:
-            if load_i16(position) == UNSUPPORTED_VERSION:
-                program = entry[1, key, 0]
+        fallback = key == API_VERSIONS and version > 0 and end - position >= 2
+        if fallback and load_i16(position) == UNSUPPORTED_VERSION:
+            program = entry[1, key, 0]
         if program < 0:
             state[index] |= UNKNOWN
             continue
@@ -176,7 +176,7 @@ def _scan_all(  # type: ignore[misc]
     return len(request), named
 
 
-def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: int, state: int, names: bool) -> None:
+def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: int, names: bool) -> None:
     """What the kernel left, by the codec."""
     data = bytes_at(rows[asked, ADDRESS], rows[asked, SIZE])
     facts.values[index, :] = 0

@@ -1,14 +1,14 @@
-"""Headers of a batch of frames: `Frames` in, one row of numbers a frame out (`Rows`); what cannot be a header is marked,
-never raised. One kernel goes over all frames of a batch."""
+"""Headers of a batch of frames: `Frames` in, one row of numbers a frame out (`Rows`); what cannot be a header is
+marked, never raised. One kernel goes over all frames of a batch."""
 
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.codec.frame import header_version
 from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.schema.catalog import apis, message
@@ -43,8 +43,6 @@ FIRST_FLEXIBLE_PRODUCE, FIRST_TRANSACTIONAL_PRODUCE = 9, 3
 MOST_KEYS, MOST_VERSIONS = 256, 64
 NEVER = 1 << 20
 
-jit = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
-
 
 @cache
 def flexible_from() -> npt.NDArray[np.int64]:
@@ -74,7 +72,7 @@ def read_headers(frames: Frames) -> Rows:
 
 
 @jit
-def uvarint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+def uvarint(position: Number, end: Number) -> Numbers:
     """(value, next position), minimal or not, as Java reads it; below 0 where it is cut off or too long."""
     value = np.int64(0)
     for index in range(5):
@@ -89,7 +87,7 @@ def uvarint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
 
 
 @jit
-def varint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+def varint(position: Number, end: Number) -> Numbers:
     """The same of the shortest form alone, as Kafka writes it."""
     first = position
     value, position = uvarint(position, end)
@@ -99,7 +97,7 @@ def varint(position: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
 
 
 @jit
-def skip_tags(position: int, end: int) -> int:  # type: ignore[misc]
+def skip_tags(position: Number, end: Number) -> Number:
     """Behind a tag section, -1 where it is none."""
     number, position = uvarint(position, end)
     if number < 0:
@@ -114,7 +112,7 @@ def skip_tags(position: int, end: int) -> int:  # type: ignore[misc]
 
 
 @jit
-def acks_are_zero(position: int, end: int, version: int) -> bool:  # type: ignore[misc]
+def acks_are_zero(position: Number, end: Number, version: Number) -> Number:
     """Of a Produce body: acks stand behind a transactional id that may be null (v3+)."""
     if version >= FIRST_FLEXIBLE_PRODUCE:
         length, position = uvarint(position, end)
@@ -127,7 +125,7 @@ def acks_are_zero(position: int, end: int, version: int) -> bool:  # type: ignor
 
 
 @jit
-def parse_headers(rows: Any, first_flexible: Any) -> None:  # type: ignore[misc]
+def parse_headers(rows: Any, first_flexible: Any) -> None:
     for index in range(len(rows)):
         row = rows[index]
         row[CLIENT_AT] = -1

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.flow import Connection
-from kafkascope.capture.headers import jit
+from kafkascope.capture.numbers import jit
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
@@ -51,7 +51,7 @@ def address_text(address: bytes, port: int) -> str:
 def exchange_ids(
     hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], sides: npt.NDArray[np.int64]
 ) -> pa.StringArray:
-    """One name an exchange: `offsets` are those of the requests in their streams, of the response where `sides` is 1."""
+    """One name an exchange: `offsets` are those of requests in their streams, of the response where `sides` is 1."""
     count = len(hashes)
     digits = np.empty(count * EXCHANGE_DIGITS, dtype=np.uint8)
     _write_ids(hashes, offsets.astype(np.uint64), sides.astype(np.uint64), digits)
@@ -60,7 +60,7 @@ def exchange_ids(
 
 
 @jit
-def _mix(value: Any) -> Any:  # type: ignore[misc]
+def _mix(value: Any) -> Any:
     """The finalizer of splitmix64: every bit of the result depends on every bit of the value."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -68,7 +68,7 @@ def _mix(value: Any) -> Any:  # type: ignore[misc]
 
 
 @jit
-def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:  # type: ignore[misc]
+def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:
     golden = np.uint64(0x9E3779B97F4A7C15)
     for index in range(len(hashes)):
         first = _mix(_mix(hashes[index] + golden) ^ (offsets[index] + sides[index] * golden))

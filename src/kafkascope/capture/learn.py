@@ -32,6 +32,8 @@ METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PART
 CHANGING_BYTES = 9
 MOST_ANSWERS = 10_000
 OPENS, CLOSES = 0, -1
+# The one topic whose id is the same everywhere (Uuid.METADATA_TOPIC_ID).
+METADATA_TOPIC = {UUID(int=1).bytes: "__cluster_metadata"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ NO_NAMES = Names()
 
 @dataclass(slots=True)
 class Knowledge:
-    topics: dict[bytes, str] = field(default_factory=dict)
+    topics: dict[bytes, str] = field(default_factory=METADATA_TOPIC.copy)
     nodes: dict[int, str] = field(default_factory=dict)
     sessions: dict[tuple[object, ...], dict[str, None]] = field(default_factory=dict)
     _answers: set[int] = field(default_factory=set)
@@ -143,7 +145,7 @@ class Knowledge:
                 held.pop(name, None)
 
     def _topic_of(self, value: dict[str, Any]) -> str:
-        return value.get("topic") or self.topic(value["topicId"].bytes)
+        return value["topic"] if "topic" in value else self.topic(value["topicId"].bytes)
 
     def _learn_topics(self, topics: Any) -> None:
         for topic in topics or ():
@@ -179,4 +181,3 @@ _TEACHERS: dict[int, Callable[[Knowledge, dict[str, Any]], None]] = {
 
 def _names(found: dict[int, dict[str, None]]) -> Names:
     return Names(*(tuple(found.get(kind, ())) for kind in (GROUP, MEMBER, TOPIC)))
-

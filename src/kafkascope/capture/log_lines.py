@@ -20,9 +20,7 @@ _LONGEST_LINE = 2 * MAX_FRAME_BYTES
 # containerd and CRI-O: `2026-11-15T09:30:00.123456789Z stdout P the first part`.
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?: |$)")
 # `[2026-11-15 09:30:00,123]`, as Kafka's own layout has it, or a time with its zone.
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
-)
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.headers import jit
+from kafkascope.capture.numbers import jit
 from kafkascope.columnar.memory import copy_bytes
+
+
+_copy: Any = copy_bytes  # numba gives it its first argument
 
 
 def bytes_at(address: int | np.int64, size: int | np.int64) -> bytes:
@@ -29,9 +32,9 @@ def binary_at(addresses: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) ->
 
 
 @jit
-def gather(addresses: Any, sizes: Any, data: Any) -> None:  # type: ignore[misc]
+def gather(addresses: Any, sizes: Any, data: Any) -> None:
     at = np.int64(0)
     base = data.ctypes.data
     for index in range(len(addresses)):
-        copy_bytes(base + at, addresses[index], sizes[index])
+        _copy(base + at, addresses[index], sizes[index])
         at += sizes[index]

@@ -92,7 +92,7 @@ def _zstd_header(taker: Taker) -> tuple[bytes, bool]:
     if single:
         # The content is the window then; 2**(10 + exponent) bytes hold it.
         content = int.from_bytes(size, "little") + (256 if len(size) == 2 else 0)
-        window = bytes([max(0, max(content - 1, 0).bit_length() - 10) << 3])
+        window = bytes([min(31, max(0, max(content - 1, 0).bit_length() - 10)) << 3])
     # The reserved bit stays, so that the decoder refuses what it must.
     return bytes([descriptor & 0x1B]) + window + dictionary, bool(descriptor & 4)
 

@@ -15,8 +15,8 @@ from kafkascope.capture.rows import Rows
 from kafkascope.capture.source import Input, Source, Waiting
 from kafkascope.errors import InputError
 
-# Large enough for the kernels, small enough to stay in a processor's cache while the steps behind this one read it.
-CHUNK_BYTES = 16 << 20
+# Thousands of packets for the kernels, and small enough to stay in a processor's cache for the steps behind this one.
+CHUNK_BYTES = 4 << 20
 
 
 def read_packets(
@@ -32,21 +32,10 @@ def read_packets(
     it waits."""
     raw = Source(source, Waiting(deadline, pause) if follow else None)
     with closing(raw):
-        unpacked = Unpacked(raw)
-        try:
-            yield from _batches(unpacked, chunk_bytes)
-        except InputError as error:
-            raise InputError(_named(str(error), raw.name, unpacked)) from None
+        yield from _batches(Unpacked(raw), raw.name, chunk_bytes)
 
 
-def _named(message: str, name: str, unpacked: Unpacked) -> str:
-    if message.startswith(name):
-        return message
-    packed = f" ({unpacked.problem})" if unpacked.problem else f" ({unpacked.form})" if unpacked.form else ""
-    return f"{name}{packed}: {message}"
-
-
-def _batches(unpacked: Unpacked, chunk_bytes: int) -> Iterator[Packets]:
+def _batches(unpacked: Unpacked, name: str, chunk_bytes: int) -> Iterator[Packets]:
     rows = Rows()
     reader: PcapReader | PcapngReader | None = None
     buffer: Bytes = np.empty(chunk_bytes, np.uint8)
@@ -62,11 +51,16 @@ def _batches(unpacked: Unpacked, chunk_bytes: int) -> Iterator[Packets]:
         filled += count
         final = count == 0
         data = buffer[:filled]
-        if reader is None:
-            reader = _reader(data, rows, final)
-        if reader is not None:
-            rows.make_room(filled - position)
-            position = reader.index(data, position, base, final)
+        try:
+            if reader is None:
+                reader = _reader(data, rows, final)
+            if reader is not None:
+                rows.make_room(filled - position)
+                position = reader.index(data, position, base, final)
+        except InputError as error:
+            # What is wrong with the compression is the cause of anything else.
+            inside = f" (inside {unpacked.form})" if unpacked.form else ""
+            raise InputError(f"{name}: {unpacked.problem or f'{error}{inside}'}") from None
         if final and unpacked.problem:
             rows.problems.add("compression", unpacked.problem, base + filled)
         if packets := rows.take(data, base):
@@ -85,7 +79,7 @@ def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader |
     if head == MAGIC:
         return PcapngReader(rows)
     if not head:
-        raise InputError("the file is empty")
+        raise InputError("nothing is in it")
     looks = data[:512].tobytes()
     kind = (
         "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"

@@ -24,8 +24,8 @@ from kafkascope.capture.headers import (
     RESPONSE,
     SIZE,
     Rows,
-    jit,
 )
+from kafkascope.capture.numbers import Numbers, jit
 
 ANSWERED, UNANSWERED, NO_ANSWER_EXPECTED, ANSWER_ONLY, UNDECODED = range(5)
 STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "undecoded")
@@ -62,10 +62,10 @@ def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish:
 
 
 @jit
-def _pair(  # type: ignore[misc]  # noqa: C901
+def _pair(
     rows: Any, waiting: int, connections: int, request: Any, response: Any, status: Any, used: Any, most_bytes: int,
     finish: bool,
-) -> tuple[int, int]:  # fmt: skip
+) -> Numbers:  # fmt: skip
     following = np.full(len(rows), -1, np.int64)
     # One list of waiting requests and one of waiting responses a connection.
     head = np.full((2, connections), -1, np.int64)

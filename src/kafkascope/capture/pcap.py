@@ -59,15 +59,15 @@ def index_records(
 @jit
 def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number) -> Number:
     """Whether a record header may stand here; `near` is a time in seconds, or -1."""
-    seconds = any32(data, position, big)
     size = any32(data, position + 8, big)
+    if size == 0 or size > MAX_PACKET_BYTES:
+        return False
     wire = any32(data, position + 12, big)
-    return (
-        any32(data, position + 4, big) * unit < 1_000_000_000
-        and 0 < size <= MAX_PACKET_BYTES
-        and size <= wire <= 16 * MAX_PACKET_BYTES
-        and (near < 0 or abs(seconds - near) <= _NEAR_SECONDS)
-    )
+    if wire < size or wire > 16 * MAX_PACKET_BYTES:
+        return False
+    if any32(data, position + 4, big) * unit >= 1_000_000_000:
+        return False
+    return near < 0 or abs(any32(data, position, big) - near) <= _NEAR_SECONDS
 
 
 @jit

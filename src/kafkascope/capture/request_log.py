@@ -99,7 +99,9 @@ class RequestLog:
         if end_ns is None:
             self.without_time += 1
             end_ns = 0
-        return _Entry(request, response, connection, line.number, end_ns - total_ns, end_ns, response is not None, correlation)
+        return _Entry(
+            request, response, connection, line.number, end_ns - total_ns, end_ns, response is not None, correlation
+        )
 
     def _connection(self, text: str, software: Any) -> int:
         number = self._numbers.get(text)

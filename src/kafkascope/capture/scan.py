@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.headers import jit, varint
+from kafkascope.capture.headers import varint
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.scan_program import (
     ARRAY,
     BYTES,
@@ -34,10 +35,10 @@ NAME_WIDTH = 4
 
 
 @jit
-def scan(  # type: ignore[misc]  # noqa: C901
-    operations: Any, tags: Any, first: int, position: int, end: int, facts: Any, seen: Any, body: int, names: Any,
-    named: int, keep: bool,
-) -> tuple[int, int]:  # fmt: skip
+def scan(
+    operations: Any, tags: Any, first: Number, position: Number, end: Number, facts: Any, seen: Any, body: Number,
+    names: Any, named: Number, keep: bool,
+) -> Numbers:  # fmt: skip
     """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). `facts` and `seen` are one body's."""
     loop_left = np.empty(DEPTH, np.int64)
     tag_left = np.empty(DEPTH, np.int64)
@@ -103,7 +104,7 @@ def scan(  # type: ignore[misc]  # noqa: C901
             else:
                 loops -= 1
                 pc += 1
-        elif code == ARRAY or code == FIXED_ARRAY:
+        elif code in (ARRAY, FIXED_ARRAY):
             if operations[pc, 1]:
                 length, p = varint(p, end)
                 length -= 1

@@ -11,7 +11,7 @@ from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
-COMMANDS = "apis show diff changelog errors error decode encode example vectors catalog doctor".split()
+COMMANDS = "apis show diff changelog errors error decode encode example read vectors catalog doctor".split()
 INTERRUPTED = 130
 # What click's completion scripts set when Tab is pressed.
 COMPLETING = "_KAFKASCOPE_COMPLETE"
@@ -50,6 +50,7 @@ def commands() -> None:
     \b
     Look it up:          apis, show, diff, changelog, errors, error
     Bytes in hand:       decode, encode, example
+    Recordings:          read
     For other programs:  catalog, vectors
     This machine:        doctor
     """

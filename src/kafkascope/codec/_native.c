@@ -24,7 +24,7 @@ typedef struct node {
     PyObject *blank; /* of a struct: its names with None, copied for each value, which is quicker than to build it */
 } Node;
 
-#define RESULT_SLOTS 7
+#define RESULT_SLOTS 6
 
 typedef struct {
     PyObject_HEAD
@@ -270,7 +270,7 @@ static int decoder_init(Decoder *self, PyObject *args, PyObject *Py_UNUSED(keywo
                           &PyTuple_Type, &constants))
         return -1;
     if (self->result || PyTuple_GET_SIZE(constants) != RESULT_SLOTS)
-        return PyErr_SetString(PyExc_ValueError, "seven slots wanted, once"), -1;
+        return PyErr_SetString(PyExc_ValueError, "six slots wanted, once"), -1;
     self->result = (PyTypeObject *)Py_NewRef(result);
     for (int index = 0; index < RESULT_SLOTS; index++) {
         PyObject *slot, *content;

@@ -36,7 +36,6 @@ def native_decoder(layout: Layout) -> FastDecoder:
         "exact": True,
         "reasons": (),
         "spans": (),
-        "unknown_tags": (),
     }
     constants = tuple((getattr(Decoded, name), value) for name, value in values.items())
     decoder: FastDecoder = _native.Decoder(_plan(layout.fields), layout.flexible, Decoded, constants).decode
@@ -78,6 +77,6 @@ def pure_decoder(layout: Layout) -> FastDecoder:
             value, end = compiled(data, position, len(data))
         except surprises:
             return None
-        return Decoded(name, version, value, True, (), (), ()) if end == len(data) else None
+        return Decoded(name, version, value, True, (), ()) if end == len(data) else None
 
     return decode

@@ -12,7 +12,7 @@ from struct import Struct, pack
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.parts import CODES, NUMBERS, SHORT, UUIDS, Surprise, default_source
+from kafkascope.codec.parts import CODES, NUMBERS, SHORT, UUIDS, Surprise, default_source, exactly
 from kafkascope.codec.write import uvarint
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layout import Layout, LayoutField
@@ -36,6 +36,7 @@ _GLOBALS = {
     "Surprise": Surprise,
     "UUID": UUID,
     "UUIDS": UUIDS,
+    "exactly": exactly,
     "long_string": long_string,
     "pack": pack,
     "uvarint": uvarint,
@@ -154,7 +155,7 @@ class _Source:
             self.line(f"{count} += 1")
             self.depth -= 1
             # 0 == False and 1 == True: an int where a bool belongs must not pass for the default.
-            self.line(f"elif type({content}) is not type({default_source(field)}): raise Surprise")
+            self.line(f"elif not exactly({content}, {default_source(field)}): raise Surprise")
         self.run.append(("B", count))
         self.line(f"if {count}: {self.out}.append({section})")
 

@@ -76,7 +76,6 @@ def finish(walk: Walk, value: dict[str, Any]) -> Decoded:
         not walk.reasons,
         walk.all_reasons(),
         tuple(walk.spans),
-        tuple(walk.unknown_tags),
     )
 
 

@@ -50,6 +50,15 @@ class _Uuids(dict[bytes, UUID]):
 UUIDS = _Uuids()
 
 
+def exactly(value: Any, default: Any) -> bool:
+    """Whether a value that equals a default is of its types too: 0 == False and -1 == -1.0."""
+    if type(value) is not type(default):
+        return False
+    if isinstance(default, dict):
+        return all(exactly(value[name], item) for name, item in default.items())
+    return True
+
+
 def default_source(field: LayoutField) -> str:
     """Source text that makes the default anew each time it runs."""
     return _display(field.default_value())

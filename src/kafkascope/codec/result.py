@@ -1,7 +1,11 @@
 """What decoding gives: `Decoded`, with `Span`s that name every byte when they were asked for."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+# Where a struct's dict keeps the tagged fields that the catalog does not know.
+UNKNOWN_TAGS = "_unknownTaggedFields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +41,20 @@ class Decoded:
     exact: bool
     reasons: tuple[str, ...]
     spans: tuple[Span, ...]
-    unknown_tags: tuple[UnknownTag, ...]
+
+    @property
+    def unknown_tags(self) -> tuple[UnknownTag, ...]:
+        """Found in the value when asked for: kept beside it they would take as much room again."""
+        return tuple(_unknown_tags(self.value, ""))
+
+
+def _unknown_tags(value: Any, path: str) -> Iterator[UnknownTag]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unknown_tags(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name == UNKNOWN_TAGS:
+                yield from (UnknownTag(path, tag["tag"], tag["data"]) for tag in item)
+            elif isinstance(item, (dict, list)):
+                yield from _unknown_tags(item, f"{path}.{name}" if path else name)

@@ -9,12 +9,10 @@ from struct import Struct
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.result import Span, UnknownTag
+from kafkascope.codec.result import UNKNOWN_TAGS, Span
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_REASONS, MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
 from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
-
-UNKNOWN_TAGS = "_unknownTaggedFields"
 
 _NUMBERS = {
     "int8": Struct(">b"),
@@ -30,7 +28,7 @@ _NUMBERS = {
 class Walk:
     """One pass over one message; `position` is where the next byte is read."""
 
-    __slots__ = ("data", "keep_spans", "layout", "more_reasons", "position", "reasons", "spans", "unknown_tags")
+    __slots__ = ("data", "keep_spans", "layout", "more_reasons", "position", "reasons", "spans")
 
     def __init__(self, layout: Layout, data: bytes, position: int = 0, *, spans: bool = False) -> None:
         self.layout = layout
@@ -40,7 +38,6 @@ class Walk:
         self.reasons: list[str] = []
         self.more_reasons = 0
         self.spans: list[Span] = []
-        self.unknown_tags: list[UnknownTag] = []
 
     def message(self, *, whole: bool = True) -> dict[str, Any]:
         """The body; `whole` takes bytes behind it as a reason against exactness rather than as somebody else's."""
@@ -99,34 +96,32 @@ class Walk:
     def _tags(self, tagged: dict[int, LayoutField], value: dict[str, Any], path: str) -> None:
         prefix = f"{path}." if path else ""
         count = self._varint(f"{path}#tags", "tag count")
+        # A count that wrapped below zero means none to Java.
         if count * 2 > len(self.data) - self.position:
             raise self.fail(
                 f"{path}#tags", f"{count} tags need {2 * count} bytes, {len(self.data) - self.position} left"
             )
         unknown: list[dict[str, Any]] = []
-        seen: set[int] = set()
+        seen: set[int] = set()  # of the known ones
         last = -1
         for _ in range(count):
             at = self.position
             number = self._varint(f"{path}#tag", "tag")
             if number <= last:
-                how = "again" if number in seen else f"behind tag {last}"
-                self._inexact(path, f"tag {number} stands {how}", at)
+                self._inexact(path, f"tag {number} stands again or behind tag {last}", at)
             last = max(last, number)
-            seen.add(number)
             field = tagged.get(number)
-            name = prefix + (field.name if field else f"tag{number}")
+            name = prefix + (field.name if field else f"tag{number & 0xFFFFFFFF}")
             size = self._varint(f"{name}#size", "tag size")
-            if size > len(self.data) - self.position:
-                raise self.fail(name, f"size {size} of tag {number}, {len(self.data) - self.position} bytes left")
             start = self.position
             if field is None:
+                if not 0 <= size <= len(self.data) - start:
+                    raise self.fail(name, f"size {size} of tag {number}, {len(self.data) - start} bytes left")
                 self.position += size
-                data = self.data[start : self.position]
-                unknown.append({"tag": number, "data": data})
-                self.unknown_tags.append(UnknownTag(path, number, data))
+                unknown.append({"tag": number & 0xFFFFFFFF, "data": self.data[start : self.position]})
                 self._span(name, start, self.position, "bytes")
                 continue
+            seen.add(number)
             content = self._field(field, name)
             if self.position - start != size:
                 # Java goes on behind the content, whatever the size said.
@@ -234,6 +229,7 @@ class Walk:
         start = self.position
         if field.compact:
             count = self._varint(path, f"compact {what}") - 1
+            count = count if count >= -(1 << 31) else (1 << 31) - 1
         else:
             size = FIXED_SIZES[classic]
             self._need(size, path, what)
@@ -262,9 +258,12 @@ class Walk:
                 break
         else:
             raise self.fail(path.partition("#")[0], f"{what} is longer than {MAX_VARINT_BYTES} bytes", start)
-        if value > 0x7FFFFFFF:
-            raise self.fail(path.partition("#")[0], f"{what} {value} is more than an int32 holds", start)
         self.position = start + index + 1
+        if value > 0x7FFFFFFF:
+            # Java reads an int32: what is above wraps round, below zero.
+            wrapped = (value & 0xFFFFFFFF) - (1 << 32 if value & 0x80000000 else 0)
+            self._inexact(path.partition("#")[0], f"{what} {value} is more than an int32 holds", start)
+            value = wrapped
         if index and byte == 0:
             needed = max(1, -(-value.bit_length() // 7))
             self._inexact(path.partition("#")[0], f"{what} takes {index + 1} bytes, {needed} would do", start)

@@ -78,6 +78,9 @@ class Write:
             raise self.fail(path, self._why_unknown(fields, str(name), prefix))
 
     def _why_unknown(self, fields: tuple[LayoutField, ...], name: str, prefix: str) -> str:
+        for field in fields:
+            if name in field.aliases:
+                return f"no such field; it is called {field.name} here"
         for versions in _elsewhere(self.layout, prefix, name):
             return f"no such field in version {self.layout.version}; it is in {versions}"
         from difflib import get_close_matches
@@ -86,13 +89,11 @@ class Write:
         return f"no such field{f'; did you mean {near[0]}?' if near else ''}"
 
     def _is_default(self, field: LayoutField, content: Any, path: str) -> bool:
+        """If its bytes are: a struct may be given in part, a list as a tuple, a number as an enum."""
         default = field.default_value()
-        if type(content) is type(default) and content == default:
-            return True
-        # A struct may be given in part: it is the default if its bytes are.
-        if isinstance(content, Mapping) and isinstance(default, dict):
-            return self._apart(field, content, path) == self._apart(field, default, path)
-        return False
+        if content is None or default is None:
+            return content is default
+        return self._apart(field, content, path) == self._apart(field, default, path)
 
     def _apart(self, field: LayoutField, content: Any, path: str) -> bytes:
         outer, self.out = self.out, bytearray()
@@ -108,12 +109,13 @@ class Write:
         taken: set[int] = set()
         for index, item in enumerate(unknown):
             match item:
-                case {"tag": int(number), "data": bytes(data)} if number >= 0:
+                case {"tag": int(number), "data": bytes(data)} if number >= 0 and not isinstance(number, bool):
                     pass
                 case _:
                     raise self.fail(f"{where}[{index}]", "an object with `tag` and `data` wanted")
-            if number in known or number in taken:
-                why = "is a field of this version" if number in known else "stands twice"
+            if number in known or number in taken or number > 0x7FFFFFFF:
+                why = "stands twice" if number in taken else "is more than an int32 holds"
+                why = "is a field of this version" if number in known else why
                 raise self.fail(f"{where}[{index}].tag", f"tag {number} {why}")
             taken.add(number)
             tagged.append((number, data))
@@ -170,7 +172,10 @@ class Write:
         elif type_ == "float64":
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise self.fail(path, f"{_shown(value)}, float64 wanted")
-            self.out += _FLOAT.pack(value)
+            try:
+                self.out += _FLOAT.pack(value)
+            except OverflowError:
+                raise self.fail(path, "a number that does not fit float64") from None
         else:
             self._number(type_, value, path)
 
@@ -224,5 +229,5 @@ def _elsewhere(layout: Layout, prefix: str, name: str) -> list[str]:
     return [
         f"versions {f.versions.text}"
         for f in fields
-        if name.lower() in {f.name.lower(), *(w.lower() for w, _ in f.was)}
+        if layout.version not in f.versions and name.lower() in {f.name.lower(), *(w.lower() for w, _ in f.was)}
     ]

@@ -10,7 +10,7 @@ import numba
 from kafkascope.columnar.machine import read_frames as _read
 
 ReadFrames = Callable[[int, int, int, int, int, int, int, int, int, int, int], tuple[int, int]]
-_SOURCES = ("batches.py", "compiled.py", "kernel.py", "machine.py", "memory.py", "program.py", "scan.py", "../limits.py")
+_SOURCES = ("batches.py", "compiled.py", "kernel.py", "machine.py", "memory.py", "pieces.py", "program.py", "scan.py", "../limits.py")
 
 
 def _stamp() -> int:

@@ -88,3 +88,35 @@ def copy_bytes(_: Any, target: Any, source: Any, count: Any) -> Any:  # noqa: AR
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+def _vector(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.VectorType(ir.IntType(bits), 256 // bits).as_pointer())
+
+
+@intrinsic
+def copy_32(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
+    """32 bytes; which of them have their high bit set comes back, the first as the lowest bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        value = builder.load(_vector(builder, arguments[1], 8), align=1)
+        builder.store(value, _vector(builder, arguments[0], 8), align=1)
+        high = builder.icmp_signed("<", value, ir.Constant(value.type, [0] * 32))
+        return builder.zext(builder.bitcast(high, ir.IntType(32)), _I64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def copy_8_numbers(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
+    """Eight int32, big-endian in, native out."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        value = builder.load(_vector(builder, arguments[1], 32), align=1)
+        swap = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(value.type, [value.type]), "llvm.bswap.v8i32"
+        )
+        builder.store(builder.call(swap, [value]), _vector(builder, arguments[0], 32), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafkascope.columnar.batches import LEAST_BYTES, WIDTHS
+from kafkascope.columnar.pieces import AGAIN, BOOL, FILL, NO_TAG, ONLY_VALID
 from kafkascope.columnar.secrets import Care
 from kafkascope.columnar.tables import Column, table_of
 from kafkascope.limits import MAX_STRING_BYTES
@@ -19,27 +20,22 @@ from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
 (
     END,
     RUN,  # bytes, pieces, their number: fields of fixed size that lie side by side
+    UUID,  # values
     TEXT,  # offsets, valid, data, size, nullable
     BLOB,  # offsets, valid, data, size, nullable
     HIDDEN,  # offsets, valid, longest, size, nullable
     ARRAY,  # offsets, valid, size, nullable, least bytes an element, behind
-    NEXT,  # first operation of the element
+    NEXT,  # first operation of the element, whether an empty tag section ends it
     RUNS,  # offsets, valid, size, nullable, bytes an element, pieces, their number: elements that are runs
+    INTS,  # offsets, valid, size, nullable, 4, values: the same for int32 alone
+    SMALL_INTS,  # offsets, valid, values, size, nullable: for int8 alone, laid out like BLOB
     PRESENT,  # valid, the byte for null, behind, fills, their number
     NO_TAGS,
     TAGS,  # behind, fills, their number, tags, their number
     TAG_END,
     RECORDS,  # columns, size, nullable
-) = range(13)
+) = range(16)
 OPERATION = 8
-
-# A piece of a run: kind, values, offset in the run. The kind is the width, or one of these.
-PIECE = 3
-BOOL, NO_TAG = 3, 5
-
-# A fill: kind, values, valid, default, whether it is there. The kind is the width, or one of these.
-FILL = 5
-ONLY_VALID, AGAIN = 0, 5  # AGAIN: the offset before once more, an empty string or list
 
 # A tag of a section: number, first operation, fills, their number.
 TAG = 4
@@ -88,7 +84,7 @@ class Link:
     buffer: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """`jumps` are (place, word number that it is the address of). `least` has the fewest bytes on the wire that a row
     of each group takes; for the frames themselves it is not asked."""
@@ -140,12 +136,20 @@ class _Build:
         return _Place(len(self.words))
 
     def flush(self) -> None:
-        pieces, size = self.pieces, self.run_bytes
-        self.pieces, self.run_bytes = [], 0
-        if len(pieces) == 1 and pieces[0][0] == NO_TAG:
-            self.operation(NO_TAGS)
-        elif pieces:
-            self.operation(RUN, size, _pieces(pieces), len(pieces))
+        pieces, self.pieces = self.pieces, []
+        self.run_bytes = 0
+        while pieces:
+            kind, slot, start = pieces[0]
+            count = next((n for n, piece in enumerate(pieces) if piece[0] == 16), len(pieces))
+            if kind == 16:
+                count = 1
+                self.operation(UUID, _Slot(slot, VALUES))
+            elif kind == NO_TAG and count == 1:
+                self.operation(NO_TAGS)
+            else:
+                run = [(kind, slot, offset - start) for kind, slot, offset in pieces[:count]]
+                self.operation(RUN, _end_of(run[-1]), _pieces(run), count)
+            pieces = pieces[count:]
 
     def piece(self, kind: int, slot: int, size: int) -> None:
         self.pieces.append((kind, slot, self.run_bytes))
@@ -222,11 +226,22 @@ class _Build:
         if self.pieces and len(self.words) == body.word:
             # Nothing but a run: elements of one size, read column by column.
             assert self.run_bytes == one.element_minimum
-            self.words[operation] = RUNS
-            self.words[operation + 6 : operation + 8] = [_pieces(self.pieces), len(self.pieces)]
+            kinds, values = [kind for kind, _, _ in self.pieces], _Slot(self.pieces[0][1], VALUES)
+            if kinds == [4]:
+                self.words[operation] = INTS
+                self.words[operation + 6] = values
+            elif kinds == [1]:
+                self.words[operation] = SMALL_INTS
+                self.words[operation + 3 : operation + 6] = [values, size, int(one.nullable)]
+            else:
+                self.words[operation] = RUNS
+                self.words[operation + 6 : operation + 8] = [_pieces(self.pieces), len(self.pieces)]
             self.pieces, self.run_bytes = [], 0
         else:
-            self.operation(NEXT, body)
+            tags = [kind for kind, _, _ in self.pieces] == [NO_TAG]
+            if tags:
+                self.pieces, self.run_bytes = [], 0
+            self.operation(NEXT, body, int(tags))
             self.set(operation, 6, self.here())
             self.depth += ARRAY_DEPTH
         return Node(column, outer, slot, element)
@@ -287,7 +302,7 @@ class _Build:
         return Node(column, self.group, slot)
 
     def program(self, nodes: tuple[Node, ...]) -> Program:
-        words, links, jumps = list(self.words), [], []
+        words, links, jumps, places = list(self.words), [], [], []
         at = 0
         while at < len(words):
             match words[at]:
@@ -295,13 +310,15 @@ class _Build:
                     jumps.append((at, len(words)))
                     words[at] = 0
                     words += items
-                case _Place(word):
-                    jumps.append((at, word))
+                case _Place() as place:
+                    places.append((at, place))
                     words[at] = 0
                 case _Slot(slot, buffer):
                     links.append(Link(at, slot, buffer))
                     words[at] = 0
             at += 1
+        jumps += [(at, len(words) if place == _NOWHERE else place.word) for at, place in places]
+        words.append(0)
         return Program(
             tuple(words), tuple(links), tuple(jumps), tuple(self.slots), tuple(self.least), self.depth, nodes
         )
@@ -314,6 +331,10 @@ class _Place:
     word: int
 
 
+# The last word of the program: what has no column is written there.
+_NOWHERE = _Place(-1)
+
+
 @dataclass(frozen=True, slots=True)
 class _Slot:
     """A word that is the address of a buffer."""
@@ -322,12 +343,18 @@ class _Slot:
     buffer: int
 
 
+def _end_of(piece: tuple[int, int, int]) -> int:
+    kind, _, offset = piece
+    return offset + (1 if kind in (BOOL, NO_TAG) else kind)
+
+
 def _pieces(pieces: list[tuple[int, int, int]]) -> list[Any]:
-    return [
-        word
-        for kind, slot, offset in pieces
-        for word in (kind, _Slot(slot, VALUES) if slot >= 0 else 0, offset)
-    ]  # fmt: skip
+    words: list[Any] = []
+    for kind, slot, offset in pieces:
+        width = {BOOL: 1, NO_TAG: 0}.get(kind, kind)
+        values = _Slot(slot, VALUES) if slot >= 0 else _NOWHERE
+        words += [kind, values, offset, 64 - 8 * max(1, min(width, 8)), width, {BOOL: ~1, NO_TAG: ~0}.get(kind, 0)]
+    return words
 
 
 def _set_default(slots: list[Slot], one: LayoutField, node: Node) -> None:

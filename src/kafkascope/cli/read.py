@@ -1,0 +1,133 @@
+"""`kafkascope read`: recordings in, one line an exchange out; or one of them whole, statistics, or JSON."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkascope.cli.arguments import complete_error, json_option
+
+if TYPE_CHECKING:
+    from kafkascope.capture.select import Wanted
+
+
+def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from kafkascope.schema.catalog import apis
+
+    return [name for name in apis().values() if name.lower().startswith(incomplete.lower())]
+
+
+@click.command
+@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.option("--api", "apis", metavar="API", multiple=True, shell_complete=complete_api, help="Only this API.")
+@click.option("--client", "clients", metavar="ID", multiple=True, help="Only this client id or address; * and ? work.")
+@click.option("--group", "groups", metavar="ID", multiple=True, help="Only what names this group; * and ? work.")
+@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only what names this topic; * and ? work.")
+@click.option(
+    "--error", "errors", metavar="NAME|CODE|any", multiple=True, shell_complete=complete_error,
+    help="Only answers with this error, or with any.",
+)  # fmt: skip
+@click.option("--slow", metavar="TIME", help="Only what took this long, as 100ms; long polls are left out.")
+@click.option("--between", metavar="A B", nargs=2, help="Only requests from A until before B; - is an open end.")
+@click.option("--where", metavar="EXPR", help='Only where this holds, as: status == "unanswered" and api_key < 20.')
+@click.option("--exchange", "wanted_id", metavar="ID", help="This one whole: a tree beside its bytes.")
+@click.option("--stats", is_flag=True, help="Calls, bytes, errors, latencies by API, client and connection.")
+@click.option("--records", is_flag=True, help="With --exchange: keys, values and headers of records too.")
+@click.option("--full", is_flag=True, help="With --exchange: every byte and item, however long.")
+@click.option("--follow", is_flag=True, help="Go on while the file grows, until Ctrl-C.")
+@json_option
+def run(
+    files: tuple[str, ...],
+    apis: tuple[str, ...],
+    clients: tuple[str, ...],
+    groups: tuple[str, ...],
+    topics: tuple[str, ...],
+    errors: tuple[str, ...],
+    slow: str | None,
+    between: tuple[str, str] | None,
+    where: str | None,
+    wanted_id: str | None,
+    stats: bool,
+    records: bool,
+    full: bool,
+    follow: bool,
+    as_json: bool,
+) -> int:
+    """List the exchanges of captures and request logs.
+
+    FILE is a pcap or pcapng file, plain or compressed, a broker's request log, or - for standard input. Every filter
+    that is given must hold. Times are UTC.
+
+    Exits with 1 when there is no Kafka in it, or nothing that the filters let through.
+    """
+    from kafkascope.errors import UsageError
+
+    if wanted_id and (stats or follow):
+        raise UsageError("--exchange shows one exchange; --stats and --follow are for all of them")
+    if stats and follow:
+        raise UsageError("--stats is for a whole recording; --follow never has one")
+    if (records or full) and not wanted_id:
+        raise UsageError("--records and --full go with --exchange ID")
+    if follow and len(files) > 1:
+        raise UsageError("--follow goes on with one file")
+    wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
+    from kafkascope.cli.read_run import Command
+
+    command = Command(files, wanted, follow=follow)
+    if wanted_id:
+        return command.one(wanted_id, records=records, full=full, as_json=as_json)
+    if stats:
+        return command.stats(as_json=as_json)
+    return command.json_lines() if as_json else command.lines()
+
+
+def _wanted(
+    apis: tuple[str, ...],
+    clients: tuple[str, ...],
+    groups: tuple[str, ...],
+    topics: tuple[str, ...],
+    errors: tuple[str, ...],
+    slow: str | None,
+    between: tuple[str, str] | None,
+    where: str | None,
+) -> "Wanted":
+    from kafkascope.cli.read_units import parse_duration, parse_moment
+    from kafkascope.schema.error_codes import find_error
+
+    need_columns()
+    from kafkascope.capture.select import Wanted
+    from kafkascope.capture.where import parse_where
+
+    return Wanted(
+        apis=tuple(_api_key(name) for name in apis),
+        clients=clients,
+        groups=groups,
+        topics=topics,
+        errors=None if not errors else () if "any" in errors else tuple(find_error(name).code for name in errors),
+        slow_us=parse_duration(slow, "--slow") if slow is not None else None,
+        between=(parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None,
+        where=parse_where(where) if where is not None else None,
+    )
+
+
+def _api_key(name: str) -> int:
+    from kafkascope.errors import NotFoundError
+    from kafkascope.schema.catalog import message
+    from kafkascope.schema.names import find_api, suggest
+
+    if name.isdigit():
+        return int(name)  # also one that the catalog does not know
+    api = find_api(name)
+    if api is None:
+        raise NotFoundError(f"no API is called {name}{suggest(name)}")
+    return message(f"{api}Request").key or 0
+
+
+def need_columns() -> None:
+    """One line where the extra is missing."""
+    from importlib.util import find_spec
+
+    from kafkascope.errors import UsageError
+
+    missing = [name for name in ("numba", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"read needs {' and '.join(missing)}: pip install 'kafkascope[columns]'")

@@ -1,0 +1,81 @@
+"""What of a decoded frame must not be shown: credentials never, record data only when asked for."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.codec.annotate import Annotation
+from kafkascope.codec.json_form import to_json
+from kafkascope.schema.layout import LayoutField, layout
+
+if TYPE_CHECKING:
+    from kafkascope.codec.frame import DecodedFrame
+    from kafkascope.codec.result import Decoded
+
+# How Kafka's JSON form names what the catalog does not know.
+UNKNOWN_TAGS = "_unknownTaggedFields"
+_INDEX = re.compile(r"\[\d+\]")
+_UNKNOWN_TAG = re.compile(r"(?:.*\.)?tag\d+")
+SECRET, RECORDS = "secret", "records"
+
+
+def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records: bool) -> Iterator[Annotation]:
+    """The same rows; one that is hidden has no bytes, and says how many there are."""
+    hidden = hidden_fields(frame.body.name, frame.body.version) if frame.body is not None else {}
+    for row in rows:
+        path = _INDEX.sub("", row.path)
+        kind = hidden.get(path)
+        if row.label == "unread" or _UNKNOWN_TAG.fullmatch(path):
+            kind = SECRET  # what nobody has classified
+        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == RECORDS and records):
+            yield row
+            continue
+        count = row.end - row.start
+        why = "--records shows them" if kind == RECORDS else "hidden"
+        yield replace(row, end=row.start, value=f"{count} {'byte' if count == 1 else 'bytes'}, {why}", remark=None)
+
+
+@lru_cache(maxsize=64)
+def hidden_fields(name: str, version: int) -> dict[str, str]:
+    """Path without indexes to SECRET or RECORDS."""
+    from kafkascope.columnar.secrets import Care, care_of, classified
+
+    found: dict[str, str] = {}
+
+    def visit(fields: tuple[LayoutField, ...], prefix: str, above: tuple[str, ...]) -> None:
+        for field in fields:
+            place = (*above, field.source.name)
+            path = f"{prefix}{field.name}"
+            if field.type == "records":
+                found[path] = RECORDS
+            elif care_of(name, place) is Care.HIDDEN or (
+                field.type == "bytes" and ".".join((name, *place)) not in classified()
+            ):
+                found[path] = SECRET
+            visit(field.fields, f"{path}.", place)
+
+    visit(layout(name, version).fields, "", ())
+    return found
+
+
+def hidden_json(body: "Decoded") -> dict[str, Any]:
+    """Kafka's JSON form with null where a secret was, and sizes in the place of record data."""
+    written = to_json(body.name, body.version, body.value, records="size")
+    _hide(written, "", hidden_fields(body.name, body.version))
+    return written
+
+
+def _hide(value: Any, prefix: str, hidden: dict[str, str]) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _hide(item, prefix, hidden)
+    elif isinstance(value, dict):
+        value.pop(UNKNOWN_TAGS, None)
+        for name, content in value.items():
+            path = f"{prefix}.{name}" if prefix else name
+            if hidden.get(path) == SECRET:
+                value[name] = None
+            else:
+                _hide(content, path, hidden)

@@ -1,0 +1,58 @@
+"""Times, sizes and counts as people read and write them."""
+
+import re
+from datetime import UTC, datetime
+
+from kafkascope.errors import UsageError
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|m|h)")
+_MICROSECONDS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+
+
+def parse_duration(text: str, flag: str) -> int:
+    """`100ms` in microseconds."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{flag}: '{text}' is no duration; say 250us, 100ms, 1.5s or 2m")
+    return round(float(match[1]) * _MICROSECONDS[match[2]])
+
+
+def parse_moment(text: str, flag: str) -> datetime | None:
+    """A time, or `-` for an open end. Without a zone it is UTC."""
+    if text == "-":
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"{flag}: '{text}' is no time; say 2026-11-15T09:30:00, or - for an open end") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def latency(microseconds: int | None) -> str:
+    """Three digits that matter: `87 µs`, `4.21 ms`, `1.50 s`."""
+    if microseconds is None:
+        return ""
+    if microseconds < 1_000:
+        return f"{microseconds} µs"
+    for unit, size in (("ms", 1_000), ("s", 1_000_000)):
+        value = microseconds / size
+        if value < 999.5 or unit == "s":
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+    raise AssertionError
+
+
+def size(count: int | None) -> str:
+    if count is None:
+        return ""
+    if count < 1_000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1_000
+        if value < 999.5 or unit == "TB":
+            return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
+    raise AssertionError
+
+
+def number(count: int) -> str:
+    return f"{count:,}"

@@ -1,0 +1,474 @@
+"""Link layers, tunnels, IP and its fragments down to TCP segments: hand-made headers around one known segment."""
+
+import struct
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from kafkascope import limits
+from kafkascope.capture.flow import Endpoints, Flows, Packets
+from kafkascope.capture.segments import SegmentReader
+from tests.support.hexes import hexes
+from tests.support.packet_build import (
+    Talk,
+    block,
+    enhanced,
+    ethernet,
+    interface,
+    ipv4,
+    ipv4_fragments,
+    ipv6,
+    merged,
+    pcap,
+    pcapng,
+    section,
+    tcp,
+    udp,
+    vxlan,
+)
+from tests.support.recordings import Drip, Segment, segments
+
+SOURCE, TARGET = "10.0.0.1", "10.0.0.2"
+SOURCE6, TARGET6 = "fd00::1", "fd00::2"
+
+IPV4_TCP = hexes("""
+    45 00 002b               # version 4, 20 bytes of header, 43 in all
+    1234 4000                # identification, don't fragment
+    40 06 0000               # time to live, TCP, checksum
+    0a000001 0a000002        # 10.0.0.1 to 10.0.0.2
+    9c40 2384                # port 40000 to 9092
+    fffffffe 00000007        # sequence, acknowledgement
+    50 18 ffff 0000 0000     # 20 bytes of header, PSH ACK, window, checksum, urgent
+    616263                   # "abc"
+""")
+IPV6_TCP = hexes("""
+    60000000 0017 06 40      # version 6, 23 bytes of payload, TCP, hop limit
+    fd000000000000000000000000000001
+    fd000000000000000000000000000002
+    9c40 2384                # port 40000 to 9092
+    fffffffe 00000007        # sequence, acknowledgement
+    50 18 ffff 0000 0000     # 20 bytes of header, PSH ACK, window, checksum, urgent
+    616263                   # "abc"
+""")
+EXPECTED4 = Segment(
+    source=hexes("00000000000000000000ffff0a000001"), source_port=40000,
+    target=hexes("00000000000000000000ffff0a000002"), target_port=9092,
+    sequence=0xFFFFFFFE, acknowledgement=7, flags=0x18, payload=b"abc", wire_length=3, time_ns=5, packet=0,
+)  # fmt: skip
+EXPECTED6 = EXPECTED4._replace(
+    source=hexes("fd000000000000000000000000000001"), target=hexes("fd000000000000000000000000000002")
+)
+ETHERNET = hexes("020000000002 020000000001")
+
+IPV4 = ETHERNET + hexes("0800")
+OUTER4 = hexes("""
+    45 00 0000 0000 0000 40 11 0000      # IPv4, length 0 as offload leaves it, UDP
+    c0a80001 c0a80002
+""")
+OUTER4_GRE = OUTER4[:9] + b"\x2f" + OUTER4[10:]
+VXLAN = hexes("""
+    c001 12b5 0000 0000      # UDP to 4789
+    08000000 00002a00        # VXLAN 42
+""")
+LINKS: dict[str, tuple[int, bytes]] = {
+    "ethernet": (1, IPV4),
+    "vlan": (1, ETHERNET + hexes("8100 0005 0800")),
+    "qinq": (1, ETHERNET + hexes("88a8 0064 8100 0005 0800")),
+    "old qinq, three tags": (1, ETHERNET + hexes("9100 0001 9200 0002 8100 0003 0800")),
+    "802.3 with snap": (1, ETHERNET + hexes("0033 aaaa03 000000 0800")),
+    "linux cooked v1": (113, hexes("""
+        0004 0001 0006 0200000000010000      # sent by us, Ethernet, 6 bytes of address
+        0800                                 # IPv4
+    """)),
+    "linux cooked v1, vlan": (113, hexes("0000 0001 0006 0200000000010000 8100 0005 0800")),
+    "linux cooked v2": (276, hexes("""
+        0800 0000 00000002                   # IPv4, reserved, interface 2
+        0001 04 06 0200000000010000          # Ethernet, sent by us, 6 bytes of address
+    """)),
+    "raw 12": (12, b""),
+    "raw 14": (14, b""),
+    "raw 101": (101, b""),
+    "raw ipv4": (228, b""),
+    "null little endian": (0, hexes("02000000")),
+    "null big endian": (0, hexes("00000002")),
+    "loop little endian": (108, hexes("02000000")),
+    "loop big endian": (108, hexes("00000002")),
+    "vxlan": (1, IPV4 + OUTER4 + VXLAN + IPV4),
+    "vxlan, linux port, vlan inside": (1, IPV4 + OUTER4 + hexes("""
+        c001 2118 0000 0000                  # UDP to 8472
+        08000000 00002a00                    # VXLAN 42
+    """) + ETHERNET + hexes("8100 0007 0800")),
+    "geneve with options": (1, IPV4 + OUTER4 + hexes("""
+        c001 17c1 0000 0000                  # UDP to 6081
+        02 00 6558 00002a00                  # 8 bytes of options, Ethernet inside, network 42
+        0102 80 01 deadbeef                  # an option
+    """) + IPV4),
+    "geneve with ip inside": (1, IPV4 + OUTER4 + hexes("c001 17c1 0000 0000  0000 0800 00002a00")),
+    "gre": (1, IPV4 + OUTER4_GRE + hexes("0000 0800")),
+    "gre with checksum, key, sequence": (1, IPV4 + OUTER4_GRE + hexes("""
+        b000 0800                            # flags, IPv4
+        00000000 0000002a 00000001           # checksum, key, sequence
+    """)),
+    "gre with ethernet inside": (1, IPV4 + OUTER4_GRE + hexes("2000 6558 00000001") + IPV4),
+    "ip in ip": (101, OUTER4[:9] + b"\x04" + OUTER4[10:]),
+    "ip in ipv6": (101, hexes("""
+        60000000 0000 04 40                  # IPv6, length 0, IPv4 inside
+        fd000000000000000000000000000009 fd00000000000000000000000000000a
+    """)),
+    "vxlan in vxlan": (1, (IPV4 + OUTER4 + VXLAN) * 2 + IPV4),
+    "vxlan in gre": (1, IPV4 + OUTER4_GRE + hexes("0000 6558") + IPV4 + OUTER4 + VXLAN + IPV4),
+}  # fmt: skip
+LINKS6: dict[str, tuple[int, bytes]] = {
+    "ethernet": (1, ETHERNET + hexes("86dd")),
+    "raw ipv6": (229, b""),
+    "raw 101": (101, b""),
+    "linux cooked v1": (113, hexes("0004 0001 0006 0200000000010000 86dd")),
+    "linux cooked v2": (276, hexes("86dd 0000 00000002 0001 04 06 0200000000010000")),
+    **{
+        f"{name} family {family}": (link, family.to_bytes(4, order))
+        for name, link in (("null", 0), ("loop", 108))
+        for family in (10, 24, 28, 30)
+        for order in ("little", "big")
+    },
+    "6in4": (101, OUTER4[:9] + b"\x29" + OUTER4[10:]),
+    "gre": (101, OUTER4[:9] + b"\x2f" + OUTER4[10:] + hexes("0000 86dd")),
+}
+
+
+def one(packet: bytes, link: int = 101, **options: int) -> list[Segment]:
+    """The segments of a recording with this packet alone, and no problem."""
+    found, problems = segments(pcap([(5, packet)], link=link, nano=True, **options))  # type: ignore[arg-type]
+    assert problems == []
+    return found
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_finds_ipv4_in_every_link_and_tunnel(name: str) -> None:
+    link, header = LINKS[name]
+    assert one(header + IPV4_TCP, link) == [EXPECTED4]
+    assert one(header + IPV4_TCP + b"padding", link) == [EXPECTED4]
+
+
+@pytest.mark.parametrize("name", LINKS6)
+def test_finds_ipv6_in_every_link_and_tunnel(name: str) -> None:
+    link, header = LINKS6[name]
+    assert one(header + IPV6_TCP + b"padding", link) == [EXPECTED6]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_headers_cut_anywhere_give_no_segment_and_one_problem_at_most(name: str) -> None:
+    link, header = LINKS[name]
+    packet = header + IPV4_TCP
+    for size in range(len(packet) - 3 + 1):
+        found, problems = segments(pcap([(5, packet)], link=link, nano=True, snap_length=size))
+        if size >= len(header) + 40:
+            assert found == [EXPECTED4._replace(payload=b"", wire_length=3)]
+        else:
+            assert found == []
+        assert len(problems) <= 1
+        assert all(problem.kind == "cut headers" and problem.lost_bytes == size for problem in problems)
+
+
+def test_the_payload_that_a_snap_length_cut_is_still_counted() -> None:
+    packet = ethernet(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(1000))))
+    (found,) = one(packet, 1, snap_length=100)
+    assert (found.payload, found.wire_length) == (bytes(46), 1000)
+
+
+def test_options_of_ip_and_tcp_are_skipped() -> None:
+    segment = tcp(1, 2, payload=b"data", options=bytes.fromhex("0101080a0000000100000002"))
+    (found,) = one(ipv4(SOURCE, TARGET, segment, options=bytes.fromhex("94040000")))
+    assert (found.payload, found.wire_length) == (b"data", 4)
+
+
+def test_an_ip_length_of_zero_means_the_whole_frame() -> None:
+    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0))
+    assert (len(found.payload), found.wire_length) == (70_000, 70_000)
+    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0), snap_length=1040)
+    assert (len(found.payload), found.wire_length) == (1000, 70_000)
+    (found,) = one(ipv6(SOURCE6, TARGET6, tcp(1, 2, payload=bytes(70_000)), length=0))
+    assert found.wire_length == 70_000
+
+
+def test_a_jumbogram_says_its_length_in_an_option() -> None:
+    segment = tcp(1, 2, payload=bytes(70_000))
+    jumbo = hexes("00 c2 04") + struct.pack(">I", 8 + len(segment))  # 8 bytes of header, option c2 of 4 bytes
+    (found,) = one(ipv6(SOURCE6, TARGET6, segment, extensions=[(0, jumbo)], length=0) + b"padding")
+    assert (len(found.payload), found.wire_length) == (70_000, 70_000)
+
+
+def test_an_ip_length_longer_than_the_frame_is_what_was_sent() -> None:
+    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=b"abc"), total=40 + 100))
+    assert (found.payload, found.wire_length) == (b"abc", 100)
+
+
+@pytest.mark.parametrize(
+    "extensions",
+    [
+        [(0, hexes("00 0104 00000000"))],  # hop-by-hop, padded
+        [(43, hexes("00 0000 00000000")), (60, hexes("01") + bytes(14))],  # routing, destination options of 16 bytes
+        [(51, hexes("04") + bytes(22))],  # authentication counts words of four, less two
+        [(135, bytes(7)), (139, bytes(7)), (140, bytes(7))],  # mobility, host identity, shim6
+        [(44, hexes("00 0000 00000001"))],  # a fragment header around a whole packet (RFC 6946)
+    ],
+)
+def test_extension_headers_of_ipv6_are_skipped(extensions: list[tuple[int, bytes]]) -> None:
+    (found,) = one(ipv6(SOURCE6, TARGET6, IPV6_TCP[40:], extensions=extensions) + b"padding")
+    assert found == EXPECTED6
+
+
+def test_what_is_no_tcp_is_left_out_without_a_word() -> None:
+    packets = [
+        ethernet(bytes(28), kind=0x0806),  # ARP
+        ethernet(bytes(28), kind=0x88CC),
+        ethernet(ipv4(SOURCE, TARGET, udp(1, 53, b"query"), protocol=17)),
+        ethernet(ipv4(SOURCE, TARGET, b"\x08\x00", protocol=1)),
+        ethernet(ipv6(SOURCE6, TARGET6, bytes(20), protocol=50)),  # encrypted
+        ethernet(ipv6(SOURCE6, TARGET6, b"", protocol=59)),
+        ethernet(ipv4(SOURCE, TARGET, udp(1, 4789, b"not vxlan"), protocol=17)),
+        ethernet(ipv4(SOURCE, TARGET, udp(1, 4789, b"\x08" + bytes(30)), protocol=17)),
+        ethernet(ipv4(SOURCE, TARGET, b"\x00\x01\x08\x00" + IPV4_TCP, protocol=47)),  # GRE of another version
+    ]
+    assert segments(pcap([(5, packet) for packet in packets])) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("packet", "kind"),
+    [
+        (b"\x55" + IPV4_TCP[1:], "malformed"),  # IP version 5
+        (b"\x44" + IPV4_TCP[1:], "malformed"),  # a header of 16 bytes
+        (IPV4_TCP[:2] + b"\x00\x13" + IPV4_TCP[4:], "malformed"),  # all of it shorter than its header
+        (IPV4_TCP[:2] + b"\x00\x27" + IPV4_TCP[4:], "malformed"),  # too short for TCP
+        (IPV4_TCP[:32] + b"\x40" + IPV4_TCP[33:], "malformed"),  # a TCP header of 16 bytes
+        (IPV4_TCP[:32] + b"\xf0" + IPV4_TCP[33:], "malformed"),  # longer than the packet
+    ],
+)
+def test_headers_that_contradict_themselves_are_told(packet: bytes, kind: str) -> None:
+    found, problems = segments(pcap([(5, packet)] * 3, link=228))
+    assert found == []
+    assert [(problem.kind, problem.place, problem.offset, problem.lost_bytes) for problem in problems] == [
+        (kind, 0, 40, 3 * len(packet))
+    ]
+
+
+def test_a_link_type_that_is_not_read_is_told_by_number() -> None:
+    found, problems = segments(pcap([(5, bytes(50))] * 2, link=127))
+    assert found == []
+    assert [(problem.kind, problem.detail) for problem in problems] == [
+        ("link type", "2 packets of a link type that is not read (127)")
+    ]
+
+
+def test_tunnels_are_followed_to_a_limit() -> None:
+    frame = ethernet(IPV4_TCP)
+    for depth in range(1, limits.MAX_TUNNELS + 2):
+        frame = ethernet(ipv4("192.168.0.1", "192.168.0.2", vxlan(frame), protocol=17))
+        found, problems = segments(pcap([(5, frame)], nano=True))
+        if depth <= limits.MAX_TUNNELS:
+            assert (found, problems) == ([EXPECTED4], [])
+        else:
+            assert (found, [problem.kind for problem in problems]) == ([], ["tunnels"])
+
+
+def test_one_file_with_interfaces_of_several_link_types() -> None:
+    raw = section() + interface(1) + interface(113) + interface(0) + interface(127)
+    raw += enhanced(ethernet(IPV4_TCP), 0, 0)
+    raw += enhanced(LINKS["linux cooked v1"][1] + IPV4_TCP, 0, 1)
+    raw += enhanced(hexes("0000001e") + IPV6_TCP, 0, 2) + block(5, b"") + enhanced(b"?", 0, 3)
+    found, problems = segments(raw)
+    assert found == [
+        EXPECTED4._replace(time_ns=0, packet=0),
+        EXPECTED4._replace(time_ns=0, packet=1),
+        EXPECTED6._replace(time_ns=0, packet=2),
+    ]
+    assert [(problem.kind, problem.place) for problem in problems] == [("link type", 3)]
+
+
+PAYLOAD = bytes(range(256)) * 10
+FRAGMENTED: dict[str, Callable[[], list[bytes]]] = {
+    "ipv4": lambda: ipv4_fragments(SOURCE, TARGET, tcp(7, 8, 99, payload=PAYLOAD), 1000),
+    "ipv6": lambda: ipv6_fragments(tcp(7, 8, 99, payload=PAYLOAD), 1000),
+    "around vxlan": lambda: ipv4_fragments(
+        "192.168.0.1", "192.168.0.2",
+        vxlan(ethernet(ipv4(SOURCE, TARGET, tcp(7, 8, 99, payload=PAYLOAD)))), 1000, protocol=17,
+    ),
+    "inside vxlan": lambda: [
+        ipv4("192.168.0.1", "192.168.0.2", vxlan(ethernet(piece)), protocol=17)
+        for piece in ipv4_fragments(SOURCE, TARGET, tcp(7, 8, 99, payload=PAYLOAD), 1000)
+    ],
+}  # fmt: skip
+
+
+def ipv6_fragments(payload: bytes, size: int) -> list[bytes]:
+    return [
+        ipv6(
+            SOURCE6, TARGET6, payload[start : start + size],
+            extensions=[(44, struct.pack(">BHI", 0, start | (start + size < len(payload)), 7))],
+        )
+        for start in range(0, len(payload), size)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRAGMENTED)
+def test_fragments_in_any_order_become_the_segment_at_the_last_one(name: str) -> None:
+    pieces = FRAGMENTED[name]()
+    assert len(pieces) == 3
+    for order in permutations(pieces):
+        found, problems = segments(pcapng([(index, piece) for index, piece in enumerate(order)], link=101))
+        assert problems == []
+        (segment,) = found
+        assert (segment.source_port, segment.target_port, segment.sequence) == (7, 8, 99)
+        assert (segment.payload, segment.wire_length) == (PAYLOAD, len(PAYLOAD))
+        assert (segment.packet, segment.time_ns) == (2, 2)
+
+
+def test_fragments_within_fragments_become_the_segment() -> None:
+    inner = ipv4_fragments(SOURCE, TARGET, tcp(7, 8, payload=PAYLOAD), 1000)
+    outer = [
+        piece
+        for number, packet in enumerate(inner)
+        for piece in ipv4_fragments(
+            "192.168.0.1", "192.168.0.2", vxlan(ethernet(packet)), 400, protocol=17, identification=number
+        )
+    ]
+    found, problems = segments(pcapng([(0, piece) for piece in outer], link=101))
+    assert ([segment.payload for segment in found], problems) == ([PAYLOAD], [])
+
+
+def test_fragments_spread_over_batches_and_among_other_packets_keep_the_order() -> None:
+    pieces = FRAGMENTED["ipv4"]()
+    others = [ipv4(SOURCE, TARGET, tcp(1, 2, number)) for number in range(4)]
+    packets = [others[0], pieces[0], others[1], pieces[2], others[2], pieces[1], others[3]]
+    raw = pcapng([(number, packet) for number, packet in enumerate(packets)], link=101)
+    for source in (raw, Drip(raw, 1), Drip(raw, 900)):
+        found, problems = segments(source)
+        assert [segment.packet for segment in found] == [0, 2, 4, 5, 6]
+        assert (found[3].payload, problems) == (PAYLOAD, [])
+
+
+def test_doubled_and_overlapping_fragments_are_put_together() -> None:
+    data = tcp(7, 8, payload=PAYLOAD)
+    pieces = [(0, 1000), (0, 1000), (800, 1800), (1600, len(data)), (0, 400)]
+    packets = [
+        ipv4(
+            SOURCE, TARGET, data[start:end], identification=3, fragment=start // 8 | (0x2000 if end < len(data) else 0)
+        )
+        for start, end in pieces[:4]
+    ]
+    found, problems = segments(pcapng([(0, packet) for packet in packets], link=101))
+    assert ([segment.payload for segment in found], problems) == ([PAYLOAD], [])
+
+
+def test_a_fragment_cut_by_the_snap_length_cuts_the_segment_there() -> None:
+    packets = FRAGMENTED["ipv4"]()
+    found, problems = segments(pcap([(0, packet) for packet in packets], link=101, snap_length=520))
+    assert problems == []
+    (segment,) = found
+    assert (segment.payload, segment.wire_length) == (PAYLOAD[:480], len(PAYLOAD))
+
+
+def test_fragments_whose_rest_never_comes_are_told() -> None:
+    pieces = FRAGMENTED["ipv4"]()
+    found, problems = segments(pcapng([(0, pieces[0]), (1, pieces[2])], link=101))
+    assert found == []
+    assert [(problem.kind, problem.place, problem.lost_bytes) for problem in problems] == [("fragments", 0, 1580)]
+
+
+def test_fragments_wait_only_so_long() -> None:
+    pieces = FRAGMENTED["ipv4"]()
+    late = limits.MAX_FRAGMENT_SECONDS * 1_000_000_000 + 1
+    for last, count in ((late - 1, 1), (late, 0)):
+        found, problems = segments(pcapng([(0, pieces[0]), (1, pieces[1]), (last, pieces[2])], link=101))
+        assert len(found) == count
+        assert len(problems) == (0 if count else 2)
+
+
+def test_the_fragment_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkascope.capture.fragments.MAX_FRAGMENT_BYTES", 20_000)
+    first = [ipv4_fragments(SOURCE, TARGET, tcp(7, 8, payload=PAYLOAD), 1000, identification=i) for i in range(50)]
+    packets = [pieces[0] for pieces in first] + [piece for pieces in first for piece in pieces[1:]]
+    found, problems = segments(pcapng([(0, packet) for packet in packets], link=101))
+    assert len(found) < 20
+    assert problems
+    assert {problem.kind for problem in problems} == {"fragments"}
+
+
+def test_more_fragments_than_the_kernel_sets_aside_at_once() -> None:
+    packets = [
+        piece
+        for number in range(1500)
+        for piece in ipv4_fragments(SOURCE, TARGET, tcp(7, 8, number, payload=bytes(20)), 24, identification=number)
+    ]
+    found, problems = segments(pcapng([(0, packet) for packet in packets], link=101))
+    assert ([segment.sequence for segment in found], problems) == (list(range(1500)), [])
+
+
+def test_both_directions_are_one_flow_with_the_lower_end_first() -> None:
+    flows = Flows()
+    reader = SegmentReader(flows)
+    cases = [
+        ((SOURCE, 40000), (TARGET, 9092)),
+        ((SOURCE, 9092), (SOURCE, 40000)),  # one address: the port decides
+        (("127.0.0.1", 1), ("200.0.0.1", 1)),
+        ((SOURCE, 5), (SOURCE, 5)),
+    ]
+    packets = []
+    for low, high in cases:
+        packets += [ipv4(low[0], high[0], tcp(low[1], high[1])), ipv4(high[0], low[0], tcp(high[1], low[1]))]
+    packets += [ipv6("7fff::", "8000::", tcp(1, 1)), ipv6("8000::", "7fff::", tcp(1, 1))]
+    fed = reader.feed(batch(packets))
+    assert fed.flow.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert fed.direction.tolist() == [0, 1, 0, 1, 0, 1, 0, 0, 0, 1]
+    assert flows.ends[1] == Endpoints(EXPECTED4.source, 9092, EXPECTED4.source, 40000)
+    assert flows.ends[4].address_a[:2] == b"\x7f\xff"
+
+
+def batch(packets: list[bytes], link: int = 101) -> Packets:
+    sizes = np.array([len(packet) for packet in packets], np.int32)
+    return Packets(
+        data=np.frombuffer(b"".join(packets), np.uint8).copy(),
+        start=(np.cumsum(sizes) - sizes).astype(np.int64),
+        captured=sizes,
+        original=sizes,
+        time_ns=np.zeros(len(packets), np.int64),
+        link=np.full(len(packets), link, np.int32),
+        first=0,
+    )
+
+
+def test_flows_are_numbered_in_order_however_many() -> None:
+    flows = Flows()
+    reader = SegmentReader(flows)
+    packets = [
+        ipv4(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}", "9.9.9.9", tcp(1000 + i % 7, 9092)) for i in range(30_000)
+    ]
+    assert reader.feed(batch(packets)).flow.tolist() == list(range(30_000))
+    assert reader.feed(batch(packets[::-1])).flow.tolist() == list(range(30_000))[::-1]
+    assert len(set(flows.ends)) == 30_000
+
+
+def test_another_reader_goes_on_with_the_flows_of_the_one_before() -> None:
+    flows = Flows()
+    packets = [ipv4(SOURCE, f"1.2.3.{i}", tcp(i, 9092)) for i in range(100)]
+    SegmentReader(flows).feed(batch(packets))
+    assert SegmentReader(flows).feed(batch([*packets[::-1], IPV6_TCP])).flow.tolist() == [*range(99, -1, -1), 100]
+    assert len(flows.ends) == 101
+
+
+def test_a_batch_of_nothing_gives_nothing() -> None:
+    fed = SegmentReader(Flows()).feed(batch([]))
+    assert (len(fed.flow), fed.problems) == (0, ())
+
+
+def test_chunks_of_any_size_give_the_same_segments() -> None:
+    talks = [
+        Talk(client=("10.0.0.1", 40000 + i), time_ns=i * 777).open().say(0, b"q" * 3000).say(1, b"a" * 90)
+        for i in range(5)
+    ]
+    raw = pcapng(merged(talks))
+    whole = segments(raw)
+    assert len(whole[0]) == sum(len(talk.packets) for talk in talks)
+    for size in (1, 50, 1000):
+        assert segments(Drip(raw, size)) == whole
