@@ -272,7 +272,10 @@ ELSEWHERE = re.compile(
 def texts() -> Iterator[tuple[Path, str]]:
     for path in ROOT.rglob("*"):
         places = path.relative_to(ROOT).parts
-        if any(place in MADE or place.endswith(("_cache", ".egg-info", ".so")) for place in places) or not path.is_file():
+        if (
+            any(place in MADE or place.endswith(("_cache", ".egg-info", ".so")) for place in places)
+            or not path.is_file()
+        ):
             continue
         yield path, path.read_text(encoding="utf-8", errors="replace")
 

@@ -61,3 +61,14 @@ MAX_EARLY_SEGMENTS = 8_192
 MAX_EARLY_TOTAL_BYTES = 67_108_864
 # TCP connections of one recording: more than sixteen times the ports that a machine has. The rest is counted.
 MAX_CONNECTIONS = 1_048_576
+
+# Bytes of a connection, each way, that are kept until it is known whether it is Kafka: three of the largest produce
+# requests that a default client sends (max.request.size is 1 MiB). The start of a connection tells with its first bytes.
+MAX_UNDECIDED_BYTES = 4_194_304
+MAX_UNDECIDED_PIECES = 8_192
+# Bytes of a stream that are searched for the next frame after a gap: eight of those requests. What is older goes.
+MAX_SEARCHED_BYTES = 8_388_608
+# Both over all connections of a recording.
+MAX_SEARCHED_TOTAL_BYTES = 67_108_864
+# Bytes of frames that are not complete yet, over all connections: twice the largest frame and a half.
+MAX_UNFINISHED_BYTES = 268_435_456

@@ -1,8 +1,11 @@
 """Link layers, tunnels, IP and its fragments down to TCP segments: hand-made headers around one known segment."""
 
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,15 +353,20 @@ def test_fragments_spread_over_batches_and_among_other_packets_keep_the_order() 
 
 def test_doubled_and_overlapping_fragments_are_put_together() -> None:
     data = tcp(7, 8, payload=PAYLOAD)
-    pieces = [(0, 1000), (0, 1000), (800, 1800), (1600, len(data)), (0, 400)]
+    size = len(data)
     packets = [
-        ipv4(
-            SOURCE, TARGET, data[start:end], identification=3, fragment=start // 8 | (0x2000 if end < len(data) else 0)
-        )
-        for start, end in pieces[:4]
+        ipv4(SOURCE, TARGET, data[start:end], identification=3, fragment=start // 8 | (0x2000 if end < size else 0))
+        for start, end in ((0, 1000), (0, 1000), (0, 400), (800, 1800), (1600, size))
     ]
     found, problems = segments(pcapng([(0, packet) for packet in packets], link=101))
     assert ([segment.payload for segment in found], problems) == ([PAYLOAD], [])
+
+
+def test_a_whole_packet_with_a_fragment_header_leaves_waiting_fragments_alone() -> None:
+    pieces = FRAGMENTED["ipv6"]()
+    alone = ipv6(SOURCE6, TARGET6, tcp(1, 2, payload=b"alone"), extensions=[(44, struct.pack(">BHI", 0, 0, 7))])
+    found, problems = segments(pcapng([(0, packet) for packet in (pieces[0], alone, *pieces[1:])], link=101))
+    assert ([segment.payload for segment in found], problems) == ([b"alone", PAYLOAD], [])
 
 
 def test_a_fragment_cut_by_the_snap_length_cuts_the_segment_there() -> None:
@@ -403,6 +411,40 @@ def test_more_fragments_than_the_kernel_sets_aside_at_once() -> None:
     ]
     found, problems = segments(pcapng([(0, packet) for packet in packets], link=101))
     assert ([segment.sequence for segment in found], problems) == (list(range(1500)), [])
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not there to judge")
+def test_tshark_finds_the_same_segments(tmp_path: Path) -> None:
+    padded = [(0, hexes("00 0104 00000000")), (60, hexes("01 010c") + bytes(12)), (51, hexes("04") + bytes(22))]
+    geneve = udp(1, 6081, hexes("0200 6558 00002a00 0102 80 01 deadbeef") + ethernet(IPV4_TCP))
+    packets = [
+        ethernet(IPV4_TCP, tags=[(0x88A8, 100), (0x8100, 5)]),
+        ethernet(
+            ipv4(
+                SOURCE,
+                TARGET,
+                vxlan(ethernet(ipv4(TARGET, SOURCE, vxlan(ethernet(IPV4_TCP)), protocol=17))),
+                protocol=17,
+            )
+        ),
+        ethernet(ipv4(SOURCE, TARGET, geneve, protocol=17)),
+        ethernet(ipv4(SOURCE, TARGET, hexes("b000 6558 00000000 0000002a 00000001") + ethernet(IPV6_TCP), protocol=47)),
+        ethernet(ipv6(SOURCE6, TARGET6, IPV4_TCP, protocol=4)),
+        ethernet(ipv6(SOURCE6, TARGET6, IPV6_TCP[40:], extensions=padded)),
+        *(ethernet(piece) for name in ("ipv4", "ipv6") for piece in FRAGMENTED[name]()),
+    ]
+    raw = pcapng([(0, packet) for packet in packets])
+    path = tmp_path / "judged"
+    path.write_bytes(raw)
+    fields = ("frame.number", "tcp.srcport", "tcp.seq_raw", "tcp.len")
+    done = subprocess.run(
+        ["tshark", "-r", path, "-Y", "tcp", "-T", "fields", *(part for field in fields for part in ("-e", field))],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    theirs = [tuple(map(int, line.split("\t"))) for line in done.stdout.splitlines()]
+    found, problems = segments(raw)
+    assert [(one.packet + 1, one.source_port, one.sequence, one.wire_length) for one in found] == theirs
+    assert (len(theirs), problems) == (8, [])
 
 
 def test_both_directions_are_one_flow_with_the_lower_end_first() -> None:

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN, Pieces
+from kafkascope.capture.flow import BYTES, GAP, Pieces
 from kafkascope.capture.tcp import Reassembler
-from tests.support.flows import Packet, Recording, random_conversation, random_faults, record
+from tests.support.flows import Recording, random_conversation, random_faults, record
 
 RECORDINGS = 10_000 if os.environ.get("KAFKASCOPE_SOAK") else 2_000
 CHUNKS = 8

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 import kafkascope
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import DecodeError, EncodeError
 from kafkascope.schema.layout import layout
 from tests.support.hexes import hexes

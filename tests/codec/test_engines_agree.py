@@ -11,7 +11,7 @@ import pytest
 import kafkascope
 from kafkascope.codec.fast_encode import compile_encoder
 from kafkascope.codec.message import decode_part
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.codec.write import Write
 from kafkascope.schema.layout import layout
 from tests.support.pairs import CHUNKS, Place, chunk_of, every_place

@@ -9,7 +9,7 @@ import pytest
 
 import kafkascope
 from kafkascope.codec.json_form import parse_uuid, uuid_text
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.schema.layout import LayoutField, layout
 from tests.support.pairs import CHUNKS, chunk_of, every_place

@@ -36,6 +36,7 @@ class Truth:
     """One direction of one connection as the recording shows it: None is a byte that is not there."""
 
     sent: bytes
+    base: int = 0  # of the first byte shown
     shown: list[int | None] = field(default_factory=list)
     conflicts: int = 0
     repeated: int = 0
@@ -77,7 +78,7 @@ class Faults:
 
 
 def endpoints(number: int) -> Endpoints:
-    return Endpoints(b"\0" * 10 + b"\xff\xff\x0a\0\0\1", 9092, b"\0" * 10 + b"\xff\xff\x0a\0\0\2", 40_000 + number)
+    return Endpoints(b"\0" * 10 + b"\xff\xff\x0a\0\0\1", 40_000 + number, b"\0" * 10 + b"\xff\xff\x0a\0\0\2", 9092)
 
 
 def segments(packets: Sequence[Packet], first: int = 0) -> Segments:
@@ -254,47 +255,48 @@ def _as_recorded(random: Random, wire: _Wire, faults: Faults) -> list[Packet]:
     return [packet for _, packet in sorted(seen, key=lambda item: item[0])]
 
 
+NOTHING, CUT = -2, -1
+
+
 def _see(packets: Iterable[Packet], truths: tuple[Truth, Truth]) -> None:
     """Fills in what the packets show, in their order."""
-    filled: tuple[dict[int, int | None], dict[int, int | None]] = ({}, {})
-    base: list[int | None] = [None, None]
+    first: list[Packet | None] = [None, None]
+    shown = [np.full(len(truth.sent), NOTHING, np.int16) for truth in truths]
     ends = [0, 0]
     acknowledged = [0, 0]
-    first_sequence: dict[int, int] = {}
     for packet in packets:
-        way = packet.direction
-        if base[way] is None and not packet.flags & RST:
-            base[way] = 0 if packet.flags & SYN else packet.at
-            first_sequence[way] = (packet.sequence + (1 if packet.flags & SYN else 0) - packet.at) % WORD
-        if packet.acknowledgement >= 0 and base[1 - way] is not None:
-            apart = (packet.acknowledgement - first_sequence[1 - way]) % WORD
-            if apart < WORD // 2:
-                acknowledged[1 - way] = max(acknowledged[1 - way], apart)
-        if packet.flags & FIN:
-            truths[way].ended = True
-            ends[way] = max(ends[way], packet.at + packet.wire_length)
+        way, other = packet.direction, first[1 - packet.direction]
+        first[way] = first[way] if packet.flags & RST else first[way] or packet
+        if packet.acknowledgement >= 0 and other is not None:
+            start = other.sequence + (1 if other.flags & SYN else 0) - other.at
+            apart = (packet.acknowledgement - start) % WORD
+            acknowledged[1 - way] = max(acknowledged[1 - way], apart if apart < WORD // 2 else 0)
         if packet.flags & RST:
             break
-        for index in range(packet.wire_length):
-            place = packet.at + index
-            byte = packet.payload[index] if index < len(packet.payload) else None
-            if place < (base[way] or 0):
-                continue
-            if place not in filled[way]:
-                filled[way][place] = byte
-            elif byte is not None and filled[way][place] is not None:
-                truths[way].repeated += 1
-                truths[way].single += packet.wire_length == 1
-                truths[way].conflicts += byte != filled[way][place]
-        if packet.wire_length:
+        truths[way].ended |= bool(packet.flags & FIN)
+        if packet.wire_length or packet.flags & FIN:
             ends[way] = max(ends[way], packet.at + packet.wire_length)
+        new = np.full(packet.wire_length, CUT, np.int16)
+        new[: len(packet.payload)] = np.frombuffer(packet.payload, np.uint8)
+        there = shown[way][packet.at : packet.at + packet.wire_length]
+        again = (there >= 0) & (new >= 0)
+        again[: max(0, _at(first[way]) - packet.at)] = False
+        truths[way].repeated += int(again.sum())
+        truths[way].single += int(again.sum()) if packet.wire_length == 1 else 0
+        truths[way].conflicts += int((again & (there != new)).sum())
+        there[there == NOTHING] = new[there == NOTHING]
     for way, truth in enumerate(truths):
-        if base[way] is None:
-            continue
-        end = max(ends[way], base[way] or 0)
-        if not truth.ended and acknowledged[way] - end > 1:
-            end = acknowledged[way]
-        truth.shown = [filled[way].get(place) for place in range(base[way] or 0, end)]
+        if first[way] is not None:
+            base = _at(first[way])
+            end = max(ends[way], base)
+            if not truth.ended and acknowledged[way] - end > 1:
+                end = acknowledged[way]
+            truth.base = base
+            truth.shown = [byte if byte >= 0 else None for byte in shown[way][base:end].tolist()]
+
+
+def _at(packet: Packet | None) -> int:
+    return packet.at if packet is not None else 0
 
 
 def random_faults(random: Random, connections: int) -> Faults:

@@ -2,8 +2,10 @@
 the catalog does not know the message; `DecodeError` where it does and the bytes are not that."""
 
 from functools import lru_cache
+from struct import Struct
 
-from kafkascope.codec.frame import DecodedFrame, decode_frame
+from kafkascope.codec.frame import API_VERSIONS, CONTROLLED_SHUTDOWN, DecodedFrame, decode_frame, header_version
+from kafkascope.codec.message import decode
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 from kafkascope.schema.catalog import apis, message
@@ -12,11 +14,51 @@ from kafkascope.schema.releases import releases
 
 def decode_request(frame: bytes) -> Decoded | None:
     """A frame without its length."""
+    if len(frame) >= 10:
+        key, version, client = _REQUEST.unpack_from(frame)
+        api, flexible = _known(key, version, "Request")
+        at = 10 + max(client, 0)
+        if api is not None and (key, version) != (CONTROLLED_SHUTDOWN, 0) and _is_whole(frame, at, flexible):
+            body = _plain(f"{api}Request", version, frame, at + flexible)
+            if body is not None:
+                return body
     return read_frame(frame, None).body
 
 
 def decode_response(frame: bytes, api_key: int, version: int) -> Decoded | None:
+    api, flexible = _known(api_key, version, "Response")
+    if api is not None and api_key != API_VERSIONS and _is_whole(frame, 4, flexible):
+        body = _plain(f"{api}Response", version, frame, 4 + flexible)
+        if body is not None:
+            return body
     return read_frame(frame, (api_key, version)).body
+
+
+# Key, version, and the length of the client id behind the correlation id.
+_REQUEST = Struct(">hh4xh")
+
+
+@lru_cache(maxsize=2048)
+def _known(key: int, version: int, kind: str) -> tuple[str | None, bool]:
+    """(API, whether its header ends in tags); None for an API or version that the catalog does not know."""
+    api = apis().get(key)
+    if api is None or not message(f"{api}{kind}").releases_of(version):
+        return None, False
+    return api, header_version(f"{api}{kind}", version) == (2 if kind == "Request" else 1)
+
+
+def _is_whole(frame: bytes, at: int, flexible: bool) -> bool:
+    """Whether a body may start here: a header's tag section is empty in all that Kafka writes today."""
+    return len(frame) > at and frame[at] == 0 if flexible else len(frame) >= at
+
+
+def _plain(name: str, version: int, frame: bytes, at: int) -> Decoded | None:
+    """The body where it is in the form Kafka writes; a frame in another goes the long way."""
+    try:
+        body = decode(name, version, frame[at:])
+    except DecodeError:
+        return None
+    return body if body.exact else None
 
 
 def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool = False) -> DecodedFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.bodies import decode_request, decode_response
+from kafkascope.capture.body_scan import NAME_WIDTH, NO_SPACE, READ, scan
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import (
     ADDRESS,
@@ -25,7 +26,6 @@ from kafkascope.capture.headers import (
 )
 from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.numbers import Number, Numbers, jit
-from kafkascope.capture.scan import NAME_WIDTH, NO_SPACE, READ, scan
 from kafkascope.capture.scan_program import (
     ERROR,
     FACTS,

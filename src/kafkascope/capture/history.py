@@ -3,14 +3,17 @@ first. A ring a stream, shared by streams whose numbers fall together: the later
 
 from typing import Any
 
-from kafkascope.capture.stream_table import MARKS, RING_ADDRESS, RING_BYTES, RINGS, Tables, jit
-from kafkascope.columnar.memory import copy_bytes, load_raw64, load_u8
+from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.stream_table import MARKS, RING_ADDRESS, RING_BYTES, RINGS, Tables, copy
+from kafkascope.columnar.memory import load_raw64, load_u8
 
 NEVER = -(1 << 62)
 
 
 @jit
-def remember(owner: Any, low: Any, marks: Any, ring: int, stream: int, offset: int, address: int, length: int, time: int) -> None:  # type: ignore[misc]
+def remember(
+    owner: Any, low: Any, marks: Any, ring: int, stream: int, offset: int, address: int, length: int, time: int
+) -> None:
     """`ring` is the address of all rings. The arrays come one by one: every in-order segment passes here, and handing
     over all tables takes longer than the rest."""
     slot = stream & (RINGS - 1)
@@ -30,14 +33,14 @@ def remember(owner: Any, low: Any, marks: Any, ring: int, stream: int, offset: i
     at = (end - length) & (RING_BYTES - 1)
     base = ring + slot * RING_BYTES
     first = min(length, RING_BYTES - at)
-    copy_bytes(base + at, address, first)
+    copy(base + at, address, first)
     if first < length:
-        copy_bytes(base, address + first, length - first)
+        copy(base, address + first, length - first)
     low[slot] = max(low[slot], end - RING_BYTES)
 
 
 @jit
-def forget_before(t: Tables, stream: int, offset: int) -> None:  # type: ignore[misc]
+def forget_before(t: Tables, stream: int, offset: int) -> None:
     """A gap ends here: what lies before it is not compared any more."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] == stream:
@@ -45,7 +48,7 @@ def forget_before(t: Tables, stream: int, offset: int) -> None:  # type: ignore[
 
 
 @jit
-def time_of(t: Tables, stream: int, end: int) -> int:  # type: ignore[misc]
+def time_of(t: Tables, stream: int, end: int) -> Number:
     """When the byte before `end` came first, `NEVER` where that is forgotten."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] != stream:
@@ -61,7 +64,7 @@ def time_of(t: Tables, stream: int, end: int) -> int:  # type: ignore[misc]
 
 
 @jit
-def differing_bytes(a: int, b: int, length: int) -> int:  # type: ignore[misc]
+def differing_bytes(a: int, b: int, length: int) -> Number:
     at = 0
     while length - at >= 8 and load_raw64(a + at) == load_raw64(b + at):
         at += 8
@@ -74,13 +77,13 @@ def differing_bytes(a: int, b: int, length: int) -> int:  # type: ignore[misc]
 
 
 @jit
-def differing_from_delivered(t: Tables, stream: int, start: int, end: int, address: int) -> int:  # type: ignore[misc]
+def differing_from_delivered(t: Tables, stream: int, start: int, end: int, address: int) -> Number:
     """Of the bytes at `address`, which claim the offsets from `start` to `end`: how many differ from those before."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] != stream:
         return 0
     low = max(start, t.ring_low[slot])
-    base = t.count[RING_ADDRESS] + slot * RING_BYTES
+    base = t.counts[RING_ADDRESS] + slot * RING_BYTES
     different = 0
     while low < end:
         at = low & (RING_BYTES - 1)

@@ -10,7 +10,6 @@ import pyarrow as pa
 from kafkascope.capture.numbers import jit
 from kafkascope.columnar.memory import copy_bytes
 
-
 _copy: Any = copy_bytes  # numba gives it its first argument
 
 

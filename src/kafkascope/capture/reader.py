@@ -5,7 +5,7 @@ Captures given together are one recording, in the order given: a connection goes
 import dataclasses
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,14 +53,23 @@ def decode_messages(paths: Paths) -> Iterator[MessageTable]:
 
 
 class Reading:
-    """One pass over recordings. `account` is up to date while it goes on, and whole at the end."""
+    """One pass over recordings. `names` asks for groups, members and topics; `kafka_ports` are taken for Kafka's where
+    what a connection says does not tell; `follow` goes on at the end of a growing file until `deadline`, if there is
+    one. `account` is up to date while it goes on, and whole at the end."""
 
     def __init__(
-        self, paths: Paths, *, names: bool = False, follow: bool = False, deadline: float | None = None
+        self,
+        paths: Paths,
+        *,
+        names: bool = False,
+        kafka_ports: Collection[int] = (),
+        follow: bool = False,
+        deadline: float | None = None,
     ) -> None:
         one = isinstance(paths, str | os.PathLike | io.IOBase) or not isinstance(paths, Iterable)
         self._paths: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
         self._names = names
+        self._ports = kafka_ports
         self._waiting = Waiting(deadline) if follow else None
         self._deadline = deadline
         self._recordings = Recordings()
@@ -86,7 +95,7 @@ class Reading:
 
     def _packets(self, source: Input, live: bool) -> Iterator[ExchangeBatch]:
         if self._capture is None:
-            self._capture = Capture(self._recordings, self.account, names=self._names)
+            self._capture = Capture(self._recordings, self.account, names=self._names, kafka_ports=self._ports)
         first = self._recordings.first_packets[-1]
         bytes_before = self.account.bytes_read
         for packets in read_packets(source, follow=self._waiting is not None, deadline=self._deadline):
@@ -113,13 +122,13 @@ class Reading:
 class Capture:
     """The steps from packets to exchanges, for all files of one recording."""
 
-    def __init__(self, recordings: Recordings, account: Account, *, names: bool) -> None:
+    def __init__(self, recordings: Recordings, account: Account, *, names: bool, kafka_ports: Collection[int]) -> None:
         flows = Flows()
         self._account = account
         self._segments = SegmentReader(flows)
         self._reassembler = Reassembler(flows)
         account.connections = self._reassembler.connections
-        self._framer = Framer(self._reassembler.connections)
+        self._framer = Framer(self._reassembler.connections, kafka_ports=kafka_ports)
         self._pairer = Pairer(self._reassembler.connections, recordings, names=names)
         self._held: list[Frames] = []
 

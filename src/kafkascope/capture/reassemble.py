@@ -3,17 +3,16 @@ says what it wants; the caller grows them and goes on from there."""
 
 from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN
 from kafkascope.capture.history import remember
+from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.reorder import deliver, drain, emit, give_up_all, insert, release
 from kafkascope.capture.stream_table import (
     ACKED,
     AFTER_FIN_BYTES,
     AT,
     BASE,
-    CERTAIN,
     CERTAIN_COUNT,
     CERTAIN_NS,
     CLOSED,
-    CONFLICT_ROWS,
     CONFLICTS,
     CONNECTIONS,
     DIRTIES,
@@ -61,9 +60,8 @@ from kafkascope.capture.stream_table import (
     Output,
     Segment,
     Tables,
-    jit,
+    copy,
 )
-from kafkascope.columnar.memory import copy_bytes
 from kafkascope.limits import MAX_CONNECTIONS
 
 _WORD = 0xFFFFFFFF
@@ -76,18 +74,18 @@ LATE = 1 << 20
 
 
 @jit
-def distance(sequence: int, base: int, offset: int) -> int:  # type: ignore[misc]
+def distance(sequence: int, base: int, offset: int) -> Number:
     """How far a 32-bit sequence number is from an offset, the short way round."""
     apart = (sequence - base - offset) & _WORD
     return apart - (_WORD + 1) if apart > _WORD >> 1 else apart
 
 
 @jit
-def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) -> int:  # type: ignore[misc]
+def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) -> Number:
     """A new connection on the flow, -1 where there are too many. The one before it is over."""
-    number = t.count[CONNECTIONS]
+    number = t.counts[CONNECTIONS]
     if number >= MAX_CONNECTIONS:
-        t.count[REFUSED] += 1
+        t.counts[REFUSED] += 1
         return -1
     before = t.current[flow]
     if before >= 0:
@@ -101,7 +99,7 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
             t.connections[before, ENDED] = ENDED_REUSED
         touch(t, before)
     t.current[flow] = number
-    t.count[CONNECTIONS] = number + 1
+    t.counts[CONNECTIONS] = number + 1
     connection = t.connections[number]
     connection[FLOW] = flow
     connection[FIRST_NS] = time
@@ -132,21 +130,21 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
 
 
 @jit
-def touch(t: Tables, number: int) -> None:  # type: ignore[misc]
+def touch(t: Tables, number: int) -> None:
     if not t.connections[number, DIRTY]:
         t.connections[number, DIRTY] = 1
-        t.dirty[t.count[DIRTIES]] = number
-        t.count[DIRTIES] += 1
+        t.dirty[t.counts[DIRTIES]] = number
+        t.counts[DIRTIES] += 1
 
 
 @jit
-def is_over(t: Tables, number: int) -> bool:  # type: ignore[misc]
+def is_over(t: Tables, number: int) -> Number:
     both = t.streams[2 * number, FIN_AT] >= 0 and t.streams[2 * number + 1, FIN_AT] >= 0
     return both or t.connections[number, ENDED] == ENDED_RESET
 
 
 @jit
-def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type: ignore[misc]
+def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
     """The connection that a SYN belongs to, a new one mostly."""
     flow = s.flow[i]
     direction = np_int(s.direction[i])
@@ -185,13 +183,13 @@ def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # ty
 
 
 @jit
-def np_int(value: int) -> int:  # type: ignore[misc]
+def np_int(value: int) -> Number:
     """An int64 of a narrower column: numba gives a variable one type."""
     return value
 
 
 @jit
-def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, packet: int) -> None:
     state = t.streams[stream]
     state[INITIAL] = initial
     state[BASE] = (initial + 1) & _WORD
@@ -203,7 +201,7 @@ def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, pack
 
 
 @jit
-def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type: ignore[misc]
+def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
     """The connection that a segment without SYN belongs to, -1 where it belongs to none."""
     flow = s.flow[i]
     direction = np_int(s.direction[i])
@@ -232,7 +230,7 @@ def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type:
             if not over and sequence != state[STRAY]:
                 # One that is far off proves nothing; the one that follows on it does.
                 state[STRAY] = (sequence + wire) & _WORD
-                t.count[STRAYS] += 1
+                t.counts[STRAYS] += 1
                 return np_int(-1)
             number = begin(t, o, data, flow, s.time[i], s.packet[i])
     if number >= 0 and not s.flags[i] & RST:
@@ -244,7 +242,7 @@ def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> int:  # type:
 
 
 @jit
-def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:  # type: ignore[misc]
+def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:
     state = t.streams[stream]
     if state[BASE] >= 0:
         apart = distance(acknowledged & _WORD, state[BASE], state[NEXT])
@@ -253,7 +251,7 @@ def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:  # type: ign
 
 
 @jit
-def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> None:  # type: ignore[misc]
+def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> None:
     """Payload and FIN of a segment that belongs to the stream."""
     state = t.streams[stream]
     sequence = s.sequence[i] & _WORD
@@ -274,7 +272,7 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
         keep_alive = wire == 1 and offset == state[NEXT] - 1
         high = offset + wire
         if state[FIN_AT] >= 0 and high > state[FIN_AT]:
-            t.count[AFTER_FIN_BYTES] += high - max(offset, state[FIN_AT])
+            t.counts[AFTER_FIN_BYTES] += high - max(offset, state[FIN_AT])
             high = max(offset, state[FIN_AT])
         elif state[CLOSED] and high > state[NEXT]:
             high = max(offset, state[NEXT])
@@ -298,7 +296,7 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
 
 
 @jit
-def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) -> None:
     for direction in range(2):
         stream = 2 * number + direction
         give_up_all(t, o, data, stream, time, packet)
@@ -310,27 +308,27 @@ def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) 
 
 
 @jit
-def has_room(t: Tables, o: Output, flow: int) -> bool:  # type: ignore[misc]
+def has_room(t: Tables, o: Output, flow: int) -> Number:
     """For the most that one segment can do: split around every early segment, and deliver them all with gaps."""
     early = np_int(0)
     if t.current[flow] >= 0:
         stream = 2 * t.current[flow]
         early = t.streams[stream, HELD_COUNT] + t.streams[stream + 1, HELD_COUNT]
-    t.count[WANT_ROWS] = t.count[ROWS] + 8 * early + 32
-    t.count[WANT_NODES] = 2 * early + 8
-    t.count[WANT_CONNECTIONS] = 1
+    t.counts[WANT_ROWS] = t.counts[ROWS] + 8 * early + 32
+    t.counts[WANT_NODES] = 2 * early + 8
+    t.counts[WANT_CONNECTIONS] = 1
     return (
-        t.count[WANT_ROWS] <= len(o.kind)
-        and t.count[WANT_NODES] <= t.count[FREE]
-        and t.count[CONNECTIONS] < len(t.connections)
+        t.counts[WANT_ROWS] <= len(o.kind)
+        and t.counts[WANT_NODES] <= t.counts[FREE]
+        and t.counts[CONNECTIONS] < len(t.connections)
     )
 
 
 @jit
-def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> int:  # type: ignore[misc]
+def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> Number:
     """From segment `first` on; the number of the first segment that was not taken."""
     streams = t.streams
-    count = t.count
+    count = t.counts
     acknowledged = len(s.acknowledgement) > 0
     for i in range(first, len(s.flow)):
         number = t.current[s.flow[i]]
@@ -384,7 +382,7 @@ def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> int: 
 
 
 @jit
-def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:  # type: ignore[misc]
+def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
     """Any segment."""
     number = opened_by(t, o, data, s, i) if s.flags[i] & SYN else met_by(t, o, data, s, i)
     if number < 0:
@@ -405,65 +403,65 @@ def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
 
 
 @jit
-def finish_streams(t: Tables, o: Output, stream: int) -> int:  # type: ignore[misc]
+def finish_streams(t: Tables, o: Output, stream: int) -> Number:
     """From `stream` on, everything that still waits; the first stream that was not done."""
-    for stream in range(stream, 2 * t.count[CONNECTIONS]):  # noqa: B020, PLR1704
+    for stream in range(stream, 2 * t.counts[CONNECTIONS]):  # noqa: B020
         state = t.streams[stream]
-        t.count[WANT_ROWS] = t.count[ROWS] + 2 * state[HELD_COUNT] + 4
-        if t.count[WANT_ROWS] > len(o.kind):
+        t.counts[WANT_ROWS] = t.counts[ROWS] + 2 * state[HELD_COUNT] + 4
+        if t.counts[WANT_ROWS] > len(o.kind):
             return stream
-        before = t.count[ROWS]
+        before = t.counts[ROWS]
         time = t.connections[stream >> 1, LAST_NS]
         give_up_all(t, o, np_int(0), stream, time, np_int(-1))
-        if t.count[ROWS] != before:
+        if t.counts[ROWS] != before:
             touch(t, stream >> 1)
-    return 2 * t.count[CONNECTIONS]
+    return 2 * t.counts[CONNECTIONS]
 
 
 @jit
-def keep_early(t: Tables, data: int) -> None:  # type: ignore[misc]
+def keep_early(t: Tables, data: int) -> None:
     """The bytes of early segments from the batch into the spill, which has room."""
-    for index in range(t.count[FRESH]):
+    for index in range(t.counts[FRESH]):
         node = t.nodes[t.fresh[index]]
         node[LISTED] = 0
         if node[OFFSET] >= 0 and node[AT] >= 0:
             length = node[END] - node[OFFSET]
-            copy_bytes(t.count[SPILL_ADDRESS] + t.count[SPILL_USED], data + node[AT], length)
-            node[AT] = -1 - t.count[SPILL_USED]
-            t.count[SPILL_USED] += length
-            t.count[SPILL_LIVE] += length
-    t.count[FRESH] = 0
+            copy(t.counts[SPILL_ADDRESS] + t.counts[SPILL_USED], data + node[AT], length)
+            node[AT] = -1 - t.counts[SPILL_USED]
+            t.counts[SPILL_USED] += length
+            t.counts[SPILL_LIVE] += length
+    t.counts[FRESH] = 0
 
 
 @jit
-def move_spill(t: Tables, target: int) -> None:  # type: ignore[misc]
+def move_spill(t: Tables, target: int) -> None:
     """What lives of the spill to the address `target`, closely packed."""
     used = np_int(0)
     for index in range(len(t.nodes)):
         node = t.nodes[index]
         if node[OFFSET] >= 0 and node[AT] < 0:
             length = node[END] - node[OFFSET]
-            copy_bytes(target + used, t.count[SPILL_ADDRESS] - 1 - node[AT], length)
+            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - node[AT], length)
             node[AT] = -1 - used
             used += length
-    t.count[SPILL_USED] = used
+    t.counts[SPILL_USED] = used
 
 
 @jit
-def gather(t: Tables, o: Output, target: int, behind: int) -> None:  # type: ignore[misc]
+def gather(t: Tables, o: Output, target: int, behind: int) -> None:
     """Bytes of pieces that came out of the spill to the address `target`, which lies `behind` the batch's data."""
     used = np_int(0)
-    for row in range(t.count[ROWS]):
+    for row in range(t.counts[ROWS]):
         if o.kind[row] == BYTES and o.start[row] < 0:
-            copy_bytes(target + used, t.count[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
+            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
             o.start[row] = behind + used
             used += o.length[row]
 
 
 @jit
-def fresh_bytes(t: Tables) -> int:  # type: ignore[misc]
+def fresh_bytes(t: Tables) -> Number:
     total = np_int(0)
-    for index in range(t.count[FRESH]):
+    for index in range(t.counts[FRESH]):
         node = t.nodes[t.fresh[index]]
         if node[OFFSET] >= 0 and node[AT] >= 0:
             total += node[END] - node[OFFSET]
@@ -471,9 +469,9 @@ def fresh_bytes(t: Tables) -> int:  # type: ignore[misc]
 
 
 @jit
-def spilled_bytes(t: Tables, o: Output) -> int:  # type: ignore[misc]
+def spilled_bytes(t: Tables, o: Output) -> Number:
     total = np_int(0)
-    for row in range(t.count[ROWS]):
+    for row in range(t.counts[ROWS]):
         if o.kind[row] == BYTES and o.start[row] < 0:
             total += o.length[row]
     return total

@@ -10,6 +10,7 @@ from kafkascope.capture.history import (
     remember,
     time_of,
 )
+from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.stream_table import (
     ACKED,
     AT,
@@ -50,7 +51,6 @@ from kafkascope.capture.stream_table import (
     TIME,
     Output,
     Tables,
-    jit,
 )
 from kafkascope.limits import MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS, MAX_EARLY_TOTAL_BYTES
 
@@ -70,8 +70,8 @@ EVERYTHING = 1 << 62
 @jit
 def emit(
     t: Tables, o: Output, kind: int, stream: int, offset: int, start: int, length: int, time: int, packet: int
-) -> None:  # type: ignore[misc]
-    row = t.count[ROWS]
+) -> None:
+    row = t.counts[ROWS]
     o.kind[row] = kind
     o.stream[row] = stream
     o.offset[row] = offset
@@ -79,23 +79,23 @@ def emit(
     o.length[row] = length
     o.time[row] = time
     o.packet[row] = packet
-    t.count[ROWS] = row + 1
+    t.counts[ROWS] = row + 1
 
 
 @jit
-def address_of(t: Tables, data: int, start: int) -> int:  # type: ignore[misc]
-    return data + start if start >= 0 else t.count[SPILL_ADDRESS] - 1 - start
+def address_of(t: Tables, data: int, start: int) -> Number:
+    return data + start if start >= 0 else t.counts[SPILL_ADDRESS] - 1 - start
 
 
 @jit
 def deliver(
     t: Tables, o: Output, data: int, kind: int, stream: int, start: int, length: int, time: int, packet: int
-) -> None:  # type: ignore[misc]
+) -> None:
     state = t.streams[stream]
     emit(t, o, kind, stream, state[NEXT], start, length, time, packet)
     if kind == BYTES:
         address = address_of(t, data, start)
-        ring = t.count[RING_ADDRESS]
+        ring = t.counts[RING_ADDRESS]
         remember(t.ring_owner, t.ring_low, t.marks, ring, stream, state[NEXT], address, length, time)
         state[SEEN_BYTES] += length
         state[NEXT] += length
@@ -108,7 +108,7 @@ def deliver(
 @jit
 def count_again(
     t: Tables, o: Output, stream: int, offset: int, length: int, different: int, first: int, time: int, packet: int
-) -> None:  # type: ignore[misc]
+) -> None:
     """Bytes that were there before, since `first`."""
     connection = t.connections[stream >> 1]
     if first != NEVER and abs(time - first) <= SAME_PACKET_NS:
@@ -119,12 +119,12 @@ def count_again(
         connection[CONFLICTS] += different
         if t.streams[stream, PLACED] < MOST_PLACED:
             t.streams[stream, PLACED] += 1
-            row = t.count[CONFLICT_ROWS]
+            row = t.counts[CONFLICT_ROWS]
             o.conflicts[row, 0] = stream
             o.conflicts[row, 1] = offset
             o.conflicts[row, 2] = different
             o.conflicts[row, 3] = packet
-            t.count[CONFLICT_ROWS] = row + 1
+            t.counts[CONFLICT_ROWS] = row + 1
 
 
 @jit
@@ -139,10 +139,10 @@ def hold(
     start: int,
     time: int,
     packet: int,
-) -> int:  # type: ignore[misc]
+) -> Number:
     """A new node between two; there is room."""
-    t.count[FREE] -= 1
-    made = t.free[t.count[FREE]]
+    t.counts[FREE] -= 1
+    made = t.free[t.counts[FREE]]
     node = t.nodes[made]
     node[KIND] = kind
     node[OFFSET] = offset
@@ -161,18 +161,18 @@ def hold(
     state[HELD_COUNT] += 1
     if kind == BYTES:
         state[HELD_BYTES] += end - offset
-        t.count[HELD_TOTAL] += end - offset
+        t.counts[HELD_TOTAL] += end - offset
         if not node[LISTED]:
             node[LISTED] = 1
-            t.fresh[t.count[FRESH]] = made
-            t.count[FRESH] += 1
+            t.fresh[t.counts[FRESH]] = made
+            t.counts[FRESH] += 1
     return made
 
 
 @jit
 def insert(
     t: Tables, o: Output, data: int, stream: int, kind: int, low: int, high: int, start: int, time: int, packet: int
-) -> None:  # type: ignore[misc]
+) -> None:
     """What of these bytes nobody sent before goes into the list; a GAP stands for bytes that the snap length cut."""
     state = t.streams[stream]
     if low < state[NEXT]:
@@ -212,13 +212,13 @@ def insert(
 
 
 @jit
-def np_minus_one() -> int:  # type: ignore[misc]
+def np_minus_one() -> Number:
     """-1 of the type that the tables have: numba gives a variable one type."""
     return -1
 
 
 @jit
-def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
     """Delivers what is next by now, and the end where the FIN is reached."""
     state = t.streams[stream]
     while state[HEAD] >= 0 and t.nodes[state[HEAD], OFFSET] == state[NEXT]:
@@ -229,15 +229,15 @@ def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) 
         state[HELD_COUNT] -= 1
         if node[KIND] == BYTES:
             state[HELD_BYTES] -= length
-            t.count[HELD_TOTAL] -= length
+            t.counts[HELD_TOTAL] -= length
             if node[AT] < 0:
-                t.count[SPILL_LIVE] -= length
+                t.counts[SPILL_LIVE] -= length
         state[HEAD] = node[FOLLOWING]
         if node[FOLLOWING] < 0:
             state[TAIL] = -1
         node[OFFSET] = -1
-        t.free[t.count[FREE]] = at
-        t.count[FREE] += 1
+        t.free[t.counts[FREE]] = at
+        t.counts[FREE] += 1
     if state[FIN_AT] >= 0 and state[FIN_AT] == state[NEXT] and not state[CLOSED]:
         state[CLOSED] = 1
         emit(t, o, CLOSE, stream, state[NEXT], 0, 0, time, packet)
@@ -246,7 +246,7 @@ def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) 
 
 
 @jit
-def give_up(t: Tables, o: Output, data: int, stream: int, upto: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def give_up(t: Tables, o: Output, data: int, stream: int, upto: int, time: int, packet: int) -> None:
     """Gaps that end at `upto` or before become gaps for good."""
     state = t.streams[stream]
     while state[HEAD] >= 0 and t.nodes[state[HEAD], OFFSET] <= upto:
@@ -259,7 +259,7 @@ def give_up(t: Tables, o: Output, data: int, stream: int, upto: int, time: int, 
 
 
 @jit
-def give_up_all(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def give_up_all(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
     """The connection is over: nothing comes any more. A missing tail shows in what the other side acknowledged; one
     byte of it may be a FIN that was lost as well."""
     give_up(t, o, data, stream, EVERYTHING, time, packet)
@@ -269,14 +269,14 @@ def give_up_all(t: Tables, o: Output, data: int, stream: int, time: int, packet:
 
 
 @jit
-def release(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:  # type: ignore[misc]
+def release(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
     """After each segment of the connection: gives up what will not come."""
     state = t.streams[stream]
     if state[HEAD] < 0 and state[FIN_AT] <= state[NEXT]:
         return
     while state[HEAD] >= 0 and (state[HELD_BYTES] > MAX_EARLY_BYTES or state[HELD_COUNT] > MAX_EARLY_SEGMENTS):
         give_up(t, o, data, stream, t.nodes[state[HEAD], OFFSET], time, packet)
-    if t.count[HELD_TOTAL] > MAX_EARLY_TOTAL_BYTES:
+    if t.counts[HELD_TOTAL] > MAX_EARLY_TOTAL_BYTES:
         give_up(t, o, data, stream, EVERYTHING, time, packet)
     count = t.connections[stream >> 1, SEGMENTS]
     if state[CERTAIN] >= 0 and (count - state[CERTAIN_COUNT] >= GRACE_SEGMENTS or time - state[CERTAIN_NS] >= GRACE_NS):

@@ -1,195 +1,116 @@
-"""The scan kernel: bodies in, the few numbers that `exchanges` has out (first error, throttle time, longest wait), and
-the places of names when asked for. A body that is not in the one form Kafka writes is left to the careful codec."""
+"""Where in a buffer a Kafka frame may begin: bytes in, candidate places out, judged by header alone. One pass, one
+comparison a byte nearly everywhere; what decodes is for others to say."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from kafkascope.capture.headers import varint
-from kafkascope.capture.numbers import Number, Numbers, jit
-from kafkascope.capture.scan_program import (
-    ARRAY,
-    BYTES,
-    END,
-    ERROR,
-    FIXED_ARRAY,
-    NEXT,
-    NUMBER,
-    PRESENT,
-    SKIP,
-    TAG_END,
-    TAGS,
-    TOPIC,
-    TOPIC_ID,
-    TOPICS,
-    UUID,
-)
-from kafkascope.columnar.memory import load_i16, load_i32, load_u8
-from kafkascope.limits import MAX_STRING_BYTES
+from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.recognise import MOST_CLIENT_ID, MOST_KEYS, SMALLEST_REQUEST, SMALLEST_RESPONSE, is_known
+from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.schema.catalog import apis
 
-DEPTH = 32
-# What a body came to.
-READ, NOT_PLAIN, NO_SPACE = 0, 1, 2
-# A name: which body, which kind, address, size.
-NAME_WIDTH = 4
+# Length, key, version, correlation id and the client id's length; length and correlation id.
+REQUEST_HEAD = 14
+RESPONSE_HEAD = 8
+# More at a time are zeros and small numbers, not frames.
+MOST_CANDIDATES = 256
+
+
+@cache
+def known_versions() -> npt.NDArray[np.int64]:
+    """API key to the versions that the catalog has, a bit each."""
+    bits = np.zeros(MOST_KEYS, np.int64)
+    for key in apis():
+        bits[key] = sum(1 << version for version in range(63) if is_known(key, version))
+    return bits
+
+
+def request_candidates(buffer: bytearray, start: int) -> tuple[list[int], int]:
+    """From `start` on, and how far that was: to the buffer's end, or to where there are too many."""
+    if len(buffer) - start < REQUEST_HEAD:
+        return [], start
+    found = np.empty(MOST_CANDIDATES, np.int64)
+    view = np.frombuffer(buffer, np.uint8)
+    count, stop = _requests(view, start, known_versions(), found)
+    return found[:count].tolist(), int(stop)
+
+
+def response_candidates(buffer: bytearray, start: int, correlation_ids: npt.NDArray[np.int64]) -> tuple[list[int], int]:
+    if len(buffer) - start < RESPONSE_HEAD or not len(correlation_ids):
+        return [], start
+    found = np.empty(MOST_CANDIDATES, np.int64)
+    view = np.frombuffer(buffer, np.uint8)
+    count, stop = _responses(view, start, np.sort(correlation_ids), found)
+    return found[:count].tolist(), int(stop)
 
 
 @jit
-def scan(
-    operations: Any, tags: Any, first: Number, position: Number, end: Number, facts: Any, seen: Any, body: Number,
-    names: Any, named: Number, keep: bool,
-) -> Numbers:  # fmt: skip
-    """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). `facts` and `seen` are one body's."""
-    loop_left = np.empty(DEPTH, np.int64)
-    tag_left = np.empty(DEPTH, np.int64)
-    tag_last = np.empty(DEPTH, np.int64)
-    tag_stop = np.empty(DEPTH, np.int64)
-    tag_from = np.empty(DEPTH, np.int64)
-    loops = 0
-    sections = 0
-    pc = first
-    p = position
-    while True:
-        code = operations[pc, 0]
-        if code == SKIP:
-            p += operations[pc, 1]
-            if p > end:
-                return NOT_PLAIN, named
-            pc += 1
-        elif code == NUMBER:
-            size = operations[pc, 2]
-            if end - p < size:
-                return NOT_PLAIN, named
-            fact = operations[pc, 1]
-            value = load_i16(p) if size == 2 else load_i32(p)
-            if fact != ERROR or facts[ERROR] == 0:
-                facts[fact] = value
-            seen[fact] = 1
-            p += size
-            pc += 1
-        elif code == BYTES:
-            if operations[pc, 2]:
-                length, p = varint(p, end)
-                length -= 1
-                if length < -1:
-                    return NOT_PLAIN, named
-            else:
-                size = 2 if operations[pc, 4] else 4
-                if end - p < size:
-                    return NOT_PLAIN, named
-                length = load_i16(p) if size == 2 else load_i32(p)
-                p += size
-            if length > end - p or length < -1 or (length == -1 and not operations[pc, 3]):
-                return NOT_PLAIN, named
-            if operations[pc, 4] and length > MAX_STRING_BYTES:
-                return NOT_PLAIN, named
-            kind = operations[pc, 1]
-            if kind >= 0 and length > 0:
-                if kind == TOPIC:
-                    facts[TOPICS] += 1
-                if keep:
-                    if named >= len(names):
-                        return NO_SPACE, named
-                    names[named, 0] = body
-                    names[named, 1] = kind
-                    names[named, 2] = p
-                    names[named, 3] = length
-                    named += 1
-            p += max(length, 0)
-            pc += 1
-        elif code == NEXT:
-            loop_left[loops] -= 1
-            if loop_left[loops]:
-                pc = operations[pc, 1]
-            else:
-                loops -= 1
-                pc += 1
-        elif code in (ARRAY, FIXED_ARRAY):
-            if operations[pc, 1]:
-                length, p = varint(p, end)
-                length -= 1
-                if length < -1:
-                    return NOT_PLAIN, named
-            else:
-                if end - p < 4:
-                    return NOT_PLAIN, named
-                length = load_i32(p)
-                p += 4
-            if length < -1 or (length == -1 and not operations[pc, 2]):
-                return NOT_PLAIN, named
-            length = max(length, 0)
-            if code == FIXED_ARRAY:
-                if length * operations[pc, 3] > end - p:
-                    return NOT_PLAIN, named
-                p += length * operations[pc, 3]
-                pc += 1
-            elif length == 0:
-                pc = operations[pc, 3]
-            else:
-                if length * operations[pc, 4] > end - p or loops + 1 >= DEPTH:
-                    return NOT_PLAIN, named
-                loops += 1
-                loop_left[loops] = length
-                pc += 1
-        elif code == UUID:
-            if end - p < 16:
-                return NOT_PLAIN, named
-            facts[TOPICS] += 1
-            if keep:
-                if named >= len(names):
-                    return NO_SPACE, named
-                names[named, 0] = body
-                names[named, 1] = TOPIC_ID
-                names[named, 2] = p
-                names[named, 3] = 16
-                named += 1
-            p += 16
-            pc += 1
-        elif code == PRESENT:
-            if p >= end:
-                return NOT_PLAIN, named
-            present = load_u8(p)
-            p += 1
-            if present == 1:
-                pc += 1
-            elif present == (0 if operations[pc, 2] else 0xFF):
-                pc = operations[pc, 1]
-            else:
-                return NOT_PLAIN, named
-        elif code == TAGS:
-            number, p = varint(p, end)
-            if number < 0 or sections + 1 >= DEPTH:
-                return NOT_PLAIN, named
-            sections += 1
-            tag_left[sections] = number
-            tag_last[sections] = -1
-            tag_stop[sections] = p
-            tag_from[sections] = pc
-            code = TAG_END
-        elif code == END:
-            return (READ if p == end else NOT_PLAIN), named
-        if code == TAG_END:
-            # Either a section has just begun, or the content of one of its tags has ended.
-            section = tag_from[sections]
-            while True:
-                if p != tag_stop[sections]:
-                    return NOT_PLAIN, named
-                if tag_left[sections] == 0:
-                    sections -= 1
-                    pc = operations[section, 3]
+def word(data: Any, at: int) -> Number:
+    return (
+        (np.int64(data[at]) << 24)
+        | (np.int64(data[at + 1]) << 16)
+        | (np.int64(data[at + 2]) << 8)
+        | np.int64(data[at + 3])
+    )
+
+
+@jit
+def _requests(data: Any, start: int, known: Any, found: Any) -> Number:
+    count = 0
+    stop = max(start, len(data) - REQUEST_HEAD + 1)
+    for at in range(start, stop):
+        # Nearly every place ends here: no length, or no API key below 256.
+        if data[at] > MAX_FRAME_BYTES >> 24 or data[at + 4] != 0 or data[at + 6] != 0:
+            continue
+        length = word(data, at)
+        version = np.int64(data[at + 7])
+        if (
+            not SMALLEST_REQUEST + 2 <= length <= MAX_FRAME_BYTES
+            or version > 62
+            or not (known[data[at + 5]] >> version) & 1
+        ):
+            continue
+        size = (np.int64(data[at + 12]) << 8) | np.int64(data[at + 13])
+        if size != 0xFFFF:
+            if size > length - 10 or size > MOST_CLIENT_ID:
+                continue
+            plain = True
+            for place in range(at + REQUEST_HEAD, min(at + REQUEST_HEAD + size, len(data))):
+                if data[place] < 0x20 or data[place] == 0x7F:
+                    plain = False
                     break
-                tag_left[sections] -= 1
-                number, p = varint(p, end)
-                size, p = varint(p, end)
-                if number <= tag_last[sections] or size < 0 or size > end - p:
-                    return NOT_PLAIN, named
-                tag_last[sections] = number
-                tag_stop[sections] = p + size
-                known = np.int64(-1)
-                for index in range(operations[section, 2]):
-                    if tags[operations[section, 1] + index, 0] == number:
-                        known = tags[operations[section, 1] + index, 1]
-                if known >= 0:
-                    pc = known
-                    break
-                p += size
+            if not plain:
+                continue
+        found[count] = at
+        count += 1
+        if count == len(found):
+            return count, at + 1
+    return count, stop
+
+
+@jit
+def _responses(data: Any, start: int, correlation_ids: Any, found: Any) -> Number:
+    count = 0
+    least = correlation_ids[0]
+    most = correlation_ids[-1]
+    stop = max(start, len(data) - RESPONSE_HEAD + 1)
+    for at in range(start, stop):
+        if data[at] > MAX_FRAME_BYTES >> 24:
+            continue
+        identity = word(data, at + 4)
+        identity = identity - (1 << 32) if identity >= 1 << 31 else identity
+        if identity < least or identity > most:
+            continue
+        if not SMALLEST_RESPONSE <= word(data, at) <= MAX_FRAME_BYTES:
+            continue
+        place = np.searchsorted(correlation_ids, identity)
+        if correlation_ids[place] != identity:
+            continue
+        found[count] = at
+        count += 1
+        if count == len(found):
+            return count, at + 1
+    return count, stop

@@ -3,12 +3,13 @@ and what was delivered last. A stream is one direction of a connection: 2 * conn
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
+from kafkascope.columnar.memory import copy_bytes
 
-jit = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+# As the kernels call it, without the first argument that numba fills in.
+copy: Any = copy_bytes
 
 # The columns of `connections`.
 (
@@ -56,7 +57,7 @@ STREAM_WIDTH = 18
 KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED = range(8)
 NODE_WIDTH = 8
 
-# The places of `count`.
+# The places of `counts`.
 (
     CONNECTIONS,
     ROWS,
@@ -93,7 +94,7 @@ class Tables(NamedTuple):
     free: Int64s  # nodes to use, a stack
     fresh: Int64s  # nodes whose bytes lie in the batch
     dirty: Int64s  # connections touched
-    count: Int64s
+    counts: Int64s
     spill: Bytes
     ring_owner: Int64s
     ring_low: Int64s  # the first offset that is there
@@ -143,7 +144,7 @@ def make_tables() -> Tables:
         free=np.empty(0, np.int64),
         fresh=np.empty(0, np.int64),
         dirty=np.empty(0, np.int64),
-        count=count,
+        counts=count,
         spill=spill,
         ring_owner=np.full(RINGS, -1, np.int64),
         ring_low=np.zeros(RINGS, np.int64),
@@ -172,7 +173,7 @@ def longer(array: Any, length: int, fill: int | None = None) -> Any:
 
 def grown(tables: Tables, flows: int) -> Tables:
     """Room for what the kernel asked for, and for flows numbered below `flows`."""
-    count = tables.count
+    count = tables.counts
     connections = longer(tables.connections, int(count[CONNECTIONS] + count[WANT_CONNECTIONS]))
     nodes_before = len(tables.nodes)
     nodes = longer(tables.nodes, nodes_before + max(0, int(count[WANT_NODES] - count[FREE])))

@@ -4,6 +4,8 @@ In-order segments are not copied: pieces point into the batch's own data. What c
 batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.
 """
 
+from typing import Literal
+
 import numpy as np
 
 from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments
@@ -51,6 +53,8 @@ from kafkascope.capture.stream_table import (
 from kafkascope.limits import MAX_CONNECTIONS
 
 _ENDINGS = (None, "fin", "reset", "reused")
+# One kind of array, so that the kernels are compiled once.
+_PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _NO_DATA = np.empty(0, np.uint8)
 
 
@@ -73,7 +77,7 @@ class Reassembler:
         at = reassemble(self._tables, output, data.ctypes.data, segment, 0)
         while at < len(segment.flow):
             self._tables = grown(self._tables, flows)
-            output = _wider(output, int(self._tables.count[WANT_ROWS]))
+            output = _wider(output, int(self._tables.counts[WANT_ROWS]))
             at = reassemble(self._tables, output, data.ctypes.data, segment, at)
         return self._pieces(data, output)
 
@@ -81,8 +85,8 @@ class Reassembler:
         """The recording ends: what waits for missing bytes is delivered behind gaps."""
         output = make_output(64)
         at = finish_streams(self._tables, output, 0)
-        while at < 2 * self._tables.count[CONNECTIONS]:
-            output = _wider(output, int(self._tables.count[WANT_ROWS]))
+        while at < 2 * self._tables.counts[CONNECTIONS]:
+            output = _wider(output, int(self._tables.counts[WANT_ROWS]))
             at = finish_streams(self._tables, output, at)
         return self._pieces(_NO_DATA, output)
 
@@ -97,9 +101,9 @@ class Reassembler:
         self._keep(data)
         self._update()
         problems = self._problems(output)
-        rows = int(tables.count[ROWS])
-        tables.count[ROWS] = 0
-        tables.count[CONFLICT_ROWS] = 0
+        rows = int(tables.counts[ROWS])
+        tables.counts[ROWS] = 0
+        tables.counts[CONFLICT_ROWS] = 0
         return Pieces(
             whole,
             output.kind[:rows],
@@ -113,7 +117,7 @@ class Reassembler:
         )
 
     def _keep(self, data: Bytes) -> None:
-        count = self._tables.count
+        count = self._tables.counts
         fresh = fresh_bytes(self._tables)
         if count[SPILL_USED] + fresh > len(self._tables.spill):
             # At least half of the new one is free, so that moving pays.
@@ -128,8 +132,8 @@ class Reassembler:
     def _update(self) -> None:
         """Brings the `Connection`s up to what the tables say."""
         tables = self._tables
-        dirty = np.sort(tables.dirty[: tables.count[DIRTIES]])
-        tables.count[DIRTIES] = 0
+        dirty = np.sort(tables.dirty[: tables.counts[DIRTIES]])
+        tables.counts[DIRTIES] = 0
         tables.connections[dirty, DIRTY] = 0
         rows = tables.connections[dirty].tolist()
         firsts = tables.streams[2 * dirty].tolist()
@@ -163,9 +167,15 @@ class Reassembler:
             connection.duplicated_bytes = row[DUPLICATED]
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
-        count = self._tables.count
+        count = self._tables.counts
         problems = [
-            Problem("conflict", f"{_place(stream)}: {different} bytes at {offset} differ from those seen first", packet, -1, 0)
+            Problem(
+                "conflict",
+                f"{_place(stream)}: {different} bytes at {offset} differ from those seen first",
+                packet,
+                -1,
+                0,
+            )
             for stream, offset, different, packet in output.conflicts[: count[CONFLICT_ROWS]].tolist()
         ]
         new = {what: int(count[what]) - told for what, told in self._told.items()}
@@ -188,16 +198,16 @@ def _place(stream: int) -> str:
 def _columns(segments: Segments) -> Segment:
     acknowledgement = segments.acknowledgement
     return Segment(
-        np.require(segments.flow, np.int32, "CW"),
-        np.require(segments.direction, np.uint8, "CW"),
-        np.require(segments.sequence, np.int64, "CW"),
-        np.require(segments.flags, np.uint8, "CW"),
-        np.require(segments.start, np.int64, "CW"),
-        np.require(segments.length, np.int32, "CW"),
-        np.require(segments.wire_length, np.int32, "CW"),
-        np.require(segments.time_ns, np.int64, "CW"),
-        np.require(segments.packet, np.int64, "CW"),
-        np.empty(0, np.int64) if acknowledgement is None else np.require(acknowledgement, np.int64, "CW"),
+        np.require(segments.flow, np.int32, _PLAIN),
+        np.require(segments.direction, np.uint8, _PLAIN),
+        np.require(segments.sequence, np.int64, _PLAIN),
+        np.require(segments.flags, np.uint8, _PLAIN),
+        np.require(segments.start, np.int64, _PLAIN),
+        np.require(segments.length, np.int32, _PLAIN),
+        np.require(segments.wire_length, np.int32, _PLAIN),
+        np.require(segments.time_ns, np.int64, _PLAIN),
+        np.require(segments.packet, np.int64, _PLAIN),
+        np.empty(0, np.int64) if acknowledgement is None else np.require(acknowledgement, np.int64, _PLAIN),
     )
 
 

@@ -5,9 +5,11 @@ Nothing larger than the limits is read.
 
 import os
 import re
+import stat
 import sys
 from base64 import b64decode
 from binascii import Error as Base64Error
+from typing import BinaryIO
 
 from kafkascope.errors import InputError, UsageError
 from kafkascope.limits import MAX_INPUT_BYTES, MAX_INPUT_CHARACTERS
@@ -16,6 +18,8 @@ FORMS = ("auto", "hex", "dump", "base64", "raw")
 
 # `00000010  68 65 …  |he…|` (hexdump -C), `00000010: 6865 6c6c …  he` (xxd), `0x0010:  4500 …  E.` (tcpdump -X).
 _DUMP_LINE = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,8})(:?)\s+(.*)$")
+# So much is looked at to tell text from raw bytes.
+HEAD_BYTES = 4096
 _DUMP_WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
 _DRESS = re.compile(r"(?:0x|\\x)|[\s:,\-_]")
 
@@ -25,31 +29,41 @@ def read_argument(text: str) -> str | bytes:
     if text == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed")
-        return _bounded(sys.stdin.buffer.read(MAX_INPUT_CHARACTERS + 1), "standard input")
+        return _read(sys.stdin.buffer, "standard input")
     if text.startswith("@"):
         try:
             with open(text[1:], "rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_INPUT_CHARACTERS:
-                    raise _too_large(text[1:])
-                return _bounded(file.read(MAX_INPUT_CHARACTERS + 1), text[1:])
+                return _read(file, text[1:])
         except OSError as error:
             raise InputError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
     return text
 
 
-def _bounded(content: bytes, where: str) -> bytes:
-    if not content:
+def _read(file: BinaryIO, where: str) -> bytes:
+    """No more than can be one frame: less of raw bytes than of text."""
+    head = file.read(HEAD_BYTES)
+    if not head:
         raise InputError(f"{where} is empty")
-    if len(content) > MAX_INPUT_CHARACTERS:
-        raise _too_large(where)
+    most = MAX_INPUT_BYTES if _as_text(head) is None else MAX_INPUT_CHARACTERS
+    if _size(file) > most:
+        raise _too_large(where, most)
+    content = head + file.read(most + 1 - len(head))
+    if len(content) > most:
+        raise _too_large(where, most)
     return content
 
 
-def _too_large(where: str) -> InputError:
-    return InputError(
-        f"{where} is larger than {MAX_INPUT_CHARACTERS} bytes, the most that one frame takes even as text;"
-        " decode reads one frame at a time"
-    )
+def _size(file: BinaryIO) -> int:
+    """Of a file on disk; 0 of a pipe, which says nothing beforehand."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _too_large(where: str, most: int) -> InputError:
+    return InputError(f"{where} is larger than {most} bytes, the most that one frame takes; decode reads one frame")
 
 
 def read_text(text: str) -> str:
@@ -87,7 +101,7 @@ def read_bytes(text: str, form: str = "auto") -> bytes:
 
 def _as_text(content: bytes) -> str | None:
     """None where these are bytes rather than text: a frame starts with zero bytes, text has none."""
-    if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:4096]):
+    if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:HEAD_BYTES]):
         return None
     try:
         return content.decode("ascii")

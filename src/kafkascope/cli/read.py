@@ -29,6 +29,7 @@ def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list
 @click.option("--slow", metavar="TIME", help="Only what took this long, as 100ms; long polls are left out.")
 @click.option("--between", metavar="A B", nargs=2, help="Only requests from A until before B; - is an open end.")
 @click.option("--where", metavar="EXPR", help='Only where this holds, as: status == "unanswered" and api_key < 20.')
+@click.option("--port", "ports", metavar="N", type=int, multiple=True, help="A port of Kafka's, where it is in doubt.")
 @click.option("--exchange", "wanted_id", metavar="ID", help="This one whole: a tree beside its bytes.")
 @click.option("--stats", is_flag=True, help="Calls, bytes, errors, latencies by API, client and connection.")
 @click.option("--records", is_flag=True, help="With --exchange: keys, values and headers of records too.")
@@ -45,6 +46,7 @@ def run(
     slow: str | None,
     between: tuple[str, str] | None,
     where: str | None,
+    ports: tuple[int, ...],
     wanted_id: str | None,
     stats: bool,
     records: bool,
@@ -72,7 +74,7 @@ def run(
     wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
     from kafkascope.cli.read_run import Command
 
-    command = Command(files, wanted, follow=follow)
+    command = Command(files, wanted, ports, follow=follow)
     if wanted_id:
         return command.one(wanted_id, records=records, full=full, as_json=as_json)
     if stats:

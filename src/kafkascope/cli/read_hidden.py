@@ -33,8 +33,7 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
             yield row
             continue
         count = row.end - row.start
-        why = "--records shows them" if kind == RECORDS else "hidden"
-        yield replace(row, end=row.start, value=f"{count} {'byte' if count == 1 else 'bytes'}, {why}", remark=None)
+        yield replace(row, end=row.start, value=f"{count} {'byte' if count == 1 else 'bytes'}, hidden", remark=None)
 
 
 @lru_cache(maxsize=64)

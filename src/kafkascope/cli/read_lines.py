@@ -28,9 +28,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._day = ""
-        self._client = 10
-        self._broker = 14
-        self._api = 16
+        self._client = self._broker = self._api = 0
         self._cut = width() if sys.stdout.isatty() else None
 
     def show(self, exchanges: "list[Exchange]") -> None:

@@ -28,8 +28,9 @@ FULL_ID = 24
 
 
 class Command:
-    def __init__(self, files: tuple[str, ...], wanted: Wanted, *, follow: bool) -> None:
+    def __init__(self, files: tuple[str, ...], wanted: Wanted, ports: tuple[int, ...], *, follow: bool) -> None:
         self._files = files
+        self._ports = ports
         self._wanted = wanted
         self._follow = follow
         self._knowledge = Knowledge()
@@ -57,7 +58,8 @@ class Command:
     def stats(self, *, as_json: bool) -> int:
         stats = Stats()
         for batch, columns, chosen, _ in self._chosen(names=False, quiet=False):
-            stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
+            if chosen:
+                stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
         code = self._check()
         if as_json:
             print_json(stats_json(stats))
@@ -100,7 +102,7 @@ class Command:
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
         """(batch, its columns, the rows that are wanted, names of all rows)"""
         names = names or self._wanted.needs_names
-        self._reading = Reading(self._files, names=names, follow=self._follow)
+        self._reading = Reading(self._files, names=names, kafka_ports=self._ports, follow=self._follow)
         progress = Progress(self._reading.account, _total(self._files), quiet=quiet or self._follow)
         try:
             for batch in self._reading.batches():
@@ -139,6 +141,8 @@ class Command:
 
 def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
     """As JSON has them: times in ISO 8601."""
+    if not chosen:
+        return
     taken = columns if len(chosen) == columns.num_rows else columns.take(chosen)
     names = taken.schema.names
     for values in zip(*map(values_of, taken.columns), strict=True):

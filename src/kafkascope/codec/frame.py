@@ -91,7 +91,20 @@ def decode_frame(
     length, start = split_length(raw)
     if response_to is None:
         return _decode_request(raw, length, start, release, spans)
-    return _decode_response(raw, length, start, response_to, release, spans)
+    try:
+        frame = _decode_response(raw, length, start, response_to, release, spans)
+        if frame.exact or length is None:
+            return frame
+    except DecodeError:
+        if length is None:
+            raise
+        return _decode_response(raw, None, 0, response_to, release, spans)
+    # A correlation id may be the very number of bytes behind it.
+    try:
+        bare = _decode_response(raw, None, 0, response_to, release, spans)
+    except DecodeError:
+        return frame
+    return bare if bare.exact else frame
 
 
 def _decode_request(raw: bytes, length: int | None, start: int, release: str | None, spans: bool) -> DecodedFrame:

@@ -6,13 +6,14 @@ stand under `_unknownTaggedFields`. Reading also takes the definitions' spelling
 """
 
 import math
+import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from typing import Any, Literal
 from uuid import UUID
 
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.schema.layout import Layout, LayoutField, layout
 
@@ -77,7 +78,8 @@ def uuid_text(value: UUID) -> str:
 
 def parse_uuid(text: str) -> UUID:
     """Either form; ValueError where it is neither."""
-    if len(text) == 36:
+    # UUID() itself takes dashes anywhere, signs and braces.
+    if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text):
         return UUID(text)
     if len(text) != 22:
         raise ValueError(text)
@@ -134,7 +136,7 @@ class _Read:
         tags = []
         for index, item in enumerate(content):
             match item:
-                case {"tag": int(number), "data": str(data)}:
+                case {"tag": int(number), "data": str(data)} if not isinstance(number, bool):
                     tags.append({"tag": number, "data": self._base64(data, f"{path}[{index}].data")})
                 case _:
                     raise self.fail(f"{path}[{index}]", "an object with `tag` and base64 `data` wanted")

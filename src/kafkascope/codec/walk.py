@@ -96,7 +96,8 @@ class Walk:
     def _tags(self, tagged: dict[int, LayoutField], value: dict[str, Any], path: str) -> None:
         prefix = f"{path}." if path else ""
         count = self._varint(f"{path}#tags", "tag count")
-        # A count that wrapped below zero means none to Java.
+        if count < 0:
+            raise self.fail(f"{path}#tags", f"{count} tags")
         if count * 2 > len(self.data) - self.position:
             raise self.fail(
                 f"{path}#tags", f"{count} tags need {2 * count} bytes, {len(self.data) - self.position} left"
@@ -108,7 +109,8 @@ class Walk:
             at = self.position
             number = self._varint(f"{path}#tag", "tag")
             if number <= last:
-                self._inexact(path, f"tag {number} stands again or behind tag {last}", at)
+                how = "again" if number == last or number in seen else f"behind tag {last}"
+                self._inexact(path, f"tag {number} stands {how}", at)
             last = max(last, number)
             field = tagged.get(number)
             name = prefix + (field.name if field else f"tag{number & 0xFFFFFFFF}")

@@ -8,7 +8,7 @@ from struct import error as StructError
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layout import Layout, LayoutField
@@ -174,7 +174,7 @@ class Write:
                 raise self.fail(path, f"{_shown(value)}, float64 wanted")
             try:
                 self.out += _FLOAT.pack(value)
-            except OverflowError:
+            except (OverflowError, StructError):
                 raise self.fail(path, "a number that does not fit float64") from None
         else:
             self._number(type_, value, path)

@@ -1,7 +1,5 @@
 """Filled buffers in, Arrow arrays out, column by column as the table has them; nulls where this version has none."""
 
-from functools import lru_cache
-
 import numpy as np
 import pyarrow as pa
 
@@ -12,11 +10,10 @@ from kafkascope.columnar.tables import BATCH_TYPE, RECORDS_TYPE, Column
 
 def array_of(buffers: Buffers, node: Node) -> pa.Array:
     if node.element is not None:
-        element = array_of(buffers, node.element)
-        return _list(buffers, node.slot, pa.list_(element.type), element)
+        return _list(buffers, node.slot, node.column.arrow_type, array_of(buffers, node.element))
     column, index = node.column, node.slot
     length = buffers.rows[node.group]
-    type_ = column.element_type()
+    type_ = column.element_type
     match column.type:
         case "struct":
             return _struct(buffers, node, length)
@@ -27,20 +24,18 @@ def array_of(buffers: Buffers, node: Node) -> pa.Array:
             return pa.Array.from_buffers(type_, length, parts)
         case "bool":
             return pa.Array.from_buffers(type_, length, [None, buffers.bits(index)])
-    made = pa.Array.from_buffers(
-        _own_type(column, buffers.slots[index].width), length, [None, buffers.values(index)]
-    )
+    made = pa.Array.from_buffers(_own_type(column, buffers.slots[index].width), length, [None, buffers.values(index)])
     return made if made.type == type_ else made.cast(type_)
 
 
 def _struct(buffers: Buffers, node: Node, length: int) -> pa.Array:
     present = {child.column.name: array_of(buffers, child) for child in node.children}
     children = [
-        present[column.name] if column.name in present else nulls(column.arrow_type(), length)
+        present[column.name] if column.name in present else nulls(column.arrow_type, length)
         for column in node.column.children
     ]
     valid = buffers.valid(node.slot) if node.slot >= 0 else None
-    return pa.Array.from_buffers(node.column.element_type(), length, [valid], children=children)
+    return pa.Array.from_buffers(node.column.element_type, length, [valid], children=children)
 
 
 def _list(buffers: Buffers, index: int, type_: pa.DataType, element: pa.Array) -> pa.Array:
@@ -63,7 +58,7 @@ def _records(buffers: Buffers, index: int, length: int) -> pa.Array:
 
 def _own_type(column: Column, width: int) -> pa.DataType:
     """A number as this version writes it, where the table's type is wider."""
-    type_ = column.element_type()
+    type_ = column.element_type
     if type_.bit_width == 8 * width:
         return type_
     return {1: pa.int8(), 2: pa.uint16(), 4: pa.int32()}[width]
@@ -74,7 +69,7 @@ def nulls(type_: pa.DataType, length: int) -> pa.Array:
     if not length:
         return pa.nulls(0, type_)
     # 16 bytes are the widest value there is, a uuid.
-    return _nulls(type_, length, _zeros(1 << (16 * (length + 1) - 1).bit_length()))
+    return _nulls(type_, length, _zeros(16 * (length + 1)))
 
 
 def _nulls(type_: pa.DataType, length: int, zeros: pa.Buffer) -> pa.Array:
@@ -89,6 +84,11 @@ def _nulls(type_: pa.DataType, length: int, zeros: pa.Buffer) -> pa.Array:
     return pa.Array.from_buffers(type_, length, [zeros, zeros], null_count=length)
 
 
-@lru_cache(maxsize=2)
+_ZEROS = [pa.py_buffer(b"")]
+
+
 def _zeros(size: int) -> pa.Buffer:
-    return pa.py_buffer(np.zeros(size, dtype=np.uint8))
+    """At least so many, the same ones each time. Nobody writes to them, so the system gives them no memory."""
+    if _ZEROS[0].size < size:
+        _ZEROS[0] = pa.py_buffer(np.zeros(2 * size, dtype=np.uint8))
+    return _ZEROS[0]

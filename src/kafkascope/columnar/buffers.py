@@ -171,7 +171,7 @@ class Buffers:
         place = 3 * index + which
         held = self.held[place]
         assert held is not None
-        held.resize(_start(place) + used)
+        held.resize(_start(place) + used, shrink_to_fit=True)
         return held.slice(_start(place))
 
     def bits(self, index: int) -> pa.Buffer:

@@ -19,23 +19,24 @@ from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
 # Operations, and the words behind the first. `size` is that of a length: 2 or 4 bytes, 0 for compact.
 (
     END,
-    RUN,  # bytes, pieces, their number: fields of fixed size that lie side by side
+    NOTHING,  # there for its run
     UUID,  # values
     TEXT,  # offsets, valid, data, size, nullable
     BLOB,  # offsets, valid, data, size, nullable
     HIDDEN,  # offsets, valid, longest, size, nullable
     ARRAY,  # offsets, valid, size, nullable, least bytes an element, behind
-    NEXT,  # first operation of the element, whether an empty tag section ends it
+    NEXT,  # first operation of the element, whether an empty tag section ends it; has no run
     RUNS,  # offsets, valid, size, nullable, bytes an element, pieces, their number: elements that are runs
     INTS,  # offsets, valid, size, nullable, 4, values: the same for int32 alone
     SMALL_INTS,  # offsets, valid, values, size, nullable: for int8 alone, laid out like BLOB
     PRESENT,  # valid, the byte for null, behind, fills, their number
-    NO_TAGS,
     TAGS,  # behind, fills, their number, tags, their number
     TAG_END,
     RECORDS,  # columns, size, nullable
-) = range(16)
-OPERATION = 8
+) = range(15)
+# Before an operation comes its run, fields of fixed size that lie side by side: their number, bytes, pieces.
+RUN_AT = 8
+OPERATION = RUN_AT + 3
 
 # A tag of a section: number, first operation, fills, their number.
 TAG = 4
@@ -121,35 +122,37 @@ class _Build:
     depth: int = 0
 
     def operation(self, code: int, *rest: Any) -> int:
-        """Its place. A rest may be a number, a `Place`, a `_Slot` or a list of such."""
-        self.flush()
+        """Its place. What comes before it and is of fixed size becomes its run."""
+        return self.write([code, *rest], self.take_run())
+
+    def write(self, words: list[Any], run: list[tuple[int, int, int]]) -> int:
         at = len(self.words)
-        self.words += [code, *rest, *[0] * (OPERATION - 1 - len(rest))]
+        self.words += [*words, *[0] * (RUN_AT - len(words))]
+        self.words += [len(run), _end_of(run[-1]), _pieces(run)] if run else [0, 0, 0]
         return at
+
+    def take_run(self) -> list[tuple[int, int, int]]:
+        """Up to the next operation. A uuid is an operation of its own."""
+        run: list[tuple[int, int, int]] = []
+        start = 0
+        for kind, slot, offset in self.pieces:
+            if kind == 16:
+                self.write([UUID, _Slot(slot, VALUES)], run)
+                run, start = [], offset + 16
+            else:
+                run.append((kind, slot, offset - start))
+        self.pieces, self.run_bytes = [], 0
+        return run
 
     def set(self, at: int, word: int, value: Any) -> None:
         self.words[at + word] = value
 
     def here(self) -> "_Place":
         """Where the next operation will be."""
-        self.flush()
+        run = self.take_run()
+        if run:
+            self.write([NOTHING], run)
         return _Place(len(self.words))
-
-    def flush(self) -> None:
-        pieces, self.pieces = self.pieces, []
-        self.run_bytes = 0
-        while pieces:
-            kind, slot, start = pieces[0]
-            count = next((n for n, piece in enumerate(pieces) if piece[0] == 16), len(pieces))
-            if kind == 16:
-                count = 1
-                self.operation(UUID, _Slot(slot, VALUES))
-            elif kind == NO_TAG and count == 1:
-                self.operation(NO_TAGS)
-            else:
-                run = [(kind, slot, offset - start) for kind, slot, offset in pieces[:count]]
-                self.operation(RUN, _end_of(run[-1]), _pieces(run), count)
-            pieces = pieces[count:]
 
     def piece(self, kind: int, slot: int, size: int) -> None:
         self.pieces.append((kind, slot, self.run_bytes))
@@ -241,6 +244,7 @@ class _Build:
             tags = [kind for kind, _, _ in self.pieces] == [NO_TAG]
             if tags:
                 self.pieces, self.run_bytes = [], 0
+            self.here()
             self.operation(NEXT, body, int(tags))
             self.set(operation, 6, self.here())
             self.depth += ARRAY_DEPTH

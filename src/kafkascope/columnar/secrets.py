@@ -1,10 +1,19 @@
-"""What may leave the decoder as it came: each field that can hold a secret is classified in `data/secrets.txt`, and a
-bytes field that nobody has classified is treated as one."""
+"""What may leave the decoder as it came: a field in, open or hidden out; a message's JSON in, the same without secrets
+out. `data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (GOTCHAS: secrets)."""
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
+from typing import Any
+from uuid import UUID
 
+from kafkascope.codec.walk import UNKNOWN_TAGS
 from kafkascope.schema.files import lines
+from kafkascope.schema.layout import LayoutField, layout
+
+# The log that controllers replicate: its records hold settings and credentials. Its id is the same in every cluster.
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = UUID(int=1)
 
 
 class Care(Enum):
@@ -16,6 +25,7 @@ class Care(Enum):
 
 @cache
 def classified() -> dict[str, Care]:
+    """By place: `AlterConfigsRequest.Resources.Configs.Value`."""
     found = {}
     for line in lines("secrets.txt"):
         care, place = line.split(" ")
@@ -23,6 +33,56 @@ def classified() -> dict[str, Care]:
     return found
 
 
-def care_of(message: str, path: tuple[str, ...]) -> Care:
-    """Of strings and numbers OPEN unless listed."""
-    return classified().get(".".join((message, *path)), Care.OPEN)
+def care_of(message: str, path: tuple[str, ...], type_: str) -> Care:
+    """Of a field by the catalog's names; bytes are hidden and everything else is open unless listed."""
+    unlisted = Care.HIDDEN if type_ in ("bytes", "records") else Care.OPEN
+    return classified().get(".".join((message, *path)), unlisted)
+
+
+def is_metadata_log(value: Mapping[str, Any]) -> bool:
+    """Whether a struct with topic data names the metadata log."""
+    return any(type(item) in (str, UUID) and item in (METADATA_TOPIC, METADATA_TOPIC_ID) for item in value.values())
+
+
+def hide(name: str, version: int, json_value: Any, release: str | None = None) -> Any:
+    """A copy of a message in Kafka's JSON form, as a request log has it, with null for what the tables hide. Record data
+    is null too; a name that the catalog does not know keeps its place and loses its content; of unknown tags number and
+    size are left."""
+    found = layout(name, version, release)
+    return _hide_struct(found.message.name, found.fields, (), json_value)
+
+
+def _hide_struct(message: str, fields: tuple[LayoutField, ...], above: tuple[str, ...], value: Any) -> Any:
+    if not isinstance(value, dict):
+        return None
+    spelled = {spelling: field for field in fields for spelling in (*field.aliases, field.kafka_name, field.name)}
+    sizes = {f"{field.name}SizeInBytes" for field in fields if field.type == "records"}
+    written: dict[str, Any] = {}
+    for key, content in value.items():
+        field = spelled.get(key)
+        if key == UNKNOWN_TAGS:
+            written[key] = [_hide_tag(tag) for tag in content] if isinstance(content, list) else None
+        elif field is not None:
+            written[key] = _hide_field(message, field, above, content)
+        else:
+            written[key] = content if key in sizes and isinstance(content, int) else None
+    return written
+
+
+def _hide_field(message: str, field: LayoutField, above: tuple[str, ...], content: Any) -> Any:
+    path = (*above, field.source.name)
+    if field.type == "records" or care_of(message, path, field.type) is Care.HIDDEN:
+        return None
+    if field.type != "struct":
+        return content
+    if field.array and isinstance(content, list):
+        return [_hide_struct(message, field.fields, path, item) for item in content]
+    return _hide_struct(message, field.fields, path, content)
+
+
+def _hide_tag(tag: Any) -> Any:
+    match tag:
+        case {"tag": int(number), "data": str(data)}:
+            # Base64: four characters for three bytes, `=` for those that are not there.
+            return {"tag": number, "size": len(data) * 3 // 4 - data.count("=")}
+    return None

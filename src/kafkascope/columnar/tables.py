@@ -21,30 +21,48 @@ _NUMBERS = {
 }
 UUID_TYPE = pa.binary(16)
 
-# One record batch (or one message of an old message set) is one row; contents are never in it.
-BATCH_TYPE = pa.struct(
+# One record batch, or one message of an old message set, is one row.
+_BATCH = [
+    ("base_offset", pa.int64()),
+    ("last_offset", pa.int64()),
+    ("size", pa.int32()),
+    ("partition_leader_epoch", pa.int32()),
+    ("magic", pa.int8()),
+    ("crc", pa.uint32()),
+    ("attributes", pa.int16()),
+    ("base_timestamp", pa.int64()),
+    ("max_timestamp", pa.int64()),
+    ("producer_id", pa.int64()),
+    ("producer_epoch", pa.int16()),
+    ("base_sequence", pa.int32()),
+    ("records", pa.int32()),
+]
+_HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
+_RECORD_TYPE = pa.struct(
     [
-        ("base_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("size", pa.int32()),
-        ("partition_leader_epoch", pa.int32()),
-        ("magic", pa.int8()),
-        ("crc", pa.uint32()),
-        ("attributes", pa.int16()),
-        ("base_timestamp", pa.int64()),
-        ("max_timestamp", pa.int64()),
-        ("producer_id", pa.int64()),
-        ("producer_epoch", pa.int16()),
-        ("base_sequence", pa.int32()),
-        ("records", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(_HEADER_TYPE)),
     ]
 )
-RECORDS_TYPE = pa.struct([("size", pa.int32()), ("truncated_bytes", pa.int32()), ("batches", pa.list_(BATCH_TYPE))])
 
 
-@dataclass(frozen=True, slots=True)
+def _records_type(batch: pa.DataType) -> pa.DataType:
+    return pa.struct([("size", pa.int32()), ("truncated_bytes", pa.int32()), ("batches", pa.list_(batch))])
+
+
+BATCH_TYPE = pa.struct(_BATCH)
+RECORDS_TYPE = _records_type(BATCH_TYPE)
+# With keys, values and headers, for those who ask.
+CONTENTS_TYPE = _records_type(pa.struct([*_BATCH, ("contents", pa.list_(_RECORD_TYPE))]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A field over all versions of a message. `names` are the catalog's spellings that lead here."""
+    """A field over all versions of a message. `names` are the catalog's spellings that lead here; `element_type` is
+    that of one element where it is an array."""
 
     name: str
     names: frozenset[str]
@@ -52,53 +70,64 @@ class Column:
     array: bool
     care: Care
     children: tuple["Column", ...]
+    element_type: pa.DataType
+    arrow_type: pa.DataType
 
-    def element_type(self) -> pa.DataType:
-        match self.type:
-            case "struct":
-                return pa.struct([pa.field(child.name, child.arrow_type()) for child in self.children])
-            case "string":
-                return pa.string()
-            case "bytes":
-                return pa.binary()
-            case "records":
-                return RECORDS_TYPE
-            case "uuid":
-                return UUID_TYPE
-            case "bool":
-                return pa.bool_()
-        return _NUMBERS[self.type]
 
-    def arrow_type(self) -> pa.DataType:
-        one = self.element_type()
-        return pa.list_(one) if self.array else one
-
-    def child(self, kafka_name: str) -> "Column":
-        return next(child for child in self.children if kafka_name in child.names)
+def _element_type(type_: str, children: tuple[Column, ...], contents: bool) -> pa.DataType:
+    match type_:
+        case "struct":
+            return pa.struct([pa.field(child.name, child.arrow_type) for child in children])
+        case "string":
+            return pa.string()
+        case "bytes":
+            return pa.binary()
+        case "records":
+            return CONTENTS_TYPE if contents else RECORDS_TYPE
+        case "uuid":
+            return UUID_TYPE
+        case "bool":
+            return pa.bool_()
+    return _NUMBERS[type_]
 
 
 @cache
-def table_of(name: str) -> tuple[Column, ...]:
+def table_of(name: str, *, contents: bool = False) -> tuple[Column, ...]:
     """The top-level columns of a message's table."""
     known = read_message(name)
-    return _union(known, [field for block in known.blocks for field in block.fields], ())
+    return _union(known, [field for block in known.blocks for field in block.fields], (), contents)
 
 
-def arrow_schema(name: str) -> pa.Schema:
-    return pa.schema([pa.field(column.name, column.arrow_type()) for column in table_of(name)])
+@cache
+def arrow_schema(name: str, *, contents: bool = False) -> pa.Schema:
+    """One for all versions of a message."""
+    return pa.schema([pa.field(column.name, column.arrow_type) for column in table_of(name, contents=contents)])
 
 
-def _union(known: Message, fields: list[Field], above: tuple[str, ...]) -> tuple[Column, ...]:
+def _union(known: Message, fields: list[Field], above: tuple[str, ...], contents: bool) -> tuple[Column, ...]:
     groups: dict[str, list[Field]] = {}
     for field in fields:
         groups.setdefault(snake_case(field.name), []).append(field)
     columns = []
     for name, same in groups.items():
         path = (*above, same[0].name)
-        children = _union(known, [child for field in same for child in field.fields], path)
+        children = _union(known, [child for field in same for child in field.fields], path, contents)
         type_ = "struct" if same[0].is_struct else _widest({field.type for field in same})
+        array = same[0].array
+        assert all(field.array == array and field.is_struct == same[0].is_struct for field in same), path
+        cares = [care_of(known.name, (*above, field.name), field.type) for field in same]
+        element = _element_type(type_, children, contents)
         columns.append(
-            Column(name, frozenset(f.name for f in same), type_, same[0].array, care_of(known.name, path), children)
+            Column(
+                name,
+                frozenset(field.name for field in same),
+                type_,
+                array,
+                Care.HIDDEN if Care.HIDDEN in cares else Care.OPEN,
+                children,
+                element,
+                pa.list_(element) if array else element,
+            )
         )
     return tuple(columns)
 

@@ -1,0 +1,489 @@
+"""Frames of Kafka connections: `Pieces` of all streams in, `Frames` out; never raises on what the wire says.
+
+What a connection speaks is found from what it says (`undecided`); Kafka is split by a kernel (`split`), and everything
+else is left alone. After bytes that are missing or make no sense the next true frame is searched (`search`). The rows of
+a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with its length, or LOST.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kafkascope.capture.flow import (
+    BYTES,
+    CLOSE,
+    ENDED,
+    FRAME,
+    GAP,
+    LOST,
+    OPEN,
+    RESET,
+    TOKEN,
+    Bytes,
+    Connection,
+    Frames,
+    Pieces,
+    Problem,
+)
+from kafkascope.capture.recognise import Grade, grade_request, grade_response
+from kafkascope.capture.search import Run
+from kafkascope.capture.split import (
+    ASKED,
+    ATTEND,
+    BODY,
+    CHUNK,
+    CONNECTION,
+    DAMAGED,
+    DONE,
+    FILLED,
+    FIRST_NS,
+    FREE_CHUNK,
+    FREE_CHUNKS,
+    FULL,
+    HANDSHAKE_ID,
+    HAVE,
+    HEAD,
+    LAST_NS,
+    NONSENSE,
+    OFFSET,
+    PACKET,
+    POOL,
+    PREFIX,
+    PYTHON,
+    REMEMBERED,
+    ROWS,
+    SKIP,
+    TAIL,
+    TOKENS,
+    WANT_BODY,
+    WANT_CHUNKS,
+    Output,
+    Piece,
+    begin_frame,
+    free_chunks,
+    make_output,
+    make_tables,
+    note,
+    split,
+)
+from kafkascope.capture.stream_table import longer
+from kafkascope.capture.undecided import Undecided
+from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES, MAX_UNFINISHED_BYTES
+
+# What a connection or a piece that waits takes beside its bytes.
+_CONNECTION_COST = 2_048
+_PIECE_COST = 256
+# One kind of array, so that the kernel is compiled once.
+_PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
+_SMALL_IDENTITY = 65_536
+
+
+@dataclass(slots=True)
+class _Search:
+    """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far."""
+
+    row: int  # of the kernel's state
+    offset: int
+    first_ns: int
+    packet: int
+    run: Run
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    data: Bytes
+    piece: Piece
+    cursor: Any
+
+
+class Framer:
+    """Feed it what the `Reassembler` gives, with its connections; their `protocol` and `client` are set as they are
+    found. A connection with an end on one of `kafka_ports` is Kafka on the word of a single frame."""
+
+    def __init__(self, connections: list[Connection], *, kafka_ports: Collection[int] = ()) -> None:
+        self._connections = connections
+        self._ports = frozenset(kafka_ports)
+        self._tables = make_tables()
+        self._slots = 0
+        self._opened: Any = np.empty(0, np.uint8)
+        self._undecided: dict[int, Undecided] = {}
+        self._searches: dict[int, _Search] = {}
+        self._kept = 0
+        self._output = make_output(0, 0)
+        self._work: list[_Work] = []
+        self._problems: list[Problem] = []
+
+    def feed(self, pieces: Pieces) -> Frames:
+        piece = Piece(
+            np.require(pieces.kind, np.uint8, _PLAIN),
+            np.require(pieces.stream, np.int32, _PLAIN),
+            np.require(pieces.offset, np.int64, _PLAIN),
+            np.require(pieces.start, np.int64, _PLAIN),
+            np.require(pieces.length, np.int64, _PLAIN),
+            np.require(pieces.time_ns, np.int64, _PLAIN),
+            np.require(pieces.packet, np.int64, _PLAIN),
+        )
+        streams = (int(piece.stream.max()) | 1) + 1 if len(piece.stream) else 0
+        self._tables = self._tables._replace(place=longer(self._tables.place, streams, PYTHON))
+        self._opened = longer(self._opened, len(self._tables.place), 0)
+        # Pages of the body are taken as they are written.
+        self._output = make_output(len(piece.kind) + 64, int(piece.length[piece.kind == BYTES].sum()) + 4_096)
+        self._work.append(_Work(np.ascontiguousarray(pieces.data), piece, np.zeros(2, np.int64)))
+        self._run()
+        return self._frames()
+
+    def finish(self) -> Frames:
+        """The recording ends: a frame that is not complete is lost, a search takes what it can get."""
+        self._output = make_output(64, 4_096)
+        for connection in list(self._undecided):
+            self._forget(connection)
+        while self._searches:
+            self._last_chance(min(self._searches), None)
+            self._run()
+        for row in range(2 * self._slots):
+            state = self._tables.state[row]
+            if state[HAVE]:
+                lost = int(state[HAVE] + state[FILLED])
+                connection = int(self._tables.slots[row >> 1, CONNECTION])
+                free_chunks(self._tables.following, self._tables.counts, state)
+                self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
+                begin_frame(state)
+        return self._frames()
+
+    def _frames(self) -> Frames:
+        count = self._tables.counts
+        rows, size = int(count[ROWS]), int(count[BODY])
+        count[ROWS] = count[BODY] = 0
+        output, self._output = self._output, make_output(0, 0)
+        problems, self._problems = tuple(self._problems), []
+        return Frames(
+            output.body[:size],
+            output.ends[: rows + 1],
+            output.kind[:rows],
+            output.connection[:rows],
+            output.is_response[:rows],
+            output.offset[:rows],
+            output.lost[:rows],
+            output.first[:rows],
+            output.time[:rows],
+            output.packet[:rows],
+            problems,
+        )
+
+    def _run(self) -> None:
+        """All work, and what is read again on the way before what comes after it."""
+        while self._work:
+            now = self._work[-1]
+            why = split(self._tables, self._output, now.piece, now.data.ctypes.data, now.cursor)
+            if why == DONE:
+                self._work.pop()
+            elif why == FULL:
+                self._widen(int(self._tables.counts[WANT_BODY]))
+            elif why == POOL:
+                self._grow_pool(int(self._tables.place[now.piece.stream[now.cursor[0]]]))
+            elif why == ATTEND:
+                self._attend(now, int(now.cursor[0]))
+            elif why == NONSENSE:
+                self._distrust(now, int(now.cursor[0]), int(now.cursor[1]))
+            else:
+                self._judge(int(self._tables.counts[ROWS]) - 1)
+
+    def _widen(self, size: int = 0) -> None:
+        rows = 2 * len(self._output.kind) + 64
+        columns = (longer(column, rows) for column in self._output[2:])
+        self._output = Output(longer(self._output.body, size), longer(self._output.ends, rows + 1), *columns)
+        self._tables.counts[WANT_BODY] = 0
+
+    def _grow_pool(self, row: int) -> None:
+        tables = self._tables
+        wanted = int(tables.counts[WANT_CHUNKS] - tables.counts[FREE_CHUNKS])
+        before = len(tables.following)
+        after = min(max(before + wanted, 2 * before, 64), MAX_UNFINISHED_BYTES // CHUNK)
+        if after - before < wanted:
+            # The frame is given up, not its length: the next one is where it says.
+            free_chunks(tables.following, tables.counts, tables.state[row])
+            tables.state[row, DAMAGED] = 1
+            return
+        pool = np.empty(after * CHUNK, np.uint8)
+        pool[: len(tables.pool)] = tables.pool
+        following = np.arange(1, after + 1, dtype=np.int64)
+        following[:before] = tables.following
+        following[-1] = tables.counts[FREE_CHUNK]
+        tables.counts[FREE_CHUNK] = before
+        tables.counts[FREE_CHUNKS] += after - before
+        self._tables = tables._replace(pool=pool, following=following)
+
+    def _attend(self, work: _Work, at: int) -> None:
+        """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
+        work.cursor[0] = at + 1
+        piece = work.piece
+        kind, stream, length = int(piece.kind[at]), int(piece.stream[at]), int(piece.length[at])
+        start = int(piece.start[at])
+        data = work.data[start : start + length].tobytes() if kind == BYTES else b""
+        place = (kind, int(piece.offset[at]), data, length, int(piece.time[at]), int(piece.packet[at]))
+        row = int(self._tables.place[stream])
+        if row >= 0:
+            state = self._tables.state[row]
+            if state[HAVE]:
+                offset, first_ns, packet = int(state[OFFSET]), int(state[FIRST_NS]), int(state[PACKET])
+            else:
+                offset, first_ns, packet = place[1], place[4], place[5]
+            self._lose(stream, row, offset, first_ns, packet, place[1])
+        if stream in self._searches:
+            self._search(stream, *place)
+        else:
+            self._consider(stream, *place)
+
+    def _consider(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+        """A piece of a connection that is not known to be Kafka."""
+        number = stream >> 1
+        undecided = self._undecided.get(number)
+        if kind == OPEN:
+            self._opened[stream] = 1
+            return
+        if undecided is None:
+            if kind in (CLOSE, RESET):
+                self._tables.place[stream] = SKIP
+                return
+            undecided = self._undecided[number] = self._new(number)
+            self._kept += _CONNECTION_COST
+        undecided.add(kind, stream & 1, offset, data, length, time, packet)
+        self._kept += len(data) + _PIECE_COST
+        verdict = undecided.verdict()
+        if verdict is not None:
+            self._forget(number)
+            self._connections[number].protocol = verdict.protocol
+            if verdict.client is not None:
+                self._begin(number, verdict.client, undecided)
+        elif all(undecided.ended):
+            self._forget(number)
+        while self._kept > MAX_SEARCHED_TOTAL_BYTES and self._undecided:
+            oldest = next(iter(self._undecided))
+            self._problem("undecided", f"connection {oldest} is left alone: too much waits to be recognised", packet)
+            self._forget(oldest)
+
+    def _new(self, number: int) -> Undecided:
+        connection = self._connections[number]
+        ends = (connection.ends.port_a in self._ports, connection.ends.port_b in self._ports)
+        client = connection.opener
+        if client is None and ends[0] != ends[1]:
+            # Direction 0 goes from end a to end b; requests go to the port.
+            client = 1 if ends[0] else 0
+        opened = (bool(self._opened[2 * number]), bool(self._opened[2 * number + 1]))
+        return Undecided(client, opened, hinted=any(ends))
+
+    def _forget(self, number: int) -> None:
+        undecided = self._undecided.pop(number)
+        self._kept -= _CONNECTION_COST + undecided.size + _PIECE_COST * len(undecided.entries)
+        self._tables.place[2 * number : 2 * number + 2] = SKIP
+
+    def _begin(self, number: int, client: int, undecided: Undecided) -> None:
+        """A Kafka connection: what it said so far is read again."""
+        self._connections[number].client = client
+        slot = self._slots
+        self._slots += 1
+        tables = self._tables
+        tables = self._tables = tables._replace(
+            state=longer(tables.state, 2 * self._slots),
+            slots=longer(tables.slots, self._slots),
+            asked=longer(tables.asked, self._slots),
+        )
+        tables.slots[slot] = 0
+        tables.slots[slot, CONNECTION] = number
+        for direction in (0, 1):
+            stream = 2 * number + direction
+            row = 2 * slot + (direction != client)
+            self._align(stream, row)
+            if not undecided.opened[direction]:
+                first = next((entry for entry in undecided.entries if entry.direction == direction), None)
+                offset, time, packet = (first.offset, first.time, first.packet) if first else (0, 0, -1)
+                self._lose(stream, row, offset, time, packet, offset)
+        self._read_again(
+            [
+                (entry.kind, 2 * number + entry.direction, entry.offset, entry.time, entry.packet, entry.length, b"")
+                if entry.run is None or entry.kind != BYTES
+                else (
+                    entry.kind, 2 * number + entry.direction, entry.offset, entry.time, entry.packet, entry.length,
+                    bytes(entry.run.data[entry.start : entry.start + entry.length]),
+                )
+                for entry in undecided.entries
+            ]
+        )  # fmt: skip
+
+    def _align(self, stream: int, row: int) -> None:
+        """The next byte of the stream is the first of a frame."""
+        state = self._tables.state[row]
+        state[:] = 0
+        state[HEAD] = state[TAIL] = -1
+        begin_frame(state)
+        self._tables.place[stream] = row
+
+    def _lose(self, stream: int, row: int, offset: int, first_ns: int, packet: int, at: int) -> None:
+        """The stream's frames are lost from `offset` on; its bytes go on at `at`."""
+        free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
+        begin_frame(self._tables.state[row])
+        self._tables.place[stream] = PYTHON
+        self._searches[stream] = _Search(row, offset, first_ns, packet, Run(at, aligned=False), first_ns)
+
+    def _distrust(self, work: _Work, at: int, position: int) -> None:
+        """A length that no frame has: everything from its prefix on is searched."""
+        piece = work.piece
+        stream = int(piece.stream[at])
+        row = int(self._tables.place[stream])
+        state = self._tables.state[row]
+        offset, first_ns, packet = int(state[OFFSET]), int(state[FIRST_NS]), int(state[PACKET])
+        prefix = int(state[PREFIX]).to_bytes(4, "big")
+        said = int.from_bytes(prefix, "big", signed=True)
+        what = "responses" if row & 1 else "requests"
+        self._problem("length", f"connection {stream >> 1}, {what} at {offset}: {said} is no frame's length", packet)
+        self._lose(stream, row, offset, first_ns, packet, offset)
+        search = self._searches[stream]
+        search.run.add(prefix, first_ns, packet)
+        # Not there again: what begins here was just found wanting.
+        search.run.skip(1)
+        self._kept += 4 + _PIECE_COST
+        work.cursor[0], work.cursor[1] = at + 1, 0
+        start, end = int(piece.start[at]) + position, int(piece.start[at] + piece.length[at])
+        if start < end:
+            rest = work.data[start:end].tobytes()
+            self._search(stream, BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at]))
+
+    def _search(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+        search = self._searches[stream]
+        search.time = max(search.time, time)
+        if search.packet < 0:
+            search.first_ns, search.packet = time, packet
+        if kind == BYTES:
+            search.run.add(data, time, packet)
+            self._kept += len(data) + _PIECE_COST
+            found = self._find(search, final=False)
+            if found is not None:
+                self._resume(stream, found, None)
+            elif len(search.run.data) > MAX_SEARCHED_BYTES or self._kept > MAX_SEARCHED_TOTAL_BYTES:
+                self._shorten(search)
+        elif kind in (GAP, CLOSE, RESET):
+            self._last_chance(stream, (kind, stream, offset, time, packet, length, b""))
+
+    def _shorten(self, search: _Search) -> None:
+        """The older half of what is searched goes; the rest may hold the next frame still."""
+        before = len(search.run.data) + _PIECE_COST * len(search.run.marks)
+        search.run.drop(len(search.run.data) // 2)
+        self._kept -= before - len(search.run.data) - _PIECE_COST * len(search.run.marks)
+
+    def _last_chance(self, stream: int, behind: tuple[int, int, int, int, int, int, bytes] | None) -> None:
+        """Nothing follows on these bytes: one frame is enough now. `behind` is the piece that ends them."""
+        search = self._searches[stream]
+        found = self._find(search, final=True)
+        if found is not None:
+            self._resume(stream, found, behind)
+            return
+        end = search.run.offset + len(search.run.data)
+        self._drop(search)
+        if behind is not None and behind[0] == GAP:
+            search.run = Run(behind[2] + behind[5], aligned=False)
+            return
+        del self._searches[stream]
+        number = stream >> 1
+        if end > search.offset:
+            lost = end - search.offset
+            self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
+        self._tables.place[stream] = SKIP
+        if behind is not None:
+            self._row(ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
+
+    def _drop(self, search: _Search) -> None:
+        self._kept -= len(search.run.data) + _PIECE_COST * len(search.run.marks)
+
+    def _find(self, search: _Search, *, final: bool) -> int | None:
+        response = bool(search.row & 1)
+        chains = search.run.responses(self._asked(search.row >> 1), anew=final) if response else search.run.requests()
+        for chain in chains:
+            strong = len(chain.strong)
+            if strong >= 2 or (final and strong):
+                return search.run.first_before(chain, response=response)
+        return None
+
+    def _asked(self, slot: int) -> dict[int, tuple[int, int]]:
+        known = min(int(self._tables.slots[slot, ASKED]), REMEMBERED)
+        return {identity: (key, version) for identity, key, version in self._tables.asked[slot, :known].tolist()}
+
+    def _resume(self, stream: int, found: int, behind: tuple[int, int, int, int, int, int, bytes] | None) -> None:
+        """A frame begins at place `found` of the run: what lies before it is lost, the rest is split."""
+        search = self._searches.pop(stream)
+        run = search.run
+        self._drop(search)
+        lost = run.offset + found - search.offset
+        if lost:
+            number = stream >> 1
+            self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
+        self._align(stream, search.row)
+        pieces = []
+        ends = [place for place, _, _ in run.marks[1:]] + [len(run.data)]
+        for (place, time, packet), end in zip(run.marks, ends, strict=True):
+            start = max(place, found)
+            if start < end:
+                data = bytes(run.data[start:end])
+                pieces.append((BYTES, stream, run.offset + start, time, packet, end - start, data))
+        self._read_again(pieces if behind is None else [*pieces, behind])
+
+    def _read_again(self, pieces: list[tuple[int, int, int, int, int, int, bytes]]) -> None:
+        data = np.frombuffer(b"".join(piece[6] for piece in pieces), np.uint8)
+        numbers = np.array([piece[:6] for piece in pieces], np.int64).reshape(-1, 6)
+        sizes = np.array([len(piece[6]) for piece in pieces], np.int64)
+        piece = Piece(
+            numbers[:, 0].astype(np.uint8),
+            numbers[:, 1].astype(np.int32),
+            numbers[:, 2].copy(),
+            np.cumsum(sizes) - sizes,
+            numbers[:, 5].copy(),
+            numbers[:, 3].copy(),
+            numbers[:, 4].copy(),
+        )
+        self._work.append(_Work(data, piece, np.zeros(2, np.int64)))
+
+    def _judge(self, row: int) -> None:
+        """A frame that may be a raw SASL token: it is one unless it reads as a request, or answers one."""
+        output, tables = self._output, self._tables
+        start, end = int(output.ends[row]), int(output.ends[row + 1])
+        raw = (end - start).to_bytes(4, "big") + output.body[start:end].tobytes()
+        role = int(output.is_response[row])
+        connection = self._connections[output.connection[row]]
+        slot = int(tables.place[2 * connection.number + (connection.client != role)]) >> 1
+        if role:
+            # Its request may come behind it. Tokens begin with letters or an ASN.1 tag, not with a small number.
+            graded = grade_response(raw, 0, self._asked(slot))
+            apart = abs(graded.correlation_id - int(tables.slots[slot, HANDSHAKE_ID]))
+            near = graded.end >= 0 and (0 <= graded.correlation_id < _SMALL_IDENTITY or apart < REMEMBERED)
+            is_frame = near or graded.grade in (Grade.STRONG, Grade.WEAK)
+        else:
+            is_frame = grade_request(raw, 0).grade is Grade.STRONG
+        output.kind[row] = FRAME if is_frame else TOKEN
+        if is_frame:
+            tables.state[2 * slot + role, TOKENS] = 0
+            note(tables.slots, tables.asked, tables.state, slot, role, output.body.ctypes.data + start, end - start)
+
+    def _row(
+        self, kind: int, connection: int, role: int, offset: int, lost: int, first_ns: int, time: int, packet: int
+    ) -> None:
+        count = self._tables.counts
+        if count[ROWS] + 2 >= len(self._output.kind):
+            self._widen()
+        row = int(count[ROWS])
+        output = self._output
+        output.ends[row + 1] = count[BODY]
+        for column, value in zip(
+            output[2:], (kind, connection, role, offset, lost, first_ns, time, packet), strict=True
+        ):
+            column[row] = value
+        count[ROWS] += 1
+
+    def _times(self, row: int) -> tuple[int, int, int]:
+        state = self._tables.state[row]
+        return int(state[FIRST_NS]), int(state[LAST_NS]), int(state[PACKET])
+
+    def _problem(self, kind: str, detail: str, packet: int) -> None:
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(Problem(kind, detail, packet, -1, 0))

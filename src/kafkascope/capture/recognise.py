@@ -1,0 +1,190 @@
+"""What bytes are: a place in a stream in, a graded Kafka frame or the name of another protocol out. A frame is strong
+when its header is known and its body decodes to the last byte; ports say nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from kafkascope.codec.frame import DecodedFrame, decode_frame
+from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.schema.catalog import apis, message
+
+Buffer = bytes | bytearray | memoryview
+
+# A request header without client id; a response header.
+SMALLEST_REQUEST = 8
+SMALLEST_RESPONSE = 4
+# API keys and versions that a Kafka to come may have.
+MOST_KEYS, MOST_VERSIONS = 256, 64
+# Kafka has no cap of its own on client ids; they are names.
+MOST_CLIENT_ID = 1_024
+CONTROLLED_SHUTDOWN = 7
+
+
+class Grade(Enum):
+    BAD = 0  # no frame
+    MORE = 1  # not all there yet
+    WEAK = 2  # a header that may be one, and a body that nobody here knows
+    STRONG = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A frame that begins somewhere in a buffer; `end` is where the next one begins, -1 where the header is not all
+    there yet."""
+
+    grade: Grade
+    end: int = -1
+    api_key: int = -1
+    version: int = -1
+    correlation_id: int = -1
+    client_id: str | None = None
+
+
+BAD = Graded(Grade.BAD)
+MORE = Graded(Grade.MORE)
+
+
+def grade_request(buffer: Buffer, at: int) -> Graded:
+    left = len(buffer) - at
+    if left < 4:
+        return MORE
+    length = int.from_bytes(buffer[at : at + 4], "big", signed=True)
+    if not SMALLEST_REQUEST <= length <= MAX_FRAME_BYTES:
+        return BAD
+    end = at + 4 + length
+    if left < 8:
+        return MORE
+    api_key = int.from_bytes(buffer[at + 4 : at + 6], "big", signed=True)
+    version = int.from_bytes(buffer[at + 6 : at + 8], "big", signed=True)
+    if not (0 <= api_key < MOST_KEYS and 0 <= version < MOST_VERSIONS):
+        return BAD
+    client_id = None
+    if (api_key, version) != (CONTROLLED_SHUTDOWN, 0):
+        if length < SMALLEST_REQUEST + 2:
+            return BAD
+        if left < 14:
+            return MORE
+        size = int.from_bytes(buffer[at + 12 : at + 14], "big", signed=True)
+        if not -1 <= size <= min(length - 10, MOST_CLIENT_ID):
+            return BAD
+        if left < 14 + size:
+            return MORE
+        client_id = _text(buffer[at + 14 : at + 14 + size]) if size >= 0 else ""
+        if client_id is None:
+            return BAD
+    if end > len(buffer):
+        return Graded(Grade.MORE, end)
+    correlation_id = int.from_bytes(buffer[at + 8 : at + 12], "big", signed=True)
+    grade = Grade.WEAK
+    if is_known(api_key, version):
+        grade = _judge(bytes(buffer[at:end]), None, other_layouts(f"{apis()[api_key]}Request", version))
+    return Graded(grade, end, api_key, version, correlation_id, client_id)
+
+
+def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]) -> Graded:
+    """`asked` is what requests there were: correlation id to (API key, version)."""
+    left = len(buffer) - at
+    if left < 4:
+        return MORE
+    length = int.from_bytes(buffer[at : at + 4], "big", signed=True)
+    if not SMALLEST_RESPONSE <= length <= MAX_FRAME_BYTES:
+        return BAD
+    end = at + 4 + length
+    if left < 8:
+        return MORE
+    correlation_id = int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True)
+    found = asked.get(correlation_id)
+    if found is None:
+        return Graded(Grade.BAD, end, correlation_id=correlation_id)
+    if end > len(buffer):
+        return Graded(Grade.MORE, end)
+    grade = Grade.WEAK
+    if is_known(*found):
+        layouts = other_layouts(f"{apis()[found[0]]}Response", found[1])
+        grade = _judge(bytes(buffer[at:end]), (apis()[found[0]], found[1]), layouts)
+    return Graded(grade, end, *found, correlation_id)
+
+
+@cache
+def is_known(api_key: int, version: int) -> bool:
+    api = apis().get(api_key)
+    return api is not None and bool(message(f"{api}Request").releases_of(version))
+
+
+@cache
+def other_layouts(name: str, version: int) -> tuple[str, ...]:
+    """A release of each layout that the version had before its present one (unstable versions)."""
+    return tuple(
+        block.releases.first
+        for block in message(name).blocks
+        if block.releases is not None and version in block.versions
+    )
+
+
+def _judge(raw: bytes, response_to: tuple[str, int] | None, layouts: tuple[str, ...]) -> Grade:
+    best = Grade.BAD
+    for release in (None, *layouts):
+        try:
+            frame = decode_frame(raw, response_to=response_to, release=release)
+        except DecodeError:
+            continue
+        if frame.exact:
+            return Grade.STRONG
+        if not _has_trailing_bytes(frame):
+            best = Grade.WEAK
+    return best
+
+
+def _has_trailing_bytes(frame: DecodedFrame) -> bool:
+    return any("behind the message" in reason for reason in frame.reasons)
+
+
+def _text(raw: Buffer) -> str | None:
+    try:
+        text = bytes(raw).decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+_HTTP = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"HTTP/1.", b"PRI * HTTP/2")  # fmt: skip
+_TLS_HANDSHAKE, _CLIENT_HELLO, _SERVER_HELLO = 22, 1, 2
+_TLS_TYPES = range(20, 25)
+# A TLS record and what encryption adds to it (RFC 5246; RFC 8446 allows less).
+_MOST_TLS_RECORD = 16_384 + 2_048
+
+
+def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
+    """`tls` or `http` where the bytes say so; `at_start` that they are the first of their stream. None of these can be
+    the length of a Kafka frame, so nothing of Kafka's is lost, but inside a frame anything can stand: away from the
+    start more has to agree."""
+    head = bytes(buffer[:16])
+    if at_start:
+        if (
+            len(head) >= 6
+            and _tls_record(buffer, 0)
+            and head[0] == _TLS_HANDSHAKE
+            and head[5] in (_CLIENT_HELLO, _SERVER_HELLO)
+        ):
+            return "tls"
+        return "http" if head.startswith(_HTTP) else None
+    end = _tls_record(buffer, 0)
+    if end and _tls_record(buffer, end):
+        return "tls"
+    if head.startswith(_HTTP):
+        line = bytes(buffer[:4_096]).partition(b"\r\n")
+        if line[1] and b"HTTP/1." in line[0]:
+            return "http"
+    return None
+
+
+def _tls_record(buffer: Buffer, at: int) -> int:
+    """Where the record ends, 0 where there is none."""
+    head = bytes(buffer[at : at + 5])
+    if len(head) < 5 or head[0] not in _TLS_TYPES or head[1] != 3 or head[2] > 4:
+        return 0
+    length = int.from_bytes(head[3:5], "big")
+    return at + 5 + length if 0 < length <= _MOST_TLS_RECORD else 0

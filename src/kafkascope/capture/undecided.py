@@ -1,0 +1,126 @@
+"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is only what several frames,
+or a request and its answer, agree on; its pieces are kept until then, to be read again as Kafka."""
+
+from dataclasses import dataclass
+
+from kafkascope.capture.flow import BYTES, CLOSE, GAP, RESET
+from kafkascope.capture.recognise import Grade, grade_response, other_protocol
+from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run
+from kafkascope.limits import MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
+
+# Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers.
+NAMELESS_FRAMES = 4
+# Bytes of both directions up to which every piece is a reason to look again; then each growth by a quarter.
+LOOKED_AT_OFTEN = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`client` is the direction that requests come from, where the protocol is Kafka."""
+
+    protocol: str
+    client: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A piece as it came; its bytes lie in a run."""
+
+    kind: int
+    direction: int
+    offset: int
+    run: Run | None
+    start: int
+    length: int
+    time: int
+    packet: int
+
+
+class Undecided:
+    """`client` is the direction that requests can come from, None where it may be either; `hinted` that one frame is
+    enough; `opened` says of each direction that its start is there."""
+
+    __slots__ = ("_looked", "_named", "client", "ended", "entries", "hinted", "opened", "runs", "size")
+
+    def __init__(self, client: int | None, opened: tuple[bool, bool], *, hinted: bool = False) -> None:
+        self.client = client
+        self.hinted = hinted
+        self.opened = opened
+        self.ended = [False, False]
+        self.runs: list[Run | None] = [None, None]
+        self.entries: list[Entry] = []
+        self.size = 0
+        self._looked = 0
+        self._named = [0, 0]
+
+    def add(self, kind: int, direction: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+        run = self.runs[direction]
+        start = 0
+        if kind == BYTES:
+            if run is None:
+                run = Run(offset, aligned=self.opened[direction] and offset == 0)
+                self.runs[direction] = run
+            start = len(run.data)
+            run.add(data, time, packet)
+            self.size += length
+        elif kind == GAP:
+            self.runs[direction] = run = Run(offset + length, aligned=False)
+        elif kind in (CLOSE, RESET):
+            self.ended[direction] = True
+        self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet))
+
+    def verdict(self) -> Verdict | None:
+        """None: more is needed."""
+        if self.size > LOOKED_AT_OFTEN and 4 * self.size < 5 * self._looked:
+            return None
+        self._looked = self.size
+        for direction, run in enumerate(self.runs):
+            if run is not None and run.data and self._named[direction] < 2:
+                # The first pieces say it or none does.
+                self._named[direction] += len(run.data) >= 16
+                name = other_protocol(run.data, run.aligned)
+                if name is not None:
+                    return Verdict(name)
+        hopeless = 0
+        for direction in (0, 1):
+            run = self.runs[direction]
+            if self.client not in (None, direction):
+                hopeless += 1
+            elif run is not None and run.data:
+                chains = run.requests()
+                if any(self._is_kafka(chain, direction) for chain in chains):
+                    return Verdict("kafka", direction)
+                if run.aligned and (not chains or _is_over(chains[0])):
+                    hopeless += 1
+        if hopeless == 2 or self.size > 2 * MAX_UNDECIDED_BYTES or len(self.entries) > MAX_UNDECIDED_PIECES:
+            return Verdict("other")
+        return None
+
+    def _is_kafka(self, chain: Chain, direction: int) -> bool:
+        strong = chain.strong
+        if not strong:
+            return False
+        if self.hinted or len(strong) >= NAMELESS_FRAMES or sum(bool(f.client_id) for f in strong) >= 2:
+            return True
+        answers = self.runs[1 - direction]
+        asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in strong}
+        return answers is not None and _has_answer(answers, asked)
+
+
+def _is_over(chain: Chain) -> bool:
+    """No frame of it is strong, and none will be."""
+    return chain.broken and not chain.strong
+
+
+def _has_answer(run: Run, asked: Asked) -> bool:
+    if not run.aligned:
+        return any(chain.strong for chain in run.responses(asked, anew=True))
+    at = 0
+    for _ in range(LONGEST_CHAIN):
+        graded = grade_response(run.data, at, asked)
+        if graded.grade is Grade.STRONG:
+            return True
+        if not at < graded.end <= len(run.data):
+            return False
+        at = graded.end
+    return False

@@ -1,0 +1,200 @@
+"""Whole recordings to exchanges: captures and logs agree, files may be cut anywhere, bodies become tables."""
+
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchange_columns import SCHEMA
+from kafkascope.capture.reader import Reading, decode_messages, read, read_batches
+from kafkascope.codec.frame import encode_frame
+from kafkascope.errors import InputError
+from tests.captures import HERE, NAMES, capture, recording, request_logs
+from tests.support.packet_build import Talk, pcap
+
+COLUMNS = (
+    "exchange_id connection_id capture_uri packet request_at response_at latency_us long_poll max_wait_ms api_key api"
+    " api_version correlation_id client_id client_address broker_address client_software request_bytes response_bytes"
+    " error_code error throttle_ms status"
+).split()
+
+
+def ask(correlation: int, api: str = "Heartbeat", version: int = 4, **value: Any) -> bytes:
+    return encode_frame(f"{api}Request", version, value, {"correlationId": correlation, "clientId": "app"})
+
+
+def answer(correlation: int, api: str = "Heartbeat", version: int = 4, **value: Any) -> bytes:
+    return encode_frame(f"{api}Response", version, value, {"correlationId": correlation})
+
+
+def talk(count: int = 5) -> Talk:
+    told = {"clientSoftwareName": "app", "clientSoftwareVersion": "1"}
+    made = Talk().open().say(0, ask(0, "ApiVersions", 3, **told)).say(1, answer(0, "ApiVersions", 3))
+    for number in range(1, count):
+        made.say(0, ask(number, groupId="g", memberId="m")).say(1, answer(number))
+    return made
+
+
+def identity(one: Exchange) -> tuple[Any, ...]:
+    """What a capture and a request log both tell."""
+    return (one.client_address, one.broker_address, one.correlation_id, one.api, one.api_version, one.client_id)
+
+
+def test_the_columns_are_those_of_the_table() -> None:
+    (batch,) = read_batches(BytesIO(pcap(talk().packets)))
+    assert batch.schema.names == COLUMNS == SCHEMA.names
+    assert batch.num_rows == 5
+    batch.validate(full=True)
+
+
+def test_a_file_given_by_path_handle_or_pipe_reads_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap(talk().packets))
+    ids = [one.exchange_id for one in read(path)]
+    assert len(ids) == 5
+    assert [one.exchange_id for one in read(str(path))] == ids
+    assert [one.exchange_id for one in read([path])] == ids
+    with path.open("rb") as file:
+        assert [one.exchange_id for one in read(file)] == ids
+
+
+def test_a_connection_goes_on_from_one_file_to_the_next(tmp_path: Path) -> None:
+    packets = talk(20).packets
+    whole = [(one.exchange_id, one.packet) for one in read(BytesIO(pcap(packets)))]
+    assert len(whole) == 20
+    for cut in (4, 9, 17, len(packets) - 1):
+        paths = [tmp_path / "a.pcap", tmp_path / "b.pcap"]
+        for path, part in zip(paths, (packets[:cut], packets[cut:]), strict=True):
+            path.write_bytes(pcap(part))
+        found = list(read(paths))
+        assert [one.exchange_id for one in found] == [name for name, _ in whole], cut
+        for one, (_, packet) in zip(found, whole, strict=True):
+            assert (one.capture_uri, one.packet) == (
+                (str(paths[0]), packet) if packet < cut else (str(paths[1]), packet - cut)
+            )
+
+
+def test_requests_without_an_answer_stand_in_their_places() -> None:
+    made = talk(3).say(0, ask(7)).close()
+    other = Talk(client=("10.0.0.9", 50_000), time_ns=made.time_ns)
+    other.open().say(0, ask(1)).say(1, answer(1)).say(0, ask(2)).say(1, answer(2))
+    found = list(read(BytesIO(pcap(made.packets + other.packets))))
+    times = [one.request_at or one.response_at for one in found]
+    assert times == sorted(times, key=lambda at: at.timestamp() if at else 0)
+    assert Counter(one.status for one in found) == {"answered": 5, "unanswered": 1}
+
+
+def test_bodies_are_tables_keyed_by_exchange() -> None:
+    recorded = pcap(talk(6).packets)
+    tables = {found.name: found.table for found in decode_messages(BytesIO(recorded))}
+    assert set(tables) == {"ApiVersionsRequest", "ApiVersionsResponse", "HeartbeatRequest", "HeartbeatResponse"}
+    asked = tables["HeartbeatRequest"]
+    ids = [one.exchange_id for one in read(BytesIO(recorded)) if one.api == "Heartbeat"]
+    assert asked.column("exchange_id").to_pylist() == ids
+    assert asked.column("group_id").to_pylist() == ["g"] * 5
+    assert set(asked.column("api_version").to_pylist()) == {4}
+    assert asked.column("_error").null_count == 5
+
+
+def test_the_request_within_an_envelope_is_in_its_own_table_under_the_same_exchange() -> None:
+    inner = ask(3, "DeleteTopics", 6, topics=[{"name": "old"}])[4:]
+    made = talk(3).say(0, ask(9, "Envelope", 0, requestData=inner, requestPrincipal=b"", clientHostAddress=b""))
+    made.say(1, answer(9, "Envelope", 0, responseData=answer(3, "DeleteTopics", 6)[4:]))
+    recorded = pcap(made.packets)
+    tables = {found.name: found.table for found in decode_messages(BytesIO(recorded))}
+    (outer,) = (one for one in read(BytesIO(recorded)) if one.api == "Envelope")
+    for name in ("EnvelopeRequest", "EnvelopeResponse", "DeleteTopicsRequest", "DeleteTopicsResponse"):
+        assert tables[name].column("exchange_id").to_pylist() == [outer.exchange_id], name
+    assert tables["DeleteTopicsRequest"].column("topics").to_pylist()[0][0]["name"] == "old"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"hello\nworld\n", "it is text without a line of a broker's request log"),
+        (bytes(range(256)), "it starts neither as pcap nor as pcapng"),
+    ],
+    ids=["empty", "text", "bytes"],
+)
+def test_what_is_no_recording_is_said(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(content)
+    for given in (path, BytesIO(content)):
+        with pytest.raises(InputError, match=said):
+            list(read(given))
+    with pytest.raises(InputError, match="is a directory"):
+        list(read(tmp_path))
+
+
+def test_the_account_tells_what_was_read() -> None:
+    made = talk(4).say(0, ask(9)).close()
+    reading = Reading(BytesIO(pcap(made.packets)))
+    list(reading.batches())
+    account = reading.account
+    assert (account.files, account.packets, account.exchanges) == (1, len(made.packets), 5)
+    assert account.statuses == {"answered": 4, "unanswered": 1}
+    assert account.protocols().keys() == {"kafka"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_exchange_of_a_recorded_capture_is_read(name: str) -> None:
+    """All plain traffic of the incident decodes, both bodies."""
+    found = list(read(BytesIO(capture(name))))
+    assert len(found) > 100
+    assert not [identity(one) for one in found if one.status == "undecoded"]
+    for one in found:
+        if one.api_key is not None:
+            assert one.request is not None and (one.response_frame is None or one.response is not None), identity(one)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_capture_and_request_log_give_the_same_exchanges(name: str) -> None:
+    """What the log has between the capture's first and last second, the capture has, with the same bodies."""
+    captured = {identity(one): one for one in read(BytesIO(capture(name))) if one.status == "answered"}
+    if len(captured) < 10:
+        pytest.skip("nothing was recorded")
+    start = min(one.request_at for one in captured.values() if one.request_at)
+    end = max(one.response_at for one in captured.values() if one.response_at)
+    ports = [port for ports in recording(name)["ports"].values() for kind, port in ports.items() if kind != "TLS"]
+    logged = [one for text in request_logs(name).values() for one in read(BytesIO(text.encode()))]
+    wanted = [
+        one
+        for one in logged
+        if one.status == "answered"
+        and one.request_at
+        and one.response_at
+        and start <= one.request_at
+        and one.response_at <= end
+        and int(one.broker_address.rpartition(":")[2]) in ports
+    ]
+    assert len(wanted) > 50
+    missing = [identity(one) for one in wanted if identity(one) not in captured]
+    # An envelope's inner request is logged for itself, and counts once in the capture.
+    assert len(missing) <= len(wanted) // 20, missing[:10]
+    wrong = []
+    for one in wanted:
+        other = captured.get(identity(one))
+        if other is not None and (other.error_code, other.throttle_ms) != (one.error_code, one.throttle_ms):
+            wrong.append(identity(one))
+    assert not wrong, wrong[:10]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_of_a_recorded_capture_have_a_row_a_body_and_no_error(name: str) -> None:
+    path = HERE / name / "capture.pcap.xz"
+    rows: Counter[str] = Counter()
+    for found in decode_messages(path):
+        assert isinstance(found.table, pa.Table)
+        assert found.table.column("_error").null_count == found.table.num_rows, found.name
+        rows[found.name] += found.table.num_rows
+    wanted: Counter[str] = Counter()
+    for one in read(path):
+        wanted[f"{one.api}Request"] += one.request is not None
+        wanted[f"{one.api}Response"] += one.response is not None
+        wanted.update(frame.name for frame in one.inner() if frame.name)
+    assert rows == +wanted

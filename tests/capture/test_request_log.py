@@ -1,0 +1,225 @@
+"""A broker's request log gives the exchanges that a capture gives: plain, in a container's log, split, or broken."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkascope.capture.exchange import Exchange, to_exchanges
+from kafkascope.capture.exchanges import Recordings
+from kafkascope.capture.learn import Knowledge
+from kafkascope.capture.log_lines import parse_time
+from kafkascope.capture.request_log import RequestLog
+from kafkascope.codec.json_form import to_json
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import layout
+from kafkascope.schema.samples import sample
+from tests.captures import NAMES, request_logs
+
+AT = "[2026-11-15 10:06:17,123]"
+
+
+def entry(api: str, version: int, request: dict[str, Any], response: Any, **more: Any) -> dict[str, Any]:
+    key = message(f"{api}Request").key
+    header = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 3, "clientId": "app"}
+    return {
+        "isForwarded": False,
+        "requestHeader": header | {"requestApiKeyName": api.upper()},
+        "request": request,
+        "response": response,
+        "connection": "10.0.0.1:9092-10.0.0.2:51234-3-17",
+        "totalTimeMs": 2.5,
+        "clientInformation": {"softwareName": "librdkafka", "softwareVersion": "2.16.1"},
+    } | more
+
+
+def heartbeat(**more: Any) -> dict[str, Any]:
+    request = {"groupId": "g", "generationId": 1, "memberId": "m"}
+    return entry("Heartbeat", 1, request, {"throttleTimeMs": 5, "errorCode": 27}) | more
+
+
+def line(told: dict[str, Any]) -> str:
+    return f"{AT} DEBUG Completed request:{json.dumps(told)} (kafka.request.logger)"
+
+
+def read(text: str | bytes) -> tuple[list[Exchange], RequestLog]:
+    log = RequestLog(Recordings(["test.log"], [0]), names=True)
+    knowledge = Knowledge()
+    found: list[Exchange] = []
+    for batch in log.read(BytesIO(text if isinstance(text, bytes) else text.encode())):
+        knowledge.learn(batch)
+        found += to_exchanges(batch, knowledge.names(batch))
+    return found, log
+
+
+def test_a_line_is_an_exchange() -> None:
+    ((found,), log) = read(line(heartbeat()) + "\n")
+    assert (found.api, found.api_version, found.correlation_id, found.client_id) == ("Heartbeat", 1, 3, "app")
+    assert (found.error, found.throttle_ms, found.status) == ("REBALANCE_IN_PROGRESS", 5, "answered")
+    assert (found.client_address, found.broker_address) == ("10.0.0.2:51234", "10.0.0.1:9092")
+    assert (found.client_software, found.groups, found.members) == ("librdkafka 2.16.1", ("g",), ("m",))
+    assert (log.lines, log.entries, log.unread) == (1, 1, 0)
+
+
+def test_the_line_is_written_at_the_end_and_total_time_is_the_latency() -> None:
+    ((found,), _) = read(line(heartbeat()))
+    assert found.response_at is not None and found.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
+    assert found.request_at is not None and found.request_at.isoformat() == "2026-11-15T10:06:17.120500+00:00"
+    assert found.latency_us == 2500
+
+
+def test_sizes_are_not_known() -> None:
+    ((found,), _) = read(line(heartbeat()))
+    assert (found.request_bytes, found.response_bytes) == (None, None)
+
+
+def test_bodies_are_those_of_the_log_without_record_data() -> None:
+    request = {
+        "transactionalId": None, "acks": -1, "timeoutMs": 30000,
+        "topicData": [{"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": 382}]}],
+    }  # fmt: skip
+    ((found,), _) = read(line(entry("Produce", 9, request, {"responses": [], "throttleTimeMs": 0})))
+    assert found.request is not None
+    assert found.request.value["topicData"] == [{"name": "t", "partitionData": [{"index": 0, "records": None}]}]
+    assert (found.status, found.topics) == ("answered", ("t",))
+
+
+def test_produce_with_acks_0_has_no_response() -> None:
+    ((found,), _) = read(line(entry("Produce", 9, {"acks": 0, "timeoutMs": 1, "topicData": []}, "")))
+    assert (found.status, found.response_at, found.response) == ("no_answer_expected", None, None)
+
+
+def cri(text: str, size: int) -> str:
+    parts = [text[at : at + size] for at in range(0, len(text), size)]
+    marks = ["P"] * (len(parts) - 1) + ["F"]
+    return "\n".join(
+        f"2026-11-15T10:06:17.123000000Z stdout {mark} {part}" for mark, part in zip(marks, parts, strict=True)
+    )
+
+
+def docker(text: str, size: int) -> str:
+    whole = text + "\n"
+    parts = [whole[at : at + size] for at in range(0, len(whole), size)]
+    return "\n".join(json.dumps({"log": p, "stream": "stdout", "time": "2026-11-15T10:06:17.123Z"}) for p in parts)
+
+
+LAYOUT = json.dumps({"instant": {"epochSecond": 1794737177, "nanoOfSecond": 123000000}, "level": "DEBUG"})
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        cri(line(heartbeat()), 10_000),
+        cri(line(heartbeat()), 100),
+        cri(line(heartbeat()), 1),
+        docker(line(heartbeat()), 10_000),
+        docker(line(heartbeat()), 100),
+        json.dumps(
+            {"@timestamp": "2026-11-15T10:06:17.123Z", "message": f"Completed request:{json.dumps(heartbeat())}"}
+        ),
+        json.dumps(json.loads(LAYOUT) | {"message": f"Completed request:{json.dumps(heartbeat())}"}),
+        f"2026-11-15T11:06:17.123+01:00 {line(heartbeat()).removeprefix(AT)}",
+        line(heartbeat()) + "\r",
+    ],
+    ids="cri cri-split cri-letters docker docker-split json log4j2-json zone crlf".split(),
+)
+def test_container_logs_are_unwrapped_and_split_lines_joined(dressed: str) -> None:
+    (plain, _) = read(line(heartbeat()))
+    (found, log) = read(f"a line of something else\n{dressed}\nanother\n")
+    assert [(one.request_at, one.request, one.response) for one in found] == [
+        (one.request_at, one.request, one.response) for one in plain
+    ]
+    assert log.unread == 0
+
+
+def test_parts_of_two_streams_are_not_mixed() -> None:
+    out = cri(line(heartbeat()), 400).splitlines()
+    mixed = "\n".join(item for part in out for item in (part, "2026-11-15T10:06:17.1Z stderr P noise"))
+    assert len(read(mixed)[0]) == 1
+
+
+def test_lines_that_are_no_requests_are_counted_where_they_look_like_one() -> None:
+    good = line(heartbeat())
+    cut = good[:200]
+    old = f"{AT} DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=11) -- {{replica_id=-1}}"
+    nested = f"{AT} DEBUG Completed request:" + "[" * 100_000
+    odd = [line(heartbeat(totalTimeMs="x")), line(heartbeat(requestHeader=[])), line(heartbeat(requestHeader={}))]
+    found, log = read("\n".join([cut, good, old, nested, *odd, f"{AT} INFO started"]))
+    assert (len(found), log.lines, log.entries, log.unread) == (1, 8, 1, 6)
+
+
+def test_a_body_that_the_catalog_cannot_write_is_undecoded() -> None:
+    told = heartbeat(request={"groupId": 7})
+    unknown = heartbeat()
+    unknown["requestHeader"] |= {"requestApiKey": 999}
+    found, log = read("\n".join([line(told), line(unknown), line(heartbeat())]))
+    assert [(one.api_key, one.status) for one in found] == [(12, "undecoded"), (999, "undecoded"), (12, "answered")]
+    assert log.unread == 0
+
+
+def test_a_line_without_a_time_is_counted() -> None:
+    _, log = read(f"Completed request:{json.dumps(heartbeat())}")
+    assert (log.entries, log.without_time) == (1, 1)
+
+
+def test_ipv6_ends_have_brackets() -> None:
+    ((found,), _) = read(line(heartbeat(connection="0:0:0:0:0:0:0:1:9092-fe80:0:0:0:0:0:0:2%eth0:51234-0-1")))
+    assert (found.broker_address, found.client_address) == ("[::1]:9092", "[fe80::2]:51234")
+
+
+def test_every_api_and_version_comes_back_as_it_was_logged() -> None:
+    lines, wanted = [], []
+    for api in apis().values():
+        for version in message(f"{api}Request").all_versions():
+            values = [sample(layout(f"{api}{kind}", version), 7) for kind in ("Request", "Response")]
+            told = [
+                to_json(f"{api}{kind}", version, value, records="size")
+                for kind, value in zip(("Request", "Response"), values, strict=True)
+            ]
+            lines.append(line(entry(api, version, *told)))
+            wanted.append((api, version, told))
+    found, log = read("\n".join(lines))
+    assert (len(found), log.unread) == (len(wanted), 0)
+    wrong = []
+    for one, (api, version, told) in zip(found, wanted, strict=True):
+        for kind, logged, body in zip(("Request", "Response"), told, (one.request, one.response), strict=True):
+            if "SizeInBytes" in json.dumps(logged) or (api == "ApiVersions" and one.error_code == 35):
+                continue
+            if body is None or to_json(body.name, version, body.value, records="size") != logged:
+                wrong.append(f"{api}{kind} v{version}")
+    assert not wrong, wrong[:10]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_line_of_the_recorded_logs_is_read(name: str) -> None:
+    for log_text in request_logs(name).values():
+        found, log = read(log_text)
+        assert log.entries == len(found) == log_text.count("Completed request:") > 0
+        assert (log.unread, log.without_time) == (0, 0)
+        assert {one.status for one in found} <= {"answered", "no_answer_expected"}
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1970-01-01T00:00:01Z", 1_000_000_000),
+        ("[1970-01-01 00:00:01,5]", 1_500_000_000),
+        ("1970-01-01T01:00:00.000000001+01:00", 1),
+        ("1969-12-31T23:59:59.5Z", -500_000_000),
+        ("9999-99-99T99:99:99", None),
+        ("noon", None),
+    ],
+)
+def test_times_of_lines(text: str, ns: int | None) -> None:
+    assert parse_time(text) == ns
+
+
+def test_a_log_in_a_file_may_be_compressed(tmp_path: Path) -> None:
+    import gzip
+
+    path = tmp_path / "request.log"
+    path.write_bytes(gzip.compress(line(heartbeat()).encode()))
+    log = RequestLog(Recordings([str(path)], [0]))
+    assert sum(len(batch) for batch in log.read(path)) == 1
