@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made-from
 
-.PHONY: help setup demo test check bench soak catalog clean
+.PHONY: help setup demo test check bench soak lab catalog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed against kio, and cold start"
 	@echo "  make soak     the long fuzzing runs"
+	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
 	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"
 	@echo "  make clean    without .venv, caches and build output"
 
@@ -25,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,columns]'
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 
@@ -47,6 +48,9 @@ bench: setup
 
 soak: setup
 	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec
+
+lab: setup
+	@$(BIN)/python -m lab
 
 catalog: setup
 	@$(BIN)/python -m tools.catalog build
