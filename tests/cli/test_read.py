@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -252,7 +253,13 @@ def test_an_ambiguous_start_is_refused(cli: Cli, recorded: str) -> None:
 
 def every_way(cli: Cli, recorded: str, api: str, *more: str) -> str:
     name = exchange_id(cli, recorded, api)
-    ways = ([], ["--json"], ["--stats"], ["--exchange", name, *more], ["--exchange", name, "--json", *more])
+    ways: tuple[list[str], ...] = (
+        [],
+        ["--json"],
+        ["--stats"],
+        ["--exchange", name, *more],
+        ["--exchange", name, "--json", *more],
+    )
     return "".join(answer.out + answer.err for answer in (cli("read", recorded, *way) for way in ways))
 
 
@@ -269,6 +276,36 @@ def test_record_contents_are_shown_with_records_alone(cli: Cli, recorded: str) -
     for part in ("private-key", PRIVATE, "private-header"):
         assert part not in shown and part.encode().hex(" ")[:20] not in shown
     assert PRIVATE in cli.out("read", recorded, "--exchange", exchange_id(cli, recorded, "Produce"), "--records")
+
+
+def test_records_of_the_metadata_log_are_never_shown(cli: Cli, tmp_path: Path) -> None:
+    """GOTCHAS 39: credentials and settings are replicated in it."""
+    path = tmp_path / "a.pcap"
+    batch = encode_records([new_batch([Record(0, 0, None, SECRET.encode())])])
+    talk = consumer()
+    topics = [{"topicId": UUID(int=1), "partitions": [{"partition": 0}]}]
+    told = [{"topicId": UUID(int=1), "partitions": [{"partitionIndex": 0, "records": batch}]}]
+    talk.say(0, ask(9, "Fetch", 16, "raft", topics=topics)).say(1, answer(9, "Fetch", 16, responses=told))
+    path.write_bytes(pcap(talk.packets))
+    name = str(read_json(cli, str(path), "--client", "raft")[0]["exchange_id"])
+    for more in ([], ["--json"]):
+        out = cli.out("read", str(path), "--exchange", name, "--records", "--full", *more)
+        assert "__cluster_metadata" in out or more
+        assert SECRET not in out and SECRET.encode().hex(" ") not in out and "aHVudGVyM" not in out
+
+
+def test_values_of_settings_are_never_shown(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    resources = [{"resourceType": 4, "resourceName": "1", "configs": [{"name": "ssl.key", "value": SECRET}]}]
+    inner = ask(3, "IncrementalAlterConfigs", 1, "admin", resources=resources)
+    talk = consumer().say(0, inner).say(1, answer(3, "IncrementalAlterConfigs", 1))
+    told = {"requestData": inner[4:], "requestPrincipal": b"", "clientHostAddress": b""}
+    talk.say(0, ask(4, "Envelope", 0, "1", **told)).say(1, answer(4, "Envelope", 0, responseData=None, errorCode=31))
+    path.write_bytes(pcap(talk.packets))
+    for api in ("IncrementalAlterConfigs", "Envelope"):
+        shown = every_way(cli, str(path), api, "--records", "--full")
+        assert "ssl.key" in shown
+        assert SECRET not in shown and SECRET.encode().hex(" ") not in shown and "aHVudGVyM" not in shown
 
 
 def test_one_exchange_as_json_has_its_columns_and_both_bodies(cli: Cli, recorded: str) -> None:

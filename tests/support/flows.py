@@ -1,6 +1,6 @@
 """A seed in, the packets of TCP connections out as a recording may have them, with the streams that they carry: lost,
-late, twice, overlapping, cut, wrapped round, on reused ports, one direction behind the other. What is to be seen of each
-stream is found byte by byte, by the rule alone that the first copy wins."""
+late, twice, overlapping, cut, wrapped round, on reused ports, one direction behind the other. What is to be seen of
+each stream is found byte by byte, by the rule alone that the first copy wins."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -85,7 +85,7 @@ def segments(packets: Sequence[Packet], first: int = 0) -> Segments:
     lengths = [len(packet.payload) for packet in packets]
     # A byte in front, so that a start of 0 is not right by chance.
     data = np.frombuffer(b"\xee" + b"".join(packet.payload for packet in packets), np.uint8)
-    starts = np.cumsum([1, *lengths[:-1]]) if packets else []
+    starts = np.cumsum([1, *lengths])[:-1]
     return Segments(
         data=data,
         flow=np.array([packet.flow for packet in packets], np.int32),

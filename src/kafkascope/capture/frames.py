@@ -1,8 +1,8 @@
 """Frames of Kafka connections: `Pieces` of all streams in, `Frames` out; never raises on what the wire says.
 
 What a connection speaks is found from what it says (`undecided`); Kafka is split by a kernel (`split`), and everything
-else is left alone. After bytes that are missing or make no sense the next true frame is searched (`search`). The rows of
-a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with its length, or LOST.
+else is left alone. After bytes that are missing or make no sense the next true frame is searched (`search`). The rows
+of a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with its length, or LOST.
 """
 
 from collections.abc import Collection

@@ -1,5 +1,5 @@
-"""The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full and
-says what it wants; the caller grows them and goes on from there."""
+"""The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full
+and says what it wants; the caller grows them and goes on from there."""
 
 from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN
 from kafkascope.capture.history import remember
@@ -42,6 +42,7 @@ from kafkascope.capture.stream_table import (
     PLACED,
     PREVIOUS,
     REFUSED,
+    RESET_SEEN,
     RETRANSMITTED,
     RING_ADDRESS,
     ROWS,
@@ -108,6 +109,7 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
     connection[OPENER] = -1
     connection[ENDED] = OPEN_STILL
     connection[SEGMENTS] = 0
+    connection[RESET_SEEN] = 0
     connection[CONFLICTS] = 0
     connection[RETRANSMITTED] = 0
     connection[DUPLICATED] = 0
@@ -140,7 +142,7 @@ def touch(t: Tables, number: int) -> None:
 @jit
 def is_over(t: Tables, number: int) -> Number:
     both = t.streams[2 * number, FIN_AT] >= 0 and t.streams[2 * number + 1, FIN_AT] >= 0
-    return both or t.connections[number, ENDED] == ENDED_RESET
+    return both or t.connections[number, RESET_SEEN] != 0
 
 
 @jit
@@ -161,10 +163,8 @@ def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
             # recording of the same connection behind the first has its old times.
             same = not is_over(t, number) or s.time[i] <= t.connections[number, LAST_NS]
         elif base < 0 and not is_over(t, number):
-            if answer:
-                same = other[INITIAL] < 0 or acknowledged < 0 or acknowledged == other[BASE]
-            else:
-                same = other[BASE] < 0
+            fits = other[INITIAL] < 0 or acknowledged < 0 or acknowledged == other[BASE]
+            same = fits if answer else other[BASE] < 0
     if not same:
         number = begin(t, o, data, flow, s.time[i], s.packet[i])
         if number < 0:
@@ -303,8 +303,9 @@ def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) 
         if not t.streams[stream, CLOSED]:
             t.streams[stream, CLOSED] = 1
             emit(t, o, RESET, stream, t.streams[stream, NEXT], 0, 0, time, packet)
-    if t.connections[number, ENDED] == OPEN_STILL or t.connections[number, ENDED] != ENDED_RESET:
+    if t.connections[number, ENDED] == OPEN_STILL:
         t.connections[number, ENDED] = ENDED_RESET
+    t.connections[number, RESET_SEEN] = 1
 
 
 @jit

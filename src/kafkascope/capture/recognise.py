@@ -150,7 +150,10 @@ def _text(raw: Buffer) -> str | None:
     return text if text.isprintable() else None
 
 
-_HTTP = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"HTTP/1.", b"PRI * HTTP/2")  # fmt: skip
+_HTTP = (
+    b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"HTTP/1.",
+    b"PRI * HTTP/2",
+)  # fmt: skip
 _TLS_HANDSHAKE, _CLIENT_HELLO, _SERVER_HELLO = 22, 1, 2
 _TLS_TYPES = range(20, 25)
 # A TLS record and what encryption adds to it (RFC 5246; RFC 8446 allows less).

@@ -1,5 +1,5 @@
-"""Segments of one stream in any order in, its bytes in order out. The first copy of a byte wins; what is missing becomes
-a gap when it is sure not to come, or when more waits for it than `limits` allow."""
+"""Segments of one stream in any order in, its bytes in order out. The first copy of a byte wins; what is missing
+becomes a gap when it is sure not to come, or when more waits for it than `limits` allow."""
 
 from kafkascope.capture.flow import BYTES, CLOSE, GAP
 from kafkascope.capture.history import (

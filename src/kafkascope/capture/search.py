@@ -116,9 +116,9 @@ class Run:
         return known
 
     def first_before(self, chain: Chain, *, response: bool) -> int:
-        """The start of the run, where frames lead from there to the true one: a recorder loses whole packets, and frames
-        begin where packets do. They need not decode, but lengths alone prove nothing: strings and records have some as
-        well. Otherwise where the chain begins."""
+        """The start of the run, where frames lead from there to the true one: a recorder loses whole packets, and
+        frames begin where packets do. They need not decode, but lengths alone prove nothing: strings and records have
+        some as well. Otherwise where the chain begins."""
         identity = chain.frames[0].correlation_id
         place = 0
         for _ in range(MOST_STEPS):

@@ -1,5 +1,5 @@
-"""The kernel of framing: pieces of Kafka streams in, whole frames out. A frame inside one piece is copied once; one that
-spans pieces is collected in chunks of a pool that cannot grow without end. It stops where Python must decide or where
+"""The kernel of framing: pieces of Kafka streams in, whole frames out. A frame inside one piece is copied once; one
+that spans pieces is collected in chunks of a pool that cannot grow without end. It stops where Python must decide or where
 memory is short, and goes on from there."""
 
 from typing import Any, NamedTuple
@@ -219,7 +219,7 @@ def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any) -> Number:
                 emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
                 begin_frame(state)
             continue
-        if kind == CLOSE or kind == RESET:
+        if kind in (CLOSE, RESET):
             if state[HAVE] > 0:
                 free_chunks(t.following, count, state)
                 emit(o, count, state, connection, LOST, role, state[OFFSET], p.offset[i] - state[OFFSET])

@@ -1,5 +1,5 @@
-"""What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too early,
-and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
+"""What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too
+early, and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
 
 from typing import Any, NamedTuple
 
@@ -25,8 +25,9 @@ copy: Any = copy_bytes
     DUPLICATED,
     PREVIOUS,  # the connection that had the flow before, -1 where none had
     DIRTY,  # touched since Python looked
-) = range(12)
-CONNECTION_WIDTH = 12
+    RESET_SEEN,
+) = range(13)
+CONNECTION_WIDTH = 13
 OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
 
 # The columns of `streams`; -1 is none in all of them but the counts.

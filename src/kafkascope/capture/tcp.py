@@ -1,4 +1,5 @@
-"""TCP reassembly: `Segments` in, `Pieces` of streams in order and `Connection`s out; never raises on what the wire says.
+"""TCP reassembly: `Segments` in, `Pieces` of streams in order and `Connection`s out; never raises on what the wire
+says.
 
 In-order segments are not copied: pieces point into the batch's own data. What came too early and still waits when a
 batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.

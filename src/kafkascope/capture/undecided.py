@@ -1,5 +1,5 @@
-"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is only what several frames,
-or a request and its answer, agree on; its pieces are kept until then, to be read again as Kafka."""
+"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is only what several
+frames, or a request and its answer, agree on; its pieces are kept until then, to be read again as Kafka."""
 
 from dataclasses import dataclass
 

@@ -24,7 +24,13 @@ def run(as_json: bool) -> int:
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import paint, table
 
-    checks = [_python(), _catalog(), _module("cramjam", "record batches"), _module("crc32c", "record batches")]
+    checks = [
+        _python(),
+        _catalog(),
+        _decoder(),
+        _module("cramjam", "record batches"),
+        _module("crc32c", "record batches"),
+    ]
     extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
     whole = all(check["ok"] for check in checks)
     if as_json:
@@ -60,6 +66,14 @@ def _catalog() -> dict[str, object]:
         return {"what": "catalog", "ok": False, "found": f"cannot be read: {error}", "fix": fix}
     found = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
     return {"what": "catalog", "ok": True, "found": found, "fix": fix}
+
+
+def _decoder() -> dict[str, object]:
+    """Both decode the same; the one in C is two to four times as fast."""
+    from kafkascope.codec.engine import is_native
+
+    found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
+    return {"what": "decoder", "ok": True, "found": found, "fix": ""}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from kafkascope.cli.frame_view import annotations_of
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
-from kafkascope.cli.read_hidden import hidden_annotations, hidden_json
+from kafkascope.cli.read_hidden import hidden_annotations, hidden_json, may_show_records
 from kafkascope.cli.read_summary import shortened
 from kafkascope.cli.read_units import latency, size
 from kafkascope.cli.records_view import print_records, records_json
@@ -37,9 +37,11 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
             heading(f"{side.capitalize()}, {size(len(frame_bytes) + 4)}")
             prose("a SASL token, hidden" if exchange.api else "its request is not in the recording", "  ")
             continue
-        _print_frame(side.capitalize(), frame, len(frame_bytes).to_bytes(4, "big") + frame_bytes, records, full)
+        shown = records and frame.body is not None and may_show_records(frame.body, exchange.topics)
+        _print_frame(side.capitalize(), frame, len(frame_bytes).to_bytes(4, "big") + frame_bytes, shown, full)
     for frame, content in _inner(exchange):
-        _print_frame(f"{frame.kind.capitalize()} inside", frame, content, records, full)
+        # What brokers forward holds no records.
+        _print_frame(f"{frame.kind.capitalize()} inside", frame, content, records=False, full=full)
 
 
 def _inner(exchange: "Exchange") -> "list[tuple[DecodedFrame, bytes]]":
@@ -104,6 +106,6 @@ def print_exchange_json(exchange: "Exchange", columns: dict[str, Any], *, record
             answer[side], answer[f"{side}_problem"] = None, str(error)
             continue
         answer[side] = None if body is None else hidden_json(body)
-        if body is not None and records:
+        if body is not None and records and may_show_records(body, exchange.topics):
             answer[f"{side}_records"] = records_json(body, None)
     print_json(answer)

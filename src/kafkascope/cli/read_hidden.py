@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kafkascope.codec.frame import DecodedFrame
     from kafkascope.codec.result import Decoded
 
-# How Kafka's JSON form names what the catalog does not know.
-UNKNOWN_TAGS = "_unknownTaggedFields"
 _INDEX = re.compile(r"\[\d+\]")
 _UNKNOWN_TAG = re.compile(r"(?:.*\.)?tag\d+")
 SECRET, RECORDS = "secret", "records"
@@ -38,8 +36,8 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
 
 @lru_cache(maxsize=64)
 def hidden_fields(name: str, version: int) -> dict[str, str]:
-    """Path without indexes to SECRET or RECORDS."""
-    from kafkascope.columnar.secrets import Care, care_of, classified
+    """Path without indexes to SECRET, or to RECORDS where contents may be asked for."""
+    from kafkascope.columnar.secrets import Care, care_of
 
     found: dict[str, str] = {}
 
@@ -47,34 +45,26 @@ def hidden_fields(name: str, version: int) -> dict[str, str]:
         for field in fields:
             place = (*above, field.source.name)
             path = f"{prefix}{field.name}"
-            if field.type == "records":
-                found[path] = RECORDS
-            elif care_of(name, place) is Care.HIDDEN or (
-                field.type == "bytes" and ".".join((name, *place)) not in classified()
-            ):
+            if care_of(name, place, field.type) is Care.HIDDEN:
                 found[path] = SECRET
+            elif field.type == "records":
+                found[path] = RECORDS
             visit(field.fields, f"{path}.", place)
 
     visit(layout(name, version).fields, "", ())
     return found
 
 
-def hidden_json(body: "Decoded") -> dict[str, Any]:
+def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
+    """Never those of the metadata log, which hold credentials and settings (GOTCHAS 39)."""
+    from kafkascope.columnar.secrets import METADATA_TOPIC
+
+    hidden = hidden_fields(body.name, body.version)
+    return METADATA_TOPIC not in topics and RECORDS in hidden.values()
+
+
+def hidden_json(body: "Decoded") -> Any:
     """Kafka's JSON form with null where a secret was, and sizes in the place of record data."""
-    written = to_json(body.name, body.version, body.value, records="size")
-    _hide(written, "", hidden_fields(body.name, body.version))
-    return written
+    from kafkascope.columnar.secrets import hide
 
-
-def _hide(value: Any, prefix: str, hidden: dict[str, str]) -> None:
-    if isinstance(value, list):
-        for item in value:
-            _hide(item, prefix, hidden)
-    elif isinstance(value, dict):
-        value.pop(UNKNOWN_TAGS, None)
-        for name, content in value.items():
-            path = f"{prefix}.{name}" if prefix else name
-            if hidden.get(path) == SECRET:
-                value[name] = None
-            else:
-                _hide(content, path, hidden)
+    return hide(body.name, body.version, to_json(body.name, body.version, body.value, records="size"))

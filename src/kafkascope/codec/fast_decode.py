@@ -165,7 +165,7 @@ class _Source:
             items[field.name] = name = self.new()
             names.append(name)
             self.line(f"{name} = {default_source(field)}")
-        function = f"tags{len(self.functions)}"
+        function = f"tags_{self.constant(None)}"  # a name of its own, also inside another tag
         self.functions.append(self.tag_function(function, tagged))
         joined = ", ".join(names)
         self.line(f"if {count}: {joined}, p = {function}(b, p, {count}, {joined})")

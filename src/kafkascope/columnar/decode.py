@@ -22,7 +22,7 @@ from kafkascope.schema.layout import layout
 ERROR = "_error"
 UNKNOWN = "_unknown_tags"
 # Their bytes are nobody's: what a newer Kafka has there may be secret.
-UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int32()), ("size", pa.int32())]))
+UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int64()), ("size", pa.int32())]))
 # Arrow's offsets are int32: what the frames of one portion hold stays far below that.
 PORTION_BYTES = 256 * 1024 * 1024
 # Records become Python objects on their way, so fewer of them at a time.
