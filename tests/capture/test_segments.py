@@ -12,6 +12,7 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.capture.flow import Endpoints, Flows, Packets
+from kafkascope.capture.flow_table import flow_number
 from kafkascope.capture.segments import SegmentReader
 from tests.support.hexes import hexes
 from tests.support.packet_build import (
@@ -489,6 +490,16 @@ def test_flows_are_numbered_in_order_however_many() -> None:
     assert reader.feed(batch(packets)).flow.tolist() == list(range(30_000))
     assert reader.feed(batch(packets[::-1])).flow.tolist() == list(range(30_000))[::-1]
     assert len(set(flows.ends)) == 30_000
+
+
+def test_keys_that_differ_in_one_word_are_different_flows_in_a_crowded_table() -> None:
+    alike = [tuple(1000 + (word == changed) for word in range(5)) for changed in range(6)]
+    for seed in range(50):
+        slots = np.full(8, -1, np.int32)
+        keys = np.empty((6, 5), np.int64)
+        known = np.zeros(1, np.int64)
+        for _ in range(2):
+            assert [flow_number(slots, keys, known, seed, *key) for key in alike] == list(range(6))
 
 
 def test_another_reader_goes_on_with_the_flows_of_the_one_before() -> None:

@@ -88,10 +88,10 @@ def test_a_line_an_exchange_in_the_order_of_requests(cli: Cli, recorded: str) ->
     beat = next(line for line in lines if "UNKNOWN_MEMBER_ID" in line)
     pattern = (
         r"[0-9a-f]{10} 22:13:20\.\d{6} app +→ 10\.0\.0\.1:9092 Heartbeat v3 +1\.00 ms +37 B +14 B"
-        r" UNKNOWN_MEMBER_ID group readers member m-1 generation 7"
+        r" UNKNOWN_MEMBER_ID group readers, member m-1, generation 7"
     )
     assert re.fullmatch(pattern, beat), beat
-    assert any("throttled 40 ms topic payments 1 partition" in line for line in lines)
+    assert any("throttled 40 ms topic payments, 1 partition" in line for line in lines)
 
 
 def test_columns_are_aligned(cli: Cli, recorded: str) -> None:

@@ -27,29 +27,18 @@ from kafkascope.capture.flow import (
     Pieces,
     Problem,
 )
-from kafkascope.capture.recognise import Grade, grade_request, grade_response
-from kafkascope.capture.search import Run
-from kafkascope.capture.split import (
+from kafkascope.capture.frame_table import (
     ASKED,
-    ATTEND,
-    BODY,
-    CHUNK,
     CONNECTION,
     DAMAGED,
-    DONE,
     FILLED,
     FIRST_NS,
-    FREE_CHUNK,
-    FREE_CHUNKS,
-    FULL,
     HANDSHAKE_ID,
     HAVE,
     HEAD,
     LAST_NS,
-    NONSENSE,
     OFFSET,
     PACKET,
-    POOL,
     PREFIX,
     PYTHON,
     REMEMBERED,
@@ -58,19 +47,20 @@ from kafkascope.capture.split import (
     TAIL,
     TOKENS,
     WANT_BODY,
-    WANT_CHUNKS,
-    Output,
     Piece,
-    begin_frame,
-    free_chunks,
     make_output,
     make_tables,
-    note,
-    split,
+    put_row,
+    take_frames,
+    wider,
+    with_chunks,
 )
+from kafkascope.capture.recognise import Grade, grade_request, grade_response
+from kafkascope.capture.search import Run
+from kafkascope.capture.split import ATTEND, DONE, FULL, NONSENSE, POOL, begin_frame, free_chunks, note, split
 from kafkascope.capture.stream_table import longer
 from kafkascope.capture.undecided import Undecided
-from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES, MAX_UNFINISHED_BYTES
+from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
 # What a connection or a piece that waits takes beside its bytes.
 _CONNECTION_COST = 2_048
@@ -154,24 +144,9 @@ class Framer:
         return self._frames()
 
     def _frames(self) -> Frames:
-        count = self._tables.counts
-        rows, size = int(count[ROWS]), int(count[BODY])
-        count[ROWS] = count[BODY] = 0
         output, self._output = self._output, make_output(0, 0)
         problems, self._problems = tuple(self._problems), []
-        return Frames(
-            output.body[:size],
-            output.ends[: rows + 1],
-            output.kind[:rows],
-            output.connection[:rows],
-            output.is_response[:rows],
-            output.offset[:rows],
-            output.lost[:rows],
-            output.first[:rows],
-            output.time[:rows],
-            output.packet[:rows],
-            problems,
-        )
+        return take_frames(output, self._tables.counts, problems)
 
     def _run(self) -> None:
         """All work, and what is read again on the way before what comes after it."""
@@ -181,7 +156,8 @@ class Framer:
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
-                self._widen(int(self._tables.counts[WANT_BODY]))
+                self._output = wider(self._output, int(self._tables.counts[WANT_BODY]))
+                self._tables.counts[WANT_BODY] = 0
             elif why == POOL:
                 self._grow_pool(int(self._tables.place[now.piece.stream[now.cursor[0]]]))
             elif why == ATTEND:
@@ -191,30 +167,14 @@ class Framer:
             else:
                 self._judge(int(self._tables.counts[ROWS]) - 1)
 
-    def _widen(self, size: int = 0) -> None:
-        rows = 2 * len(self._output.kind) + 64
-        columns = (longer(column, rows) for column in self._output[2:])
-        self._output = Output(longer(self._output.body, size), longer(self._output.ends, rows + 1), *columns)
-        self._tables.counts[WANT_BODY] = 0
-
     def _grow_pool(self, row: int) -> None:
-        tables = self._tables
-        wanted = int(tables.counts[WANT_CHUNKS] - tables.counts[FREE_CHUNKS])
-        before = len(tables.following)
-        after = min(max(before + wanted, 2 * before, 64), MAX_UNFINISHED_BYTES // CHUNK)
-        if after - before < wanted:
-            # The frame is given up, not its length: the next one is where it says.
-            free_chunks(tables.following, tables.counts, tables.state[row])
-            tables.state[row, DAMAGED] = 1
+        tables = with_chunks(self._tables)
+        if tables is not None:
+            self._tables = tables
             return
-        pool = np.empty(after * CHUNK, np.uint8)
-        pool[: len(tables.pool)] = tables.pool
-        following = np.arange(1, after + 1, dtype=np.int64)
-        following[:before] = tables.following
-        following[-1] = tables.counts[FREE_CHUNK]
-        tables.counts[FREE_CHUNK] = before
-        tables.counts[FREE_CHUNKS] += after - before
-        self._tables = tables._replace(pool=pool, following=following)
+        # The frame is given up, not its length: the next one is where it says.
+        free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
+        self._tables.state[row, DAMAGED] = 1
 
     def _attend(self, work: _Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
@@ -465,20 +425,11 @@ class Framer:
             tables.state[2 * slot + role, TOKENS] = 0
             note(tables.slots, tables.asked, tables.state, slot, role, output.body.ctypes.data + start, end - start)
 
-    def _row(
-        self, kind: int, connection: int, role: int, offset: int, lost: int, first_ns: int, time: int, packet: int
-    ) -> None:
-        count = self._tables.counts
-        if count[ROWS] + 2 >= len(self._output.kind):
-            self._widen()
-        row = int(count[ROWS])
-        output = self._output
-        output.ends[row + 1] = count[BODY]
-        for column, value in zip(
-            output[2:], (kind, connection, role, offset, lost, first_ns, time, packet), strict=True
-        ):
-            column[row] = value
-        count[ROWS] += 1
+    def _row(self, *values: int) -> None:
+        """kind, connection, is_response, offset, lost, first_ns, time_ns, packet"""
+        if self._tables.counts[ROWS] + 2 >= len(self._output.kind):
+            self._output = wider(self._output, 0)
+        put_row(self._output, self._tables.counts, values)
 
     def _times(self, row: int) -> tuple[int, int, int]:
         state = self._tables.state[row]

@@ -58,9 +58,9 @@ def word(data: Any, at: int) -> Number:
 
 
 @jit
-def _requests(data: Any, start: int, known: Any, found: Any) -> Number:
+def _requests(data: Any, start: Number, known: Any, found: Any) -> Number:
     count = 0
-    stop: int = max(start, len(data) - REQUEST_HEAD + 1)
+    stop = max(start, len(data) - REQUEST_HEAD + 1)
     for at in range(start, stop):
         # Nearly every place ends here: no length, or no API key below 256.
         if data[at] > MAX_FRAME_BYTES >> 24 or data[at + 4] != 0 or data[at + 6] != 0:
@@ -92,11 +92,11 @@ def _requests(data: Any, start: int, known: Any, found: Any) -> Number:
 
 
 @jit
-def _responses(data: Any, start: int, correlation_ids: Any, found: Any) -> Number:
+def _responses(data: Any, start: Number, correlation_ids: Any, found: Any) -> Number:
     count = 0
     least = correlation_ids[0]
     most = correlation_ids[-1]
-    stop: int = max(start, len(data) - RESPONSE_HEAD + 1)
+    stop = max(start, len(data) - RESPONSE_HEAD + 1)
     for at in range(start, stop):
         if data[at] > MAX_FRAME_BYTES >> 24:
             continue

@@ -1,93 +1,54 @@
 """The kernel of framing: pieces of Kafka streams in, whole frames out. A frame inside one piece is copied once; one
-that spans pieces is collected in chunks of a pool that cannot grow without end. It stops where Python must decide or where
-memory is short, and goes on from there."""
+that spans pieces is collected in chunks of a pool that cannot grow without end. It stops where Python must decide or
+where memory is short, and goes on from there."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, RESET, TOKEN, Bytes, Int32s, Int64s, Uint8s
+from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, RESET, TOKEN
+from kafkascope.capture.frame_table import (
+    ASKED,
+    BODY,
+    CHUNK,
+    CONNECTION,
+    DAMAGED,
+    FILLED,
+    FIRST_NS,
+    FREE_CHUNK,
+    FREE_CHUNKS,
+    HANDSHAKE,
+    HANDSHAKE_ID,
+    HAVE,
+    HEAD,
+    LAST_NS,
+    LENGTH,
+    OFFSET,
+    PACKET,
+    PREFIX,
+    PYTHON,
+    REMEMBERED,
+    ROWS,
+    SHORT,
+    SKIP,
+    TAIL,
+    TOKENS,
+    WANT_BODY,
+    WANT_CHUNKS,
+    Output,
+    Piece,
+    Tables,
+)
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.stream_table import copy
 from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_FRAME_BYTES
 
-# What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does.
-PYTHON, SKIP = -1, -2
-
 # Why the kernel stopped.
 DONE, FULL, POOL, ATTEND, NONSENSE, JUDGE = range(6)
 
-# The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection.
-(
-    HAVE,  # bytes of the length prefix
-    PREFIX,
-    LENGTH,  # of the frame, -1 while its prefix is not complete
-    FILLED,
-    HEAD,  # chunks of the frame, -1 where it has none
-    TAIL,
-    OFFSET,  # where the prefix stands in the stream
-    FIRST_NS,
-    LAST_NS,
-    PACKET,
-    DAMAGED,  # 1: bytes of the frame are missing
-    TOKENS,  # 1: raw SASL tokens may come instead of frames
-    SHORT,  # frames in a row that are too short for a header
-) = range(13)
-STATE_WIDTH = 13
-
-# The columns of `slots`.
-CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED = range(4)
-SLOT_WIDTH = 4
-# Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
-REMEMBERED = 64
-
-CHUNK = 4_096
 # One empty frame answers a SASL token (GOTCHAS 9c); this many are zeros that somebody sends.
 MOST_SHORT = 16
 SASL_HANDSHAKE = 17
-
-# The places of `counts`.
-ROWS, BODY, FREE_CHUNK, FREE_CHUNKS, WANT_CHUNKS, WANT_BODY = range(6)
-COUNT_WIDTH = 6
-
-
-class Tables(NamedTuple):
-    place: Int64s  # stream to row of `state`, or PYTHON or SKIP
-    state: Int64s
-    slots: Int64s
-    asked: Int32s  # (slot, n, (correlation id, API key, version)), a ring
-    pool: Bytes
-    following: Int64s  # chunk to the next of its frame, or of the free ones
-    counts: Int64s
-
-
-class Piece(NamedTuple):
-    """The columns of `Pieces`, in types that the kernel is compiled for once."""
-
-    kind: Uint8s
-    stream: Int32s
-    offset: Int64s
-    start: Int64s
-    length: Int64s
-    time: Int64s
-    packet: Int64s
-
-
-class Output(NamedTuple):
-    """The columns of `Frames`."""
-
-    body: Bytes
-    ends: Int64s
-    kind: Uint8s
-    connection: Int32s
-    is_response: Uint8s
-    offset: Int64s
-    lost: Int64s
-    first: Int64s
-    time: Int64s
-    packet: Int64s
 
 
 @jit
@@ -304,27 +265,3 @@ def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any) -> Number:
     cursor[0] = len(p.kind)
     cursor[1] = 0
     return DONE
-
-
-def make_tables() -> Tables:
-    count = np.zeros(COUNT_WIDTH, np.int64)
-    count[FREE_CHUNK] = -1
-    return Tables(
-        place=np.empty(0, np.int64),
-        state=np.empty((0, STATE_WIDTH), np.int64),
-        slots=np.empty((0, SLOT_WIDTH), np.int64),
-        asked=np.empty((0, REMEMBERED, 3), np.int32),
-        pool=np.empty(0, np.uint8),
-        following=np.empty(0, np.int64),
-        counts=count,
-    )
-
-
-def make_output(rows: int, size: int) -> Output:
-    ends = np.empty(rows + 1, np.int64)
-    ends[0] = 0
-    return Output(
-        np.empty(size, np.uint8), ends, np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.uint8),
-        np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-    )  # fmt: skip

@@ -30,8 +30,8 @@ def summary(exchange: "Exchange") -> str:
         bodies = [frame.body for frame in inner]
         name = f"{inner[0].api or inner[0].api_key} v{inner[0].version}"
         told = _told(inner[0].api, bodies[0], bodies[1] if len(bodies) > 1 else None, exchange)
-        return " ".join(("holds", name, *told))
-    return " ".join(_told(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
+        return ", ".join((f"holds {name}", *told))
+    return ", ".join(_told(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
 
 
 def _body(exchange: "Exchange", side: str) -> "Decoded | None":

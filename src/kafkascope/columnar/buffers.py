@@ -17,7 +17,7 @@ from kafkascope.columnar.program import DATA, FIXED, LIST, STRUCT, TOP, VALID, V
 from kafkascope.columnar.scan import READ_SLACK
 
 # The first frames are read into room for the worst that so many bytes can hold.
-FIRST_BYTES = 128 * 1024
+FIRST_BYTES = 256 * 1024
 _EXTENT = 5
 
 
@@ -61,8 +61,10 @@ class Buffers:
         status = np.zeros(frames, dtype=np.uint8)
         # Behind these frames lie others, which the kernel may read a little of.
         inner = max(0, int(np.searchsorted(ends, ends[-1] - READ_SLACK, side="right")) - 1)
+        if ends[-1] - ends[0] <= FIRST_BYTES:
+            inner = 0  # so few that one way is enough
         self._read(base, ends, 0, inner, status)
-        # The last ones are read from where there is something behind them.
+        # The last ones are copied to where there is something behind them.
         start, size = int(ends[inner]), int(ends[-1] - ends[inner])
         copy = np.zeros(size + READ_SLACK, dtype=np.uint8)
         if size:

@@ -1,0 +1,155 @@
+"""What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkascope.capture.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
+from kafkascope.capture.stream_table import longer
+from kafkascope.limits import MAX_UNFINISHED_BYTES
+
+# What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does.
+PYTHON, SKIP = -1, -2
+
+# The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection.
+(
+    HAVE,  # bytes of the length prefix
+    PREFIX,
+    LENGTH,  # of the frame, -1 while its prefix is not complete
+    FILLED,
+    HEAD,  # chunks of the frame, -1 where it has none
+    TAIL,
+    OFFSET,  # where the prefix stands in the stream
+    FIRST_NS,
+    LAST_NS,
+    PACKET,
+    DAMAGED,  # 1: bytes of the frame are missing
+    TOKENS,  # 1: raw SASL tokens may come instead of frames
+    SHORT,  # frames in a row that are too short for a header
+) = range(13)
+STATE_WIDTH = 13
+
+# The columns of `slots`.
+CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED = range(4)
+SLOT_WIDTH = 4
+# Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
+REMEMBERED = 64
+
+CHUNK = 4_096
+# The places of `counts`.
+ROWS, BODY, FREE_CHUNK, FREE_CHUNKS, WANT_CHUNKS, WANT_BODY = range(6)
+COUNT_WIDTH = 6
+
+
+class Tables(NamedTuple):
+    place: Int64s  # stream to row of `state`, or PYTHON or SKIP
+    state: Int64s
+    slots: Int64s
+    asked: Int32s  # (slot, n, (correlation id, API key, version)), a ring
+    pool: Bytes
+    following: Int64s  # chunk to the next of its frame, or of the free ones
+    counts: Int64s
+
+
+class Piece(NamedTuple):
+    """The columns of `Pieces`, in types that the kernel is compiled for once."""
+
+    kind: Uint8s
+    stream: Int32s
+    offset: Int64s
+    start: Int64s
+    length: Int64s
+    time: Int64s
+    packet: Int64s
+
+
+class Output(NamedTuple):
+    """The columns of `Frames`."""
+
+    body: Bytes
+    ends: Int64s
+    kind: Uint8s
+    connection: Int32s
+    is_response: Uint8s
+    offset: Int64s
+    lost: Int64s
+    first: Int64s
+    time: Int64s
+    packet: Int64s
+
+
+def make_tables() -> Tables:
+    count = np.zeros(COUNT_WIDTH, np.int64)
+    count[FREE_CHUNK] = -1
+    return Tables(
+        place=np.empty(0, np.int64),
+        state=np.empty((0, STATE_WIDTH), np.int64),
+        slots=np.empty((0, SLOT_WIDTH), np.int64),
+        asked=np.empty((0, REMEMBERED, 3), np.int32),
+        pool=np.empty(0, np.uint8),
+        following=np.empty(0, np.int64),
+        counts=count,
+    )
+
+
+def make_output(rows: int, size: int) -> Output:
+    ends = np.empty(rows + 1, np.int64)
+    ends[0] = 0
+    return Output(
+        np.empty(size, np.uint8), ends, np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.uint8),
+        np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+    )  # fmt: skip
+
+
+def wider(output: Output, size: int) -> Output:
+    """With room for twice as many rows, and for `size` bytes."""
+    rows = 2 * len(output.kind) + 64
+    columns = (longer(column, rows) for column in output[2:])
+    return Output(longer(output.body, size), longer(output.ends, rows + 1), *columns)
+
+
+def put_row(output: Output, counts: Int64s, values: tuple[int, ...]) -> None:
+    """A row without a body, in the order of the columns; there is room."""
+    row = int(counts[ROWS])
+    output.ends[row + 1] = counts[BODY]
+    columns: Any = output[2:]
+    for number, value in enumerate(values):
+        columns[number][row] = value
+    counts[ROWS] += 1
+
+
+def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -> Frames:
+    rows, size = int(counts[ROWS]), int(counts[BODY])
+    counts[ROWS] = counts[BODY] = 0
+    return Frames(
+        output.body[:size],
+        output.ends[: rows + 1],
+        output.kind[:rows],
+        output.connection[:rows],
+        output.is_response[:rows],
+        output.offset[:rows],
+        output.lost[:rows],
+        output.first[:rows],
+        output.time[:rows],
+        output.packet[:rows],
+        problems,
+    )
+
+
+def with_chunks(tables: Tables) -> Tables | None:
+    """With the free chunks that the kernel wants, None where that would be too many."""
+    counts = tables.counts
+    before = len(tables.following)
+    wanted = int(counts[WANT_CHUNKS] - counts[FREE_CHUNKS])
+    after = min(max(before + wanted, 2 * before, 64), MAX_UNFINISHED_BYTES // CHUNK)
+    if after - before < wanted:
+        return None
+    pool = np.empty(after * CHUNK, np.uint8)
+    pool[: len(tables.pool)] = tables.pool
+    following = np.arange(1, after + 1, dtype=np.int64)
+    following[:before] = tables.following
+    following[-1] = counts[FREE_CHUNK]
+    counts[FREE_CHUNK] = before
+    counts[FREE_CHUNKS] += after - before
+    return tables._replace(pool=pool, following=following)
