@@ -89,6 +89,10 @@ def test_every_command_shown_runs_and_prints_what_is_shown(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # The recordings that the examples of `read` name.
+    recorded = ROOT / "tests" / "captures" / "share"
+    (tmp_path / "share.pcap.xz").symlink_to(recorded / "capture.pcap.xz")
+    (tmp_path / "request.log.xz").symlink_to(recorded / "request-1.log.xz")
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     monkeypatch.setenv("NO_COLOR", "1")
     terminal.width.cache_clear()

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafkascope.capture.exchange import Exchange
+    from kafkascope.capture.reader import read
     from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame
     from kafkascope.codec.json_form import from_json, to_json
     from kafkascope.codec.message import decode, encode
@@ -22,6 +24,7 @@ _HOMES = {
     "DecodedFrame": "codec.frame",
     "DecodeError": "errors",
     "EncodeError": "errors",
+    "Exchange": "capture.exchange",
     "InputError": "errors",
     "KafkascopeError": "errors",
     "NotFoundError": "errors",
@@ -39,6 +42,7 @@ _HOMES = {
     "encode_records": "codec.records",
     "from_json": "codec.json_form",
     "new_batch": "codec.record_types",
+    "read": "capture.reader",
     "to_json": "codec.json_form",
 }
 
@@ -47,6 +51,7 @@ __all__ = [
     "Decoded",
     "DecodedFrame",
     "EncodeError",
+    "Exchange",
     "InputError",
     "KafkascopeError",
     "NotFoundError",
@@ -65,6 +70,7 @@ __all__ = [
     "encode_records",
     "from_json",
     "new_batch",
+    "read",
     "to_json",
 ]
 

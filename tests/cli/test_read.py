@@ -132,7 +132,7 @@ def test_json_lines_have_the_columns_of_exchanges(cli: Cli, recorded: str) -> No
         (["--where", "throttle_ms > 0"], {"Produce"}),
         (["--where", 'long_poll and api == "Fetch"'], {"Fetch"}),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_filters_let_through_what_they_say(cli: Cli, recorded: str, arguments: list[str], apis: set[str]) -> None:
     assert {row["api"] for row in read_json(cli, recorded, *arguments)} == apis

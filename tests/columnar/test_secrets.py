@@ -113,7 +113,7 @@ def test_secrets_reach_no_table_on_any_way() -> None:
             for secret in (SECRET, SHORT):
                 assert secret.encode() not in held, f"{name} v{version} of {release}"
         count += 1
-    assert count > 1_000
+    assert count > 500
 
 
 def test_secrets_do_not_reach_json() -> None:

@@ -78,7 +78,8 @@ def _requests(data: Any, start: Number, known: Any, found: Any) -> Number:
             if size > length - 10 or size > MOST_CLIENT_ID:
                 continue
             plain = True
-            for place in range(at + REQUEST_HEAD, min(at + REQUEST_HEAD + size, len(data))):
+            last: Number = min(at + REQUEST_HEAD + size, len(data))
+            for place in range(at + REQUEST_HEAD, last):
                 if data[place] < 0x20 or data[place] == 0x7F:
                     plain = False
                     break

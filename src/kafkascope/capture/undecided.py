@@ -8,8 +8,11 @@ from kafkascope.capture.recognise import Grade, grade_response, other_protocol
 from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run
 from kafkascope.limits import MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 
-# Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers.
+# Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
+# correlation ids differ; twenty zero bytes decode as a Produce request.
 NAMELESS_FRAMES = 4
+# Bytes that another protocol is named by.
+NAMED_BY = 16
 # Bytes of both directions up to which every piece is a reason to look again; then each growth by a quarter.
 LOOKED_AT_OFTEN = 65_536
 
@@ -77,7 +80,7 @@ class Undecided:
         for direction, run in enumerate(self.runs):
             if run is not None and run.data and self._named[direction] < 2:
                 # The first pieces say it or none does.
-                self._named[direction] += len(run.data) >= 16
+                self._named[direction] += len(run.data) >= NAMED_BY
                 name = other_protocol(run.data, run.aligned)
                 if name is not None:
                     return Verdict(name)
@@ -90,7 +93,7 @@ class Undecided:
                 chains = run.requests()
                 if any(self._is_kafka(chain, direction) for chain in chains):
                     return Verdict("kafka", direction)
-                if run.aligned and (not chains or _is_over(chains[0])):
+                if run.aligned and len(run.data) >= NAMED_BY and (not chains or _is_over(chains[0])):
                     hopeless += 1
         if hopeless == 2 or self.size > 2 * MAX_UNDECIDED_BYTES or len(self.entries) > MAX_UNDECIDED_PIECES:
             return Verdict("other")
@@ -100,10 +103,10 @@ class Undecided:
         strong = chain.strong
         if not strong:
             return False
-        if self.hinted or len(strong) >= NAMELESS_FRAMES or sum(bool(f.client_id) for f in strong) >= 2:
+        asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in strong}
+        if self.hinted or len(asked) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
             return True
         answers = self.runs[1 - direction]
-        asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in strong}
         return answers is not None and _has_answer(answers, asked)
 
 

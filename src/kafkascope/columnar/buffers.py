@@ -66,10 +66,12 @@ class Buffers:
         self._read(base, ends, 0, inner, status)
         # The last ones are copied to where there is something behind them.
         start, size = int(ends[inner]), int(ends[-1] - ends[inner])
-        copy = np.zeros(size + READ_SLACK, dtype=np.uint8)
+        copy = allocate(size + READ_SLACK)
+        view = np.frombuffer(copy, dtype=np.uint8)
+        view[size:] = 0
         if size:
-            copy[:size] = np.frombuffer(pa.foreign_buffer(base + start, size), dtype=np.uint8)
-        self._read(copy.ctypes.data - start, ends, inner, frames, status)
+            view[:size] = np.frombuffer(pa.foreign_buffer(base + start, size), dtype=np.uint8)
+        self._read(copy.address - start, ends, inner, frames, status)
         return status
 
     def _read(
