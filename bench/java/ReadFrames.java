@@ -15,13 +15,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.kafka.common.message.FetchResponseData;
+import org.apache.kafka.common.message.ProduceRequestData;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.record.internal.BaseRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.RecordBatch;
 
 public class ReadFrames {
     private static final int ROUNDS = 10;
     // what keeps the results alive to the compiler
     private static volatile Message last;
+    private static volatile long total;
 
     public static void main(String[] args) throws Throwable {
         Class<?> type = Class.forName("org.apache.kafka.common.message." + args[0] + "Data");
@@ -71,7 +77,27 @@ public class ReadFrames {
             if (frame.hasRemaining()) {
                 throw new IllegalStateException(frame.remaining() + " bytes left");
             }
+            batches(message);
             last = message;
         }
+    }
+
+    /** Kafka's reader takes record data for a slice and looks at no batch; columns have a row for each. */
+    private static void batches(Message message) {
+        if (message instanceof FetchResponseData fetch) {
+            fetch.responses().forEach(topic -> topic.partitions().forEach(partition -> headers(partition.records())));
+        } else if (message instanceof ProduceRequestData produce) {
+            produce.topicData().forEach(topic -> topic.partitionData().forEach(partition -> headers(partition.records())));
+        }
+    }
+
+    private static void headers(BaseRecords records) {
+        long sum = 0;
+        for (RecordBatch batch : ((MemoryRecords) records).batches()) {
+            sum += batch.baseOffset() + batch.lastOffset() + batch.sizeInBytes() + batch.partitionLeaderEpoch()
+                    + batch.magic() + batch.checksum() + batch.compressionType().id + batch.maxTimestamp()
+                    + batch.producerId() + batch.producerEpoch() + batch.baseSequence() + batch.countOrNull();
+        }
+        total = sum;
     }
 }

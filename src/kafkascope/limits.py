@@ -63,7 +63,7 @@ MAX_EARLY_TOTAL_BYTES = 67_108_864
 MAX_CONNECTIONS = 1_048_576
 
 # Bytes of a connection, each way, that are kept until it is known whether it is Kafka: three of the largest produce
-# requests that a default client sends (max.request.size is 1 MiB). The start of a connection tells with its first bytes.
+# requests that a default client sends (max.request.size is 1 MiB). A start tells with its first bytes.
 MAX_UNDECIDED_BYTES = 4_194_304
 MAX_UNDECIDED_PIECES = 8_192
 # Bytes of a stream that are searched for the next frame after a gap: eight of those requests. What is older goes.

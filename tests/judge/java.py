@@ -1,4 +1,4 @@
-"""Cases (message, version, JSON, hex) in, what Kafka's own codec of a release makes of each out; needs Maven and a JDK."""
+"""Cases (message, version, JSON, hex) in, what Kafka's own codec of a release makes of each out; by Maven and Java."""
 
 import fcntl
 import hashlib
