@@ -70,5 +70,5 @@ MAX_UNDECIDED_PIECES = 8_192
 MAX_SEARCHED_BYTES = 8_388_608
 # Both over all connections of a recording.
 MAX_SEARCHED_TOTAL_BYTES = 67_108_864
-# Bytes of frames that are not complete yet, over all connections: twice the largest frame and a half.
+# Bytes of frames that are not complete yet, over all connections: two and a half of the largest.
 MAX_UNFINISHED_BYTES = 268_435_456

@@ -13,7 +13,8 @@ from kafkascope.codec.engine import FastDecoder, is_native, native_decoder, pure
 from kafkascope.codec.fast_encode import compile_encoder
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.parts import UUIDS
-from kafkascope.codec.walk import UNKNOWN_TAGS, Walk
+from kafkascope.codec.result import UNKNOWN_TAGS
+from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
 from kafkascope.errors import DecodeError, EncodeError
 from kafkascope.schema.catalog import index, message

@@ -9,7 +9,7 @@ import pytest
 
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import decode, encode
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.layout import choose_block, layout
 from tests.judge.java import NOT_ASKED, judge
@@ -56,7 +56,7 @@ def without_unknown_tags(value: Any) -> Any:
 
 
 def has_unknown_tags(value: Any) -> bool:
-    return without_unknown_tags(value) != value
+    return bool(without_unknown_tags(value) != value)
 
 
 def excused(version_name: str, verdict: str) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.codec.message import decode, encode
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.columnar import buffers as buffers_module
 from kafkascope.columnar.buffers import Buffers
 from kafkascope.columnar.decode import decode_columns, full_schema

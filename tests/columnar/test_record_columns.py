@@ -35,7 +35,9 @@ def batches() -> list[bytes]:
             made.append(encode_records([new_batch(records, magic=magic, compression=compression)]))
     plain = new_batch(RECORDS)
     made.append(encode_records([replace(plain, attributes=0b110000, producer_id=7, producer_epoch=2)]))
-    made.append(encode_records([replace(plain, base_offset=2**63 - 1, last_offset_delta=2**31 - 1, records=None, payload=b"")]))
+    made.append(
+        encode_records([replace(plain, base_offset=2**63 - 1, last_offset_delta=2**31 - 1, records=None, payload=b"")])
+    )
     joined = made[0] + made[3] + made[0]
     return [*made, joined, joined[:-5], joined[: len(made[0]) + 11], joined[: len(made[0]) + 17], b"", b"\0" * 40]
 
@@ -43,7 +45,8 @@ def batches() -> list[bytes]:
 def rows(frames: list[bytes], version: int = 9) -> list[Any]:
     table = decode_columns("ProduceRequest", version, pa.array(frames, type=pa.binary()))
     table.validate(full=True)
-    return table.to_pylist()
+    found: list[Any] = table.to_pylist()
+    return found
 
 
 def same_as_codec(frames: list[bytes], version: int = 9) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.columnar.secrets import Care, care_of, classified, hide
 from kafkascope.columnar.tables import Column, table_of
@@ -20,7 +20,7 @@ from tests.support.pairs import Place, every_place
 from tests.support.places import every_field
 from tests.support.values import random_value
 
-SECRET = "correct horse battery staple"
+SECRET = "correct horse battery staple"  # noqa: S105
 SHORT = "tr0ub4d0r"
 
 
@@ -61,7 +61,7 @@ def hidden(known: str, field: LayoutField, above: tuple[str, ...]) -> bool:
 
 
 def poisoned(place: Place, case: int) -> dict[str, Any] | None:
-    """A random value whose hidden fields all hold the secret, as do unknown tags; None where there is nothing to hide."""
+    """A random value whose hidden fields and unknown tags hold the secret; None where there is nothing to hide."""
     known = layout(*place)
     found = 0
 
@@ -103,7 +103,7 @@ def buffers_of(table: pa.Table) -> bytes:
 
 
 def test_secrets_reach_no_table_on_any_way() -> None:
-    """A frame as it is goes through the kernel, one with a byte too many through the codec, a cut one becomes an error."""
+    """A frame goes through the kernel, one with a byte too many through the codec, a cut one becomes an error."""
     count = 0
     for (name, version, release), value in poisoned_values():
         data = encode(name, version, value, release)

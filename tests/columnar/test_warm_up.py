@@ -53,7 +53,9 @@ def test_a_package_that_cannot_be_written_to_keeps_its_kernel_elsewhere(tmp_path
         said = []
         for _ in range(2):
             command = [sys.executable, "-c", PROGRAM]
-            done = subprocess.run(command, capture_output=True, text=True, env=clean | environment, timeout=300, check=True)
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=clean | environment, timeout=300, check=True
+            )
             said.append(done.stdout.split())
         assert [words[0] for words in said] == (["False", "True"] if folder else ["False", "False"])
         assert said[1][1].startswith(folder or "None")

@@ -303,7 +303,7 @@ class Framer:
         search = self._searches[stream]
         search.run.add(prefix, first_ns, packet)
         # Not there again: what begins here was just found wanting.
-        search.run.skip(1)
+        search.run.skipped = 1
         self._kept += 4 + _PIECE_COST
         work.cursor[0], work.cursor[1] = at + 1, 0
         start, end = int(piece.start[at]) + position, int(piece.start[at] + piece.length[at])

@@ -15,7 +15,7 @@ from kafkascope.schema.catalog import apis
 # Length, key, version, correlation id and the client id's length; length and correlation id.
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
-# More at a time are zeros and small numbers, not frames.
+# Found in one call; of those that still may be frames so many are kept.
 MOST_CANDIDATES = 256
 
 

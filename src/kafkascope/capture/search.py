@@ -34,20 +34,36 @@ class Chain:
         return [frame for frame in self.frames if frame.grade is Grade.STRONG]
 
 
+class _Looked:
+    """What is known of a run in one of two roles: how far it was looked at, which places may be frames, and grades."""
+
+    __slots__ = ("candidates", "grades", "scanned")
+
+    def __init__(self) -> None:
+        self.scanned = 0
+        self.candidates: list[int] = []
+        self.grades: dict[int, Graded] = {}
+
+    def drop(self, count: int) -> None:
+        self.scanned = max(0, self.scanned - count)
+        self.candidates = [place - count for place in self.candidates if place >= count]
+        self.grades = {}
+
+
 class Run:
-    """Bytes of a stream without a gap. `aligned`: a frame begins with the first of them, if this is Kafka at all."""
+    """Bytes of a stream without a gap. `aligned`: a frame begins with the first of them, if this is Kafka at all. No
+    frame begins in the first `skipped` bytes."""
 
-    __slots__ = ("_candidates", "_grades", "_scanned", "_skipped", "aligned", "data", "marks", "offset")
+    __slots__ = ("_requests", "_responses", "aligned", "data", "marks", "offset", "skipped")
 
-    def __init__(self, offset: int, *, aligned: bool) -> None:
+    def __init__(self, offset: int, *, aligned: bool, skipped: int = 0) -> None:
         self.data = bytearray()
         self.offset = offset
         self.aligned = aligned
+        self.skipped = skipped
         self.marks: list[tuple[int, int, int]] = []  # (place in data, time, packet) of each piece
-        self._scanned = 0
-        self._skipped = 0
-        self._candidates: list[int] = []
-        self._grades: dict[int, Graded] = {}
+        self._requests = _Looked()
+        self._responses = _Looked()
 
     def add(self, data: bytes, time: int, packet: int) -> None:
         self.marks.append((len(self.data), time, packet))
@@ -61,45 +77,54 @@ class Run:
         self.marks = ([(0, before[-1][1], before[-1][2])] if before and self.data else []) + kept
         self.offset += count
         self.aligned = False
-        self._scanned = max(0, self._scanned - count)
-        self._skipped = 0
-        self._candidates = [place - count for place in self._candidates if place >= count]
-        self._grades = {}
-
-    def skip(self, count: int) -> None:
-        """No frame begins in the first `count` bytes."""
-        self._skipped = count
-        self._scanned = max(self._scanned, count)
+        self.skipped = max(0, self.skipped - count)
+        self._requests.drop(count)
+        self._responses.drop(count)
 
     def requests(self) -> list[Chain]:
         """Chains of request frames that still may be true, the earliest first."""
+        looked = self._requests
         if self.aligned:
-            chain = self._chain(0, None)
+            chain = self._chain(0, looked, None)
             return [] if chain.broken and not chain.frames else [chain]
-        found, self._scanned = request_candidates(self.data, self._scanned)
-        chains = [self._chain(at, None) for at in self._candidates[-MOST_CANDIDATES:] + found]
-        kept = [chain for chain in chains if _may_be_true(chain)]
-        self._candidates = [chain.at for chain in kept]
-        return kept
+        more = MOST_CANDIDATES
+        found: list[int] = []
+        while more == MOST_CANDIDATES:
+            some, looked.scanned = request_candidates(self.data, max(looked.scanned, self.skipped))
+            found += some
+            more = len(some)
+        return self._kept(looked, found, None)
 
     def responses(self, asked: Asked, *, anew: bool = False) -> list[Chain]:
         """The same of responses to requests that are known."""
+        looked = self._responses
         if anew or len(self.data) <= LOOKED_AT_ANEW:
-            self._scanned = self._skipped
-            self._candidates = []
-            self._grades = {at: known for at, known in self._grades.items() if known.api_key >= 0 or known.end < 0}
+            looked.scanned = 0
+            looked.candidates = []
+            looked.grades = {at: known for at, known in looked.grades.items() if known.api_key >= 0}
         identities = np.fromiter(asked, np.int64, len(asked))
-        found, self._scanned = response_candidates(self.data, self._scanned, identities)
-        chains = [self._chain(at, asked) for at in self._candidates[-MOST_CANDIDATES:] + found]
+        more = MOST_CANDIDATES
+        found: list[int] = []
+        while more == MOST_CANDIDATES:
+            some, looked.scanned = response_candidates(self.data, max(looked.scanned, self.skipped), identities)
+            found += some
+            more = len(some)
+        return self._kept(looked, found, asked)
+
+    def _kept(self, looked: _Looked, found: list[int], asked: Asked | None) -> list[Chain]:
+        chains = [self._chain(at, looked, asked) for at in looked.candidates[-MOST_CANDIDATES:] + found]
         kept = [chain for chain in chains if _may_be_true(chain)]
-        self._candidates = [chain.at for chain in kept]
+        looked.candidates = [chain.at for chain in kept]
         return kept
 
-    def _chain(self, at: int, asked: Asked | None) -> Chain:
+    def _chain(self, at: int, looked: _Looked, asked: Asked | None) -> Chain:
         frames: list[Graded] = []
         place = at
         while len(frames) < LONGEST_CHAIN:
-            graded = self._grade(place, asked)
+            graded = looked.grades.get(place)
+            if graded is None or (graded.grade is Grade.MORE and graded.end <= len(self.data)):
+                graded = grade_request(self.data, place) if asked is None else grade_response(self.data, place, asked)
+                looked.grades[place] = graded
             if graded.grade is Grade.BAD:
                 return Chain(at, tuple(frames), True, place)
             if graded.grade is Grade.MORE:
@@ -107,13 +132,6 @@ class Run:
             frames.append(graded)
             place = graded.end
         return Chain(at, tuple(frames), False, place)
-
-    def _grade(self, at: int, asked: Asked | None) -> Graded:
-        known = self._grades.get(at)
-        if known is None or (known.grade is Grade.MORE and known.end <= len(self.data)):
-            known = grade_request(self.data, at) if asked is None else grade_response(self.data, at, asked)
-            self._grades[at] = known
-        return known
 
     def first_before(self, chain: Chain, *, response: bool) -> int:
         """The start of the run, where frames lead from there to the true one: a recorder loses whole packets, and
@@ -124,7 +142,7 @@ class Run:
         for _ in range(MOST_STEPS):
             if place >= chain.at:
                 break
-            graded = grade_response(self.data, place, {}) if response else self._grade(place, None)
+            graded = grade_response(self.data, place, {}) if response else grade_request(self.data, place)
             if graded.end < 0 or abs(graded.correlation_id - identity) > MOST_STEPS:
                 return chain.at
             if not response and graded.grade is Grade.BAD:

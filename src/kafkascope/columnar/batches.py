@@ -5,7 +5,7 @@ The verdict is that of `decode_records(..., unpack=False)` of the codec.
 
 import numpy as np
 
-from kafkascope.columnar.kernel import inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
 from kafkascope.columnar.memory import (
     load_i8,
     load_i16,
@@ -34,7 +34,7 @@ WIDTHS = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
 
 
 @plain
-def read_batches(p: int, stop: int, columns: int, first: int) -> tuple[int, int]:  # type: ignore[misc]
+def read_batches(p: Int, stop: Int, columns: Int, first: Int) -> Pair:
     """(row behind the last batch, bytes of a cut last batch); the row is -1 where this is no record data."""
     none = np.int64(-1)
     row = first
@@ -61,7 +61,7 @@ def read_batches(p: int, stop: int, columns: int, first: int) -> tuple[int, int]
 
 
 @inline
-def _batch(p: int, size: int, columns: int, row: int) -> bool:  # type: ignore[misc]
+def _batch(p: Int, size: Int, columns: Int, row: Int) -> Bool:
     """Magic 2."""
     if size < _HEADER - _OVERHEAD:
         return False
@@ -82,7 +82,7 @@ def _batch(p: int, size: int, columns: int, row: int) -> bool:  # type: ignore[m
 
 
 @inline
-def _message(p: int, size: int, magic: int, columns: int, row: int) -> bool:  # type: ignore[misc]
+def _message(p: Int, size: Int, magic: Int, columns: Int, row: Int) -> Bool:
     """Magic 0 and 1: a message of a message set, alone or compressed with others inside."""
     end = p + _OVERHEAD + size
     attributes = load_i8(p + 17)
@@ -120,9 +120,7 @@ def _message(p: int, size: int, magic: int, columns: int, row: int) -> bool:  # 
 
 
 @inline
-def _start(  # type: ignore[misc]
-    columns: int, row: int, base: int, last: int, size: int, magic: int, attributes: int, records: int
-) -> None:
+def _start(columns: Int, row: Int, base: Int, last: Int, size: Int, magic: Int, attributes: Int, records: Int) -> None:
     store_64(word(columns, 0) + 8 * row, base)
     store_64(word(columns, 1) + 8 * row, last)
     store_32(word(columns, 2) + 4 * row, size + _OVERHEAD)

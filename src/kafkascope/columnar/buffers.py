@@ -159,7 +159,9 @@ class Buffers:
 
     def _view(self, index: int, which: int) -> npt.NDArray[np.uint8]:
         place = 3 * index + which
-        return np.frombuffer(self.held[place], dtype=np.uint8)[_start(place) :]
+        held = self.held[place]
+        assert held is not None
+        return np.frombuffer(held, dtype=np.uint8)[_start(place) :]
 
     def values(self, index: int) -> pa.Buffer:
         slot = self.slots[index]

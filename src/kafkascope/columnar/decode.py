@@ -70,7 +70,7 @@ def _ends(chunk: pa.Array) -> npt.NDArray[np.int64]:
     if len(chunk) == 0:
         return np.zeros(1, dtype=np.int64)
     _, offsets, content = chunk.buffers()
-    raw = np.frombuffer(offsets, dtype=np.int64 if pa.types.is_large_binary(chunk.type) else np.int32)
+    raw: npt.NDArray[Any] = np.frombuffer(offsets, dtype=np.int64 if pa.types.is_large_binary(chunk.type) else np.int32)
     ends = raw[chunk.offset : chunk.offset + len(chunk) + 1]
     # Arrow itself does not look, and the kernel believes them.
     if ends[0] < 0 or ends[-1] > (content.size if content else 0) or (ends[1:] < ends[:-1]).any():

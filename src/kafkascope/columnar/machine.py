@@ -13,7 +13,7 @@ others, and a frame that fails leaves nothing to undo.
 import numpy as np
 
 from kafkascope.columnar.batches import read_batches
-from kafkascope.columnar.kernel import inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
 from kafkascope.columnar.memory import (
     copy_8_numbers,
     copy_32,
@@ -64,10 +64,10 @@ _FEW = 8
 
 
 @plain
-def read_frames(  # type: ignore[misc]
-    code: int, stack: int, extents: int, extents_count: int, rows: int, base: int, ends: int, frame: int, frames: int,
-    row: int, status: int,
-) -> tuple[int, int]:  # fmt: skip
+def read_frames(
+    code: Int, stack: Int, extents: Int, extents_count: Int, rows: Int, base: Int, ends: Int, frame: Int, frames: Int,
+    row: Int, status: Int,
+) -> Pair:  # fmt: skip
     """(the first frame that might not fit, or `frames`; the row behind the last). `ends` are where frames end, counted
     from `base`; `rows` is room for the number of rows in each group."""
     while frame < frames:
@@ -84,7 +84,7 @@ def read_frames(  # type: ignore[misc]
 
 
 @plain
-def bytes_that_fit(extents: int, count: int, rows: int, row: int) -> int:  # type: ignore[misc]
+def bytes_that_fit(extents: Int, count: Int, rows: Int, row: Int) -> Int:
     """How many bytes of frames surely fit into what room is left. An extent is a list's or a string's column: the
     group it is in, its offsets, the room behind them, the fewest bytes that one of it takes, the group behind it."""
     store_64(rows, row)
@@ -99,7 +99,7 @@ def bytes_that_fit(extents: int, count: int, rows: int, row: int) -> int:  # typ
 
 
 @inline
-def read_frame(code: int, stack: int, p: int, end: int, row: int) -> bool:  # type: ignore[misc]
+def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
     """One frame, from `p` to `end`, into row `row`."""
     last = np.int64(0)
     while True:
@@ -191,7 +191,7 @@ def read_frame(code: int, stack: int, p: int, end: int, row: int) -> bool:  # ty
 
 
 @inline
-def read_text(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_text(code: Int, p: Int, end: Int, row: Int) -> Int:
     length, p = length_of(p, word(code, 4))
     if length < 0 or length > _SHORT:
         return read_other_text(code, p, length, end, row)
@@ -208,7 +208,7 @@ def read_text(code: int, p: int, end: int, row: int) -> int:  # type: ignore[mis
 
 
 @plain
-def read_other_text(code: int, p: int, length: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_other_text(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
     """A long string, or null."""
     if length < -word(code, 5) or length > min(end - p, np.int64(MAX_STRING_BYTES)):
         return np.int64(_BAD)
@@ -223,7 +223,7 @@ def read_other_text(code: int, p: int, length: int, end: int, row: int) -> int: 
 
 
 @plain
-def read_blob(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_blob(code: Int, p: Int, end: Int, row: Int) -> Int:
     length, p = length_of(p, word(code, 4))
     if length < -word(code, 5) or length > end - p:
         return np.int64(_BAD)
@@ -238,7 +238,7 @@ def read_blob(code: int, p: int, end: int, row: int) -> int:  # type: ignore[mis
 
 
 @inline
-def read_small_ints(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_small_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
     """A list of int8, which lies as bytes do."""
     length, behind = length_of(p, word(code, 4))
     if length < 0 or length > _SHORT:
@@ -253,7 +253,7 @@ def read_small_ints(code: int, p: int, end: int, row: int) -> int:  # type: igno
 
 
 @plain
-def step_over(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def step_over(code: Int, p: Int, end: Int, row: Int) -> Int:
     """A string or bytes that nobody is to see: null, whatever it is."""
     length, p = length_of(p, word(code, 4))
     if length < -word(code, 5) or length > min(end - p, word(code, 3)):
@@ -265,7 +265,7 @@ def step_over(code: int, p: int, end: int, row: int) -> int:  # type: ignore[mis
 
 
 @inline
-def read_count(code: int, p: int, end: int, row: int) -> tuple[int, int]:  # type: ignore[misc]
+def read_count(code: Int, p: Int, end: Int, row: Int) -> Pair:
     """The number of elements of an array, 0 for null; its offset and validity are written."""
     length, p = length_of(p, word(code, 3))
     if length < -word(code, 4) or length * word(code, 5) > end - p:
@@ -279,7 +279,7 @@ def read_count(code: int, p: int, end: int, row: int) -> tuple[int, int]:  # typ
 
 
 @inline
-def read_ints(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
     """A list of int32."""
     length, p = length_of(p, word(code, 3))
     if length < 0 or length > _FEW:
@@ -294,7 +294,7 @@ def read_ints(code: int, p: int, end: int, row: int) -> int:  # type: ignore[mis
 
 
 @plain
-def read_other_ints(code: int, p: int, length: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_other_ints(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
     """A long list, or null."""
     if length < -word(code, 4) or 4 * length > end - p:
         return np.int64(_BAD)
@@ -311,7 +311,7 @@ def read_other_ints(code: int, p: int, length: int, end: int, row: int) -> int: 
 
 
 @inline
-def read_list(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_list(code: Int, p: Int, end: Int, row: Int) -> Int:
     """A list whose elements are runs."""
     length, p = read_count(code, p, end, row)
     if length == 0:
@@ -323,7 +323,7 @@ def read_list(code: int, p: int, end: int, row: int) -> int:  # type: ignore[mis
 
 
 @plain
-def read_records(code: int, p: int, end: int, row: int) -> int:  # type: ignore[misc]
+def read_records(code: Int, p: Int, end: Int, row: Int) -> Int:
     """Record data: its size, and a row for each batch, or null where these are no batches."""
     length, p = length_of(p, word(code, 2))
     if length < -word(code, 3) or length > end - p:
@@ -343,7 +343,7 @@ def read_records(code: int, p: int, end: int, row: int) -> int:  # type: ignore[
 
 
 @plain
-def begin_section(section: int, code: int, number: int, p: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
+def begin_section(section: Int, code: Int, number: Int, p: Int, end: Int) -> Pair:
     """On the stack: tags left, the last one's number, those seen, where the present one ends, the operation."""
     if number > 0x7F:
         return code, np.int64(_BAD)
@@ -355,8 +355,8 @@ def begin_section(section: int, code: int, number: int, p: int, end: int) -> tup
 
 
 @plain
-def next_tag(section: int, p: int, end: int) -> tuple[int, int]:  # type: ignore[misc]
-    """(before the first operation, position) of the next tag's content; known tags in ascending order, or else no position."""
+def next_tag(section: Int, p: Int, end: Int) -> Pair:
+    """(before the first operation, position) of the next tag's content: known tags in ascending order, or none."""
     code = word(section, 4)
     number, p = long_varint(p, np.int64(0))
     if number <= word(section, 1):
@@ -376,7 +376,7 @@ def next_tag(section: int, p: int, end: int) -> tuple[int, int]:  # type: ignore
 
 
 @plain
-def end_section(section: int, row: int) -> int:  # type: ignore[misc]
+def end_section(section: Int, row: Int) -> Int:
     """Fills what was not there; before the operation behind the section."""
     code = word(section, 4)
     for index in range(word(code, 5)):

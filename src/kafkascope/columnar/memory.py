@@ -5,10 +5,13 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic
 
 _I64 = ir.IntType(64)
+cgutils: Any = untyped_cgutils
+# What it makes takes one argument less than what it is given, which mypy cannot know.
+_intrinsic: Any = intrinsic
 
 
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
@@ -66,7 +69,7 @@ store_32 = _store(32)
 store_64 = _store(64)
 
 
-@intrinsic
+@_intrinsic
 def word(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
     """The int64 number `index` of those that lie at an address: how the kernel reads its program."""
 
@@ -77,7 +80,7 @@ def word(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
+@_intrinsic
 def copy_bytes(_: Any, target: Any, source: Any, count: Any) -> Any:  # noqa: ARG001
     """memcpy: the areas never overlap."""
 
@@ -94,7 +97,7 @@ def _vector(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.VectorType(ir.IntType(bits), 256 // bits).as_pointer())
 
 
-@intrinsic
+@_intrinsic
 def copy_32(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
     """32 bytes; which of them have their high bit set comes back, the first as the lowest bit."""
 
@@ -107,7 +110,7 @@ def copy_32(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
+@_intrinsic
 def copy_8_numbers(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
     """Eight int32, big-endian in, native out."""
 

@@ -6,7 +6,7 @@ that is written over by the next row, and behind the last row lies `WRITE_SLACK`
 
 import numpy as np
 
-from kafkascope.columnar.kernel import inline, plain
+from kafkascope.columnar.kernel import Bool, Int, inline, plain
 from kafkascope.columnar.memory import (
     load_i16,
     load_i32,
@@ -35,7 +35,7 @@ ONLY_VALID, AGAIN = 0, 5  # AGAIN: the offset before once more, an empty string 
 
 
 @inline
-def read_run(piece: int, count: int, p: int, row: int) -> bool:  # type: ignore[misc]
+def read_run(piece: Int, count: Int, p: Int, row: Int) -> Bool:
     """Fields side by side, none of them a uuid; False for a bool that is neither 0 nor 1, or for a tag."""
     odd = np.int64(0)
     for _ in range(count):
@@ -47,7 +47,7 @@ def read_run(piece: int, count: int, p: int, row: int) -> bool:  # type: ignore[
 
 
 @plain
-def read_runs(piece: int, count: int, p: int, size: int, length: int, first: int) -> bool:  # type: ignore[misc]
+def read_runs(piece: Int, count: Int, p: Int, size: Int, length: Int, first: Int) -> Bool:
     """The same for `length` elements of `size` bytes, column by column; uuids may be among them."""
     odd = np.int64(0)
     for _ in range(count):
@@ -79,7 +79,7 @@ def read_runs(piece: int, count: int, p: int, size: int, length: int, first: int
 
 
 @inline
-def fill(entry: int, count: int, row: int) -> None:  # type: ignore[misc]
+def fill(entry: Int, count: Int, row: Int) -> None:
     """Defaults, for fields that are not there."""
     for _ in range(count):
         kind, values = word(entry, 0), word(entry, 1)

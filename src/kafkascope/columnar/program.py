@@ -67,7 +67,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A column of the table that this version has, and what it is made of. A struct that is always there has no slot."""
+    """A column of the table that this version has, and its slot. A struct that is always there has none."""
 
     column: Column
     group: int
@@ -110,7 +110,7 @@ def compile_program(name: str, version: int, release: str | None = None) -> Prog
 
 @dataclass(slots=True)
 class _Build:
-    """Operations first; `lists` are moved behind them at the end."""
+    """Operations; a list stands in the place of its address until `program` moves it behind them."""
 
     flexible: bool
     group: int = TOP

@@ -5,7 +5,7 @@ Up to `READ_SLACK` bytes behind the end of a frame may be read here; the callers
 
 import numpy as np
 
-from kafkascope.columnar.kernel import inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
 from kafkascope.columnar.memory import load_i16, load_i32, load_raw64, load_u8
 
 # A length of five bytes, and 32 bytes behind it.
@@ -16,7 +16,7 @@ _HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 0x8080808080808080
 
 
 @inline
-def length_of(p: int, size: int) -> tuple[int, int]:  # type: ignore[misc]
+def length_of(p: Int, size: Int) -> Pair:
     """A length or count in `size` bytes, or compact where `size` is 0; -1 is null."""
     if size == 0:
         byte = load_u8(p)
@@ -29,7 +29,7 @@ def length_of(p: int, size: int) -> tuple[int, int]:  # type: ignore[misc]
 
 
 @plain
-def long_varint(p: int, less: int) -> tuple[int, int]:  # type: ignore[misc]
+def long_varint(p: Int, less: Int) -> Pair:
     """An unsigned varint (KIP-482) in its shortest form and within an int32, `less` taken from it."""
     value = np.int64(0)
     for index in range(5):
@@ -43,7 +43,7 @@ def long_varint(p: int, less: int) -> tuple[int, int]:  # type: ignore[misc]
 
 
 @plain
-def is_text(p: int, count: int) -> bool:  # type: ignore[misc]
+def is_text(p: Int, count: Int) -> Bool:
     """Whether these are UTF-8; most often they are ASCII."""
     seen = np.int64(0)
     at, end = p, p + count
@@ -57,7 +57,7 @@ def is_text(p: int, count: int) -> bool:  # type: ignore[misc]
 
 
 @plain
-def is_utf8(p: int, count: int) -> bool:  # type: ignore[misc]
+def is_utf8(p: Int, count: Int) -> Bool:
     """As Python and Java have it: no overlong forms, no surrogates, nothing above U+10FFFF."""
     end = p + count
     while p < end:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.walk import UNKNOWN_TAGS
+from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.schema.files import lines
 from kafkascope.schema.layout import LayoutField, layout
 
@@ -45,9 +45,9 @@ def is_metadata_log(value: Mapping[str, Any]) -> bool:
 
 
 def hide(name: str, version: int, json_value: Any, release: str | None = None) -> Any:
-    """A copy of a message in Kafka's JSON form, as a request log has it, with null for what the tables hide. Record data
-    is null too; a name that the catalog does not know keeps its place and loses its content; of unknown tags number and
-    size are left."""
+    """A copy of a message in Kafka's JSON form, as a request log has it, with null for what the tables hide. Record
+    data is null too; a name that the catalog does not know keeps its place and loses its content; of unknown tags
+    number and size are left."""
     found = layout(name, version, release)
     return _hide_struct(found.message.name, found.fields, (), json_value)
 
