@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafkascope.codec.record_types import Record, RecordBatch, Records, new_batch
     from kafkascope.codec.records import decode_records, encode_records
     from kafkascope.codec.result import Decoded, Span, UnknownTag
+    from kafkascope.columnar.decode import decode_columns
     from kafkascope.errors import DecodeError, EncodeError, InputError, KafkascopeError, NotFoundError, UsageError
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOMES = {
     "UnknownTag": "codec.result",
     "UsageError": "errors",
     "decode": "codec.message",
+    "decode_columns": "columnar.decode",
     "decode_frame": "codec.frame",
     "decode_records": "codec.records",
     "encode": "codec.message",
@@ -63,6 +65,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "decode",
+    "decode_columns",
     "decode_frame",
     "decode_records",
     "encode",
