@@ -282,7 +282,10 @@ def test_one_header_alone_does_not_end_a_search() -> None:
     stream.say(*hello())
     inside = produce(1, 400, b"\x5a" * 90 + request("Heartbeat", 4, 77) + b"\x5a" * 300)
     after = [data for _, data in heartbeats(2, 2)]
-    stream.feed((GAP, REQUEST, 50), (BYTES, REQUEST, inside[50:] + after[0] + after[1]))
+    # The packet ends with it, so that nothing speaks against it yet.
+    end = inside.index(request("Heartbeat", 4, 77)) + len(request("Heartbeat", 4, 77))
+    stream.feed((GAP, REQUEST, 50), (BYTES, REQUEST, inside[50:end]))
+    stream.say((REQUEST, inside[end:] + after[0] + after[1]))
     found = of(stream.finish(), REQUEST)
     assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME]
     assert found[1].lost == len(inside)
