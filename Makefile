@@ -47,7 +47,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture
 
 lab: setup
 	@$(BIN)/python -m lab

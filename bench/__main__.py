@@ -9,6 +9,7 @@ from math import exp, log
 from typing import Any
 
 from bench import start
+from bench.columns import lines as column_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.messages import Case, cases
@@ -46,6 +47,9 @@ def main() -> None:
             for label, combine in (("geometric mean", _mean), ("least", min)):
                 call, bare = (combine(column) for column in zip(*ratios, strict=True))
                 print(f"{label:<52}{'':>9} |{'':>19} |{'':>19} |{call:6.2f}{bare:8.2f} |")
+    print("\ncolumns")
+    for line in column_lines(options.only):
+        print(line, flush=True)
     if not options.only:
         for lines in (start.lines(), start.import_lines()):
             print("", *lines, sep="\n")

@@ -32,6 +32,8 @@ def run(as_json: bool) -> int:
         _module("crc32c", "record batches"),
     ]
     extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
+    if extras[0]["ok"]:
+        extras.append(_kernel())
     whole = all(check["ok"] for check in checks)
     if as_json:
         print_json({"ok": whole, "checks": checks + extras})
@@ -74,6 +76,17 @@ def _decoder() -> dict[str, object]:
 
     found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
     return {"what": "decoder", "ok": True, "found": found, "fix": ""}
+
+
+def _kernel() -> dict[str, object]:
+    """What reads many frames at once is compiled once on a machine and kept."""
+    from kafkascope.columnar.compiled import warm_up
+
+    made = warm_up()
+    how = "loaded" if made.from_disk else "compiled"
+    found = f"{how} in {made.seconds:.1f} s, kept in {made.folder}"
+    fix = "compiled anew in every process; set NUMBA_CACHE_DIR to a folder that can be written to"
+    return {"what": "kernel", "ok": made.folder is not None, "found": found, "fix": fix}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:

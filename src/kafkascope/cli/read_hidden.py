@@ -57,10 +57,13 @@ def hidden_fields(name: str, version: int) -> dict[str, str]:
 
 def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
     """Never those of the metadata log, which hold credentials and settings (GOTCHAS 39)."""
-    from kafkascope.columnar.secrets import METADATA_TOPIC
+    from kafkascope.columnar.secrets import METADATA_TOPIC, is_metadata_log
 
     hidden = hidden_fields(body.name, body.version)
-    return METADATA_TOPIC not in topics and RECORDS in hidden.values()
+    # By what the exchange was found to be about, and by what the message itself names.
+    structs = [item for content in body.value.values() if isinstance(content, list) for item in content]
+    named = any(isinstance(item, dict) and is_metadata_log(item) for item in structs)
+    return METADATA_TOPIC not in topics and not named and RECORDS in hidden.values()
 
 
 def hidden_json(body: "Decoded") -> Any:
