@@ -170,7 +170,6 @@ def test_decode_through_the_package_loads_no_command_line(watched: str) -> None:
         ["decode", "000c 0000 0000 0007 ffff 0000 0000 0000 0000", "--json"],
         ["encode", "HeartbeatRequest:0", "{}"],
         ["example", "FetchResponse:17", "--annotated"],
-        ["doctor"],
     ],
     ids=" ".join,
 )
