@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope.schema.catalog import message
 from kafkascope.schema.layout import describe_versions
-from tests.support.cli import COMMAND, Cli, is_one_line_error, process
+from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 
 NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
 
@@ -148,7 +148,12 @@ def test_an_interrupt_is_130_and_quiet(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     # opening for writing waits until the command has opened for reading, and so is in the middle of its work
     with (
-        subprocess.Popen([COMMAND, "decode", f"@{pipe}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
+        subprocess.Popen(
+            [COMMAND, "decode", f"@{pipe}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=hear_interrupts,
+        ) as running,
         pipe.open("wb"),
     ):
         running.send_signal(signal.SIGINT)

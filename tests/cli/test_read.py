@@ -18,7 +18,7 @@ from kafkascope.codec.record_types import Record, new_batch
 from kafkascope.codec.records import encode_records
 from kafkascope.errors import UsageError
 from tests.captures import HERE
-from tests.support.cli import COMMAND, Cli, is_one_line_error, process
+from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 from tests.support.packet_build import Talk, merged, pcap
 
 SECRET, PRIVATE = "hunter2", "private-value"
@@ -436,7 +436,8 @@ def test_follow_shows_what_is_added_until_interrupted(tmp_path: Path, recorded: 
     path = tmp_path / "growing.pcap"
     whole = Path(recorded).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    child = subprocess.Popen([COMMAND, "read", str(path), "--follow", "--json"], stdout=subprocess.PIPE, text=True)
+    command = [COMMAND, "read", str(path), "--follow", "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     # Ends a run that hangs, and is never reached by one that works.
     guard = threading.Timer(120, child.kill)
     guard.start()

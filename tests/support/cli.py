@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from kafkascope.cli import terminal
 from kafkascope.cli.main import main
 
 COMMAND = str(Path(sys.executable).with_name("kafkascope"))
+
+
+def hear_interrupts() -> None:
+    """For a child: a shell that runs the tests in the background makes all below it deaf to Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)
