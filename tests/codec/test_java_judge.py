@@ -41,7 +41,10 @@ def pairs_of(version_name: str) -> list[tuple[str, int]]:
         for version in known.all_versions() if versions else []:
             if versions is None or version not in versions:
                 continue
-            own = choose_block(known, version, release).releases is not None
+            # A version that no whole release has, or that this one lays out otherwise.
+            own = choose_block(known, version, release).releases is not None or not any(
+                version in (known.versions_in(whole.rpartition(".")[0]) or ()) for whole in WHOLE
+            )
             if version_name in WHOLE or own:
                 found.append((name, version))
     return found
