@@ -71,7 +71,7 @@ def _catalog() -> dict[str, object]:
 
 
 def _decoder() -> dict[str, object]:
-    """Both decode the same; the one in C is two to four times as fast."""
+    """Both decode the same; the one in C is up to four times as fast."""
     from kafkascope.codec.engine import is_native
 
     found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
