@@ -56,6 +56,12 @@ def share(stage: Stage) -> None:
         _produce(stage, f"producer-more-{rounds}", "orders", 16)
     doomed.finish(1)
     stage.note("halted", member="doomed")
+    leaver = member("leaver", "n2=leave")
+    while leaver.process.status is None:
+        rounds += 1
+        _produce(stage, f"producer-more-{rounds}", "orders", 16)
+    leaver.finish()
+    stage.note("left", member="leaver")
     hung.wait_for("a late acknowledgement refused", lambda event: bool(event.get("error")))
     renewer.wait_for("its record accepted", lambda event: event.get("offset") == 0 and event.get("type") == "ACCEPT")
     waiting = stage.note("waiting", record="all")
@@ -129,7 +135,7 @@ def quorum(stage: Stage) -> None:
     cluster = stage.cluster
     leader = cluster.leader()
     stage.note("leads", node=leader)
-    watch = stage.java("Watch", "watch", {"what": "quorum", "every": "400", "churn": "3"})
+    watch = stage.java("Watch", "watch", {"what": "quorum", "every": "400", "churn": "3", "tool": "2"})
     watch.wait_for_event("created")
     frozen = next(number for number in (1, 2, 3) if number != leader)
     observer = 4
@@ -246,8 +252,8 @@ def _tls(stage: Stage) -> dict[str, str]:
 
 RECIPES = {
     "share": Recipe(
-        "a share group with a member that hangs past its lock, one that halts, a poison record released until it is "
-        "archived, a record rejected, renewals",
+        "a share group with a member that hangs past its lock, one that halts, one that leaves with records in hand, a "
+        "poison record released until it is archived, a record rejected, renewals",
         share,
     ),
     "streams": Recipe(

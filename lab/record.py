@@ -14,6 +14,7 @@ from typing import Any
 from lab.cluster import Cluster
 from lab.jars import JAVA_CLIENTS, KAFKA, PYTHON_CLIENTS
 from lab.recipes import RECIPES, Recipe
+from lab.server_log import raft_roles
 from lab.stage import Stage
 from lab.tcpdump import Recording
 
@@ -44,7 +45,6 @@ class _Session:
         self.cluster = Cluster(**recipe.cluster, before_start=self._begin if recipe.whole else None)
         self.recording: Recording | None = None
         self.log_starts: dict[int, int] = {}
-        self.log_ends: dict[int, int] = {}
         self.began_at = 0
         self.ended_at = 0
         self.truth: list[str] = []
@@ -54,13 +54,29 @@ class _Session:
             self._begin(self.cluster)
         with Stage(self.cluster, self.folder, lambda line: print(f"{self.name}: {line}", flush=True)) as stage:
             self.recipe.play(stage)
-            self.truth = stage.truth()
-        self.stop()
-        self.log_ends = self._log_sizes()
+            # tcpdump outlives the nodes, so that nothing is in a request log that it did not see
+            self._end(stage)
+            self.stop()
+            roles = [
+                line
+                for number, node in self.cluster.nodes.items()
+                for line in raft_roles(number, node.server_log, self.began_at)
+            ]
+            self.truth = stage.truth(roles)
         self.ended_at = time.time_ns() // 1000
 
+    def _end(self, stage: Stage) -> None:
+        """Nodes in order, observers first. The last of several controllers cannot: it would ask for a majority."""
+        last = self.cluster.leader()
+        for number in sorted(self.cluster.nodes, reverse=True):
+            if number != last or len(self.cluster.nodes) == 1:
+                self.cluster.stop(number)
+                stage.note("stopped", node=number)
+        if self.cluster.nodes[last].process is not None:
+            self.cluster.kill(last)
+            stage.note("cut", node=last)
+
     def stop(self) -> None:
-        """Before the cluster: its shutdown is not part of the incident."""
         if self.recording is not None:
             self.recording.stop()
 
@@ -73,8 +89,8 @@ class _Session:
             stale.unlink()
         _pack((self.folder / "capture.pcap").read_bytes(), out / "capture.pcap.xz")
         for number, node in self.cluster.nodes.items():
-            log = node.request_log.read_bytes()[self.log_starts[number] : self.log_ends[number]]
-            # a line that was being written just then is not one
+            log = node.request_log.read_bytes()[self.log_starts[number] :]
+            # a line that a killed node was writing just then is not one
             _pack(log[: log.rfind(b"\n") + 1], out / f"request-{number}.log.xz")
         (out / "truth.jsonl").write_text("".join(f"{line}\n" for line in self.truth))
         told = self._description()

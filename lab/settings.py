@@ -121,6 +121,7 @@ def log4j2(folder: Path) -> str:
   <Loggers>
     <Root level="warn"><AppenderRef ref="server"/></Root>
     <Logger name="kafka.server.KafkaRaftServer" level="info"/>
+    <Logger name="org.apache.kafka.raft.QuorumState" level="info"/>
     <Logger name="kafka.request.logger" level="debug" additivity="false"><AppenderRef ref="request"/></Logger>
   </Loggers>
 </Configuration>

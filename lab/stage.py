@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -50,10 +50,10 @@ class Stage:
         program.finish()
         self.note("set_up", topics=topics, groups=groups)
 
-    def truth(self) -> list[str]:
-        """Every line of every program and of the recipe, by time."""
+    def truth(self, more: Iterable[str] = ()) -> list[str]:
+        """Every line of every program, of the recipe and those given, by time."""
         files = [self._notes, *(program.truth for program in self._programs if program.truth.exists())]
-        lines = [line for file in files for line in file.read_text().splitlines()]
+        lines = [*more, *(line for file in files for line in file.read_text().splitlines())]
         return sorted(lines, key=lambda line: int(json.loads(line)["at"]))
 
     def _start(self, program: Program) -> Program:

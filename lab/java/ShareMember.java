@@ -12,9 +12,10 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** A share group member that does with each record what `rules` say, and logs it.
  *
- *  rules=orders-0-7=release;n3=renew:2:500;n5=hang:4000;n9=halt     orders-0-7 is offset 7 of its partition 0 at
- *  every delivery, n3 the third record handed to this member. `accept` is for all others; renew:2:500 holds it for 500 ms and renews, twice, then accepts; hang:4000 holds the record and all
- *  behind it for 4 s, then accepts, too late. commit=poll sends acknowledgements on the next ShareFetch, sync in a
+ *  rules=orders-0-7=release;n3=renew:2:500;n5=hang:4000;n9=halt     orders-0-7 is offset 7 of its partition 0 at every
+ *  delivery, n3 the third record handed to this member. `accept` is for all others; renew:2:500 holds it for 500 ms and
+ *  renews, twice, then accepts; hang:4000 holds the record and all behind it for 4 s, then accepts, too late; leave closes
+ *  with this record and all behind it in hand. commit=poll sends acknowledgements on the next ShareFetch, sync in a
  *  ShareAcknowledge. `close` on standard input leaves in order.
  */
 public class ShareMember {
@@ -25,10 +26,12 @@ public class ShareMember {
     private final Map<String, Integer> renewals = new HashMap<>();
     /** A record keeps the rule it was first handed out under. */
     private final Map<String, String> kept = new HashMap<>();
+    private boolean leaving = false;
     private int handed = 0;
 
     private ShareMember(Options options) throws Exception {
         truth = new Truth(options);
+        ClientLog.write(truth);
         String text = options.text("rules", "");
         for (String rule : text.isEmpty() ? new String[0] : text.split(";")) {
             String[] parts = rule.split("=");
@@ -57,14 +60,17 @@ public class ShareMember {
         consumer.subscribe(List.of(options.text("topic").split(",")));
         truth.write("started");
         boolean sync = options.text("commit", "poll").equals("sync");
-        while (!closing.get()) {
+        while (!closing.get() && !leaving) {
             try {
                 int count = 0;
                 for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(500))) {
                     handle(record);
                     count++;
+                    if (leaving) {
+                        break;
+                    }
                 }
-                if (sync && count > 0) {
+                if (sync && count > 0 && !leaving) {
                     consumer.commitSync();
                 }
             } catch (WakeupException woken) {
@@ -91,6 +97,7 @@ public class ShareMember {
         int figure = parts.length > 1 ? Integer.parseInt(parts[1]) : 0;
         switch (parts[0]) {
             case "halt" -> Orders.halt(truth);
+            case "leave" -> leaving = true;
             case "hang" -> {
                 truth.write("hanging", "offset", record.offset(), "ms", figure);
                 pause(figure);

@@ -22,6 +22,7 @@ public class StreamsMember {
     public static void main(String[] arguments) throws Exception {
         Options options = new Options(arguments);
         Truth truth = new Truth(options);
+        ClientLog.write(truth);
         String serde = Serdes.String().getClass().getName();
         StreamsBuilder builder = new StreamsBuilder();
         KStream<String, String> input = builder.stream(options.text("topic"));

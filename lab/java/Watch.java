@@ -13,7 +13,8 @@ import org.apache.kafka.clients.admin.StreamsGroupDescription;
 import org.apache.kafka.clients.admin.StreamsGroupMemberAssignment;
 
 /** Asks again and again, and logs the answers: what=quorum, what=share or what=streams with group=NAME. With churn=5
- *  every fifth round creates a topic, so that the metadata log grows. `close` on standard input ends it. */
+ *  every fifth round creates a topic, so that the metadata log grows. With tool=2 every second round also runs Kafka's
+ *  own quorum tool, one of its two commands after the other. `close` on standard input ends it. */
 public class Watch {
     private final Truth truth;
     private final Options options;
@@ -35,9 +36,14 @@ public class Watch {
                 "request.timeout.ms", "700", "reconnect.backoff.max.ms", "200"))) {
             truth.write("started");
             int churn = options.number("churn", 0);
+            int often = options.number("tool", 0);
+            QuorumTool tool = often > 0 ? new QuorumTool(options, truth) : null;
             for (int round = 1; !closing.get(); round++) {
                 try {
                     ask(admin);
+                    if (often > 0 && round % often == 0) {
+                        tool.describe(round / often % 2 == 0 ? "--status" : "--replication");
+                    }
                     if (churn > 0 && round % churn == 0) {
                         String topic = "churn-" + round;
                         admin.createTopics(List.of(new NewTopic(topic, 1, (short) 1))).all().get();

@@ -1,6 +1,7 @@
 """A broker's request log gives the exchanges that a capture gives: plain, in a container's log, split, or broken."""
 
 import json
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kafkascope.codec.json_form import to_json
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
 from kafkascope.schema.samples import sample
+from tests.capture.same_exchanges import both, captured
 from tests.captures import NAMES, request_logs
 
 AT = "[2026-11-15 10:06:17,123]"
@@ -68,6 +70,14 @@ def test_the_line_is_written_at_the_end_and_total_time_is_the_latency() -> None:
     assert found.response_at is not None and found.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
     assert found.request_at is not None and found.request_at.isoformat() == "2026-11-15T10:06:17.120500+00:00"
     assert found.latency_us == 2500
+
+
+def test_client_software_is_known_from_the_line_that_names_it_on() -> None:
+    told = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
+    unknown = {"clientInformation": {"softwareName": "unknown", "softwareVersion": "unknown"}}
+    first = entry("ApiVersions", 3, told, {"errorCode": 0, "apiKeys": []}, **unknown)
+    (found, _) = read("\n".join([line(first), line(heartbeat(**unknown))]))
+    assert [one.client_software for one in found] == ["librdkafka 2.16.1"] * 2
 
 
 def test_sizes_are_not_known() -> None:
@@ -199,6 +209,84 @@ def test_every_line_of_the_recorded_logs_is_read(name: str) -> None:
         assert log.entries == len(found) == log_text.count("Completed request:") > 0
         assert (log.unread, log.without_time) == (0, 0)
         assert {one.status for one in found} <= {"answered", "no_answer_expected"}
+
+
+# What one of the two recordings has alone, all of it: (what it must have, what it may have).
+GONE = "unanswered by a node that was killed or stopped"
+ALONE: dict[str, tuple[set[str], set[str]]] = {
+    "share": (set(), {GONE}),
+    "streams": (set(), {GONE}),
+    "quorum": ({GONE}, {GONE}),
+    "clients": ({"login", "ApiVersions before login", "within TLS"},) * 2,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_log_has_the_exchanges_of_the_capture_and_no_others(name: str) -> None:
+    found = both(name)
+    least, most = ALONE[name]
+    assert {kind: [one.api for one in alone] for kind, alone in found.only.items() if kind not in most} == {}
+    assert least <= set(found.only)
+    assert len(found.pairs) > 300
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_log_has_every_field_of_both_bodies_but_record_data(name: str) -> None:
+    for seen, line_ in both(name).pairs:
+        assert seen.request == line_.request, seen.identity
+        # A client that hung up before its answer, or an Envelope that was refused by a node that is not the controller:
+        # the broker logs an answer that it did not send.
+        refused = seen.exchange.api == "Envelope" and seen.exchange.error == "NOT_CONTROLLER"
+        if seen.exchange.status == "unanswered" or refused:
+            assert seen.response is None and line_.response is not None
+        else:
+            assert seen.response == line_.response, seen.identity
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_statuses_of_log_and_capture_differ_where_the_client_hung_up_alone(name: str) -> None:
+    last = {one.connection_id: one.exchange_id for one in captured(name)}
+    for seen, line_ in both(name).pairs:
+        if seen.exchange.status != line_.exchange.status:
+            assert (seen.exchange.status, line_.exchange.status) == ("unanswered", "answered")
+            assert last[seen.exchange.connection_id] == seen.exchange.exchange_id
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_log_gives_the_columns_of_the_capture(name: str) -> None:
+    columns = ("error_code", "throttle_ms", "max_wait_ms", "long_poll", "groups", "members", "topics")
+    for seen, line_ in both(name).pairs:
+        one, other = seen.exchange, line_.exchange
+        # An Envelope has no error and no wait of its own; the columns of the capture are the Envelope's.
+        if one.api == "Envelope" or one.status == "unanswered":
+            continue
+        for column in columns:
+            assert getattr(one, column) == getattr(other, column), (column, seen.identity)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_log_knows_the_client_software_that_the_capture_knows(name: str) -> None:
+    """And that of connections which are older than the capture."""
+    for seen, line_ in both(name).pairs:
+        one, other = seen.exchange, line_.exchange
+        if one.client_software != other.client_software:
+            first = next(e for e in captured(name) if e.connection_id == one.connection_id)
+            assert (one.client_software, first.api == "ApiVersions") == (None, False), seen.identity
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_times_of_the_log_lie_behind_those_of_the_packets(name: str) -> None:
+    """A request is read after its last byte was there, a line written after the answer's first byte left. A broker
+    reads one request of a connection at a time: the log counts no wait behind another one, packets do."""
+    millisecond, late = timedelta(milliseconds=1), timedelta(seconds=1)
+    for seen, line_ in both(name).pairs:
+        one, other = seen.exchange, line_.exchange
+        if one.response_at is None or one.request_at is None or other.request_at is None or other.response_at is None:
+            continue
+        # a line's time has milliseconds
+        assert other.request_at > one.request_at - millisecond, seen.identity
+        assert other.response_at > one.response_at - millisecond, seen.identity
+        assert other.response_at - other.request_at < one.response_at - one.request_at + late, seen.identity
 
 
 @pytest.mark.parametrize(

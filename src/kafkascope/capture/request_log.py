@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings, make_batch
 from kafkascope.capture.flow import FRAME, Frames
-from kafkascope.capture.headers import read_headers
+from kafkascope.capture.headers import API_VERSIONS, read_headers
 from kafkascope.capture.identity import text_hash
 from kafkascope.capture.log_lines import MARK, LogLine, parse_time, read_log_lines
 from kafkascope.capture.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
@@ -87,7 +87,7 @@ class RequestLog:
             correlation = int(header["correlationId"])
             request = _frame(key, version, "Request", told["request"], header)
             total_ns = round(float(told["totalTimeMs"]) * 1_000_000)
-            connection = self._connection(str(told["connection"]), told.get("clientInformation"))
+            connection = self._connection(str(told["connection"]), told.get("clientInformation"), key, told["request"])
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
             self.unread += 1
             return None
@@ -103,7 +103,7 @@ class RequestLog:
             request, response, connection, line.number, end_ns - total_ns, end_ns, response is not None, correlation
         )
 
-    def _connection(self, text: str, software: Any) -> int:
+    def _connection(self, text: str, software: Any, key: int, request: Any) -> int:
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self.ends)
@@ -113,8 +113,10 @@ class RequestLog:
             self.ends.append(Ends(text_hash(text.encode()), _address(client), _address(broker)))
         found = self.ends[number]
         if found.software is None and isinstance(software, dict):
-            words = (software.get("softwareName"), software.get("softwareVersion"))
-            found.software = " ".join(str(word) for word in words if word and word != "unknown") or None
+            found.software = _software(software.get("softwareName"), software.get("softwareVersion"))
+        if found.software is None and key == API_VERSIONS and isinstance(request, dict):
+            # The broker knows it from this request on: the line of the request itself has "unknown" still.
+            found.software = _software(request.get("clientSoftwareName"), request.get("clientSoftwareVersion"))
         return number
 
     def _batch(self, entries: list[_Entry]) -> ExchangeBatch:
@@ -175,6 +177,10 @@ def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]
     if kind == "Response":
         return encode("ResponseHeader", 0, fields)
     return encode("RequestHeader", 1, fields | {"requestApiKey": key, "requestApiVersion": version})
+
+
+def _software(*words: object) -> str | None:
+    return " ".join(str(word) for word in words if word and word != "unknown") or None
 
 
 def _without_sizes(value: Any) -> Any:
