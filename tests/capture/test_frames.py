@@ -9,7 +9,21 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.flow import BYTES, ENDED, FRAME, GAP, LOST, OPEN, TOKEN, Connection, Frames, Pieces, Segments
+from kafkascope.capture.flow import (
+    BYTES,
+    CLOSE,
+    ENDED,
+    FRAME,
+    GAP,
+    LOST,
+    OPEN,
+    RENEWED,
+    TOKEN,
+    Connection,
+    Frames,
+    Pieces,
+    Segments,
+)
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.tcp import Reassembler
 from tests.support.flows import Faults, Message, Recording, Truth, endpoints, random_faults, record, segments
@@ -361,6 +375,22 @@ def test_sasl_tokens_of_several_rounds() -> None:
     assert kinds(found, RESPONSE) == [FRAME, TOKEN, TOKEN, FRAME]
 
 
+def test_answer_behind_lost_tokens_is_a_frame() -> None:
+    """Neither its request nor an id that says something is there; but requests have gone on behind the tokens."""
+    for answer, kind in (
+        (response("Metadata", 12, 2_000_000_001), FRAME),
+        (framed(b"v=rmF9pqV8S7suAoZWja4dJR"), TOKEN),
+    ):
+        stream = Stream()
+        stream.say(
+            *hello(),
+            (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
+            (REQUEST, framed(b"n,,n=alice,r=fyko+d2lbbFgONRv9qkxdawL")), (RESPONSE, framed(b"r=fyko,s=QSXCR,i=4096")),
+            (REQUEST, request("Metadata", 12, 2_000_000_100)),
+        )  # fmt: skip
+        assert kinds(stream.say((RESPONSE, answer)), RESPONSE) == [kind]
+
+
 def test_sasl_handshake_of_version_1_is_followed_by_frames() -> None:
     stream = Stream()
     found = stream.say(
@@ -436,6 +466,64 @@ def test_undecided_connections_are_bounded() -> None:
     assert framer._kept <= limits.MAX_SEARCHED_TOTAL_BYTES
     assert 0 < len(framer._undecided) < number
     assert {problem.kind for problem in frames.problems} == {"undecided"}
+
+
+def test_number_that_is_used_again_is_another_connection() -> None:
+    """Whatever is known of the one that was forgotten."""
+    http: list[Given] = [(BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
+    half: list[Given] = [(BYTES, REQUEST, heartbeats(1, 1)[0][1])]
+    middle: list[Given] = [(GAP, REQUEST, 10), *half]
+    closed: list[Given] = [(CLOSE, REQUEST, b""), (CLOSE, RESPONSE, b"")]
+    talk = [*hello(), *heartbeats(1, 2)]
+    plain = Stream()
+    plain.say(*talk)
+    for before in (http, half, middle, closed):
+        for cut in (False, True):
+            stream = Stream()
+            stream.feed(*before)
+            assert stream.rows == []
+            stream.offsets = [0, 0]
+            stream.feed((RENEWED, REQUEST, b""), (OPEN, REQUEST, b""), (OPEN, RESPONSE, b""))
+            for message in talk if cut else ():
+                stream.say(message)
+            if not cut:
+                stream.say(*talk)
+            assert [row[:5] + row[8:] for row in stream.rows] == [row[:5] + row[8:] for row in plain.rows]
+            assert stream.framer._kept == 0
+
+
+def test_ended_connections_leave_nothing_behind() -> None:
+    """Short ones, one after the other: what is remembered of one serves the next."""
+    count = 3_000
+    connections = [Connection(n, 0, endpoints(0), 0, 0, (None, None), True, opener=0) for n in range(count)]
+    framer = Framer(connections)
+    talk = [
+        (OPEN, 0, b""),
+        (OPEN, 1, b""),
+        *((BYTES, *message) for message in hello()),
+        (CLOSE, 0, b""),
+        (CLOSE, 1, b""),
+    ]
+    data = b"".join(what for _, _, what in talk)
+    sizes = np.tile([len(what) for _, _, what in talk], count)
+    length = len(talk)
+    number = np.repeat(np.arange(count), length)
+    frames = framer.feed(
+        Pieces(
+            np.frombuffer(data * count, np.uint8),
+            np.tile(np.array([kind for kind, _, _ in talk], np.uint8), count),
+            (2 * number + np.tile([direction for _, direction, _ in talk], count)).astype(np.int32),
+            np.where(np.tile([kind == CLOSE for kind, _, _ in talk], count), 1_000, 0),
+            np.cumsum(sizes) - sizes,
+            sizes,
+            number,
+            number,
+        )
+    )
+    assert frames.kind.tolist() == [FRAME, FRAME, ENDED, ENDED] * count
+    assert frames.connection.tolist() == np.repeat(np.arange(count), 4).tolist()
+    assert {(connection.protocol, connection.client) for connection in connections} == {("kafka", 0)}
+    assert len(framer._tables.slots) < 100
 
 
 def test_end_of_the_stream_is_told() -> None:

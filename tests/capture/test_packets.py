@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.capture.packets import read_packets
+from kafkascope.capture.source import Waiting
 from kafkascope.errors import InputError
 from tests.support.hexes import hexes
 from tests.support.packet_build import Talk, pcap, pcapng
@@ -134,6 +135,27 @@ def test_a_length_that_reaches_past_the_end_costs_that_record_alone() -> None:
     packets, problems = read(bytes(raw))
     assert packets == SEEN[:2] + SEEN[3:]
     assert [problem.kind for problem in problems] == ["broken record"]
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_length_beyond_what_was_on_the_wire_costs_that_record_alone(size: int) -> None:
+    raw = bytearray(pcap(PACKETS, nano=True))
+    at = raw.index(PACKETS[2][1]) - 8
+    struct.pack_into("<I", raw, at, len(PACKETS[2][1]) + len(PACKETS[3][1]) + 300)
+    packets, problems = read(Drip(bytes(raw), size))
+    assert packets == SEEN[:2] + SEEN[3:]
+    assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken record", 16 + len(PACKETS[2][1]))]
+
+
+def test_a_wire_length_that_lies_costs_nothing() -> None:
+    """Some writers put a smaller one there."""
+    raw = bytearray(pcap(PACKETS, nano=True))
+    for at in (2, len(PACKETS) - 1):
+        struct.pack_into("<I", raw, raw.index(PACKETS[at][1]) - 4, 1)
+    for size in (1, 100_000):
+        packets, problems = read(Drip(bytes(raw), size))
+        assert [packet.data for packet in packets] == [packet.data for packet in SEEN]
+        assert problems == []
 
 
 @pytest.mark.parametrize("size", [1, 100_000])
@@ -270,3 +292,40 @@ def test_follow_ends_at_its_deadline(tmp_path: Path) -> None:
     packets, problems = read(path, follow=True, deadline=0.0, pause=lambda _: pytest.fail("the deadline is over"))
     assert packets == SEEN[:-1]
     assert [problem.kind for problem in problems] == ["cut"]
+
+
+@pytest.mark.parametrize("how", ["replaced", "shortened"])
+def test_follow_reads_a_file_to_its_end_when_another_takes_its_place(tmp_path: Path, how: str) -> None:
+    raw = FORMS["pcapng"]
+    path = tmp_path / "growing"
+    path.write_bytes(raw[:-200])
+    steps = ["grow", "change"]
+
+    def pause(_: float) -> None:
+        if steps.pop(0) == "grow":
+            with path.open("ab") as file:
+                file.write(raw[-200:])
+        elif how == "replaced":
+            path.rename(tmp_path / "old")
+            path.write_bytes(b"the next")
+        else:
+            os.truncate(path, 10)
+
+    waiting = Waiting(None, pause)
+    assert read(path, waiting=waiting) == (SEEN, [])
+    assert (waiting.changed, steps) == (how, [])
+
+
+def test_follow_waits_while_a_name_has_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(FORMS["pcapng"])
+    pauses = iter(range(3))
+
+    def pause(_: float) -> None:
+        path.unlink(missing_ok=True)
+        if next(pauses) == 2:
+            path.write_bytes(b"the next")
+
+    waiting = Waiting(None, pause)
+    assert read(path, waiting=waiting) == (SEEN, [])
+    assert (waiting.changed, next(pauses, None)) == ("replaced", None)

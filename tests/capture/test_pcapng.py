@@ -148,12 +148,39 @@ def lying() -> Iterator[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("size", [1, 10_000])
 @pytest.mark.parametrize(("what", "liar"), [*lying()], ids=[name for name, _ in lying()])
-def test_a_block_whose_length_lies_costs_itself_alone(what: str, liar: bytes, size: int) -> None:
-    raw = section() + interface() + enhanced(PACKET, 1) + liar + enhanced(PACKET, 2) + enhanced(PACKET, 3)
-    packets, problems = read(Drip(raw, size))
-    assert [packet.time_ns for packet in packets] == [1000, 2000, 3000], what
-    assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken block", len(liar))]
-    assert problems[0].offset == raw.index(liar)
+def test_a_block_whose_first_length_alone_lies_is_kept(what: str, liar: bytes, size: int) -> None:
+    parts = [enhanced(PACKET, 1), enhanced(PACKET, 2), enhanced(PACKET, 3)]
+    for at in range(4):
+        blocks = [*parts[:at], liar, *parts[at:]]
+        raw = section() + interface() + b"".join(blocks)
+        packets, problems = read(Drip(raw, size))
+        assert [packet.time_ns for packet in packets] == [*(1000, 2000, 3000)[:at], 0, *(1000, 2000, 3000)[at:]], what
+        assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken block", 0)]
+        assert problems[0].offset == raw.index(liar)
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_block_whose_lengths_both_lie_costs_itself_alone(size: int) -> None:
+    body = struct.pack("<IIIII", 0, 0, 0, len(PACKET), len(PACKET)) + PACKET
+    for length in (0, 95, 60, 100, 1000, limits.MAX_BLOCK_BYTES, 0xFFFF_FFFC):
+        liar = block(6, body, length=length, end=4711)
+        raw = section() + interface() + enhanced(PACKET, 1) + liar + enhanced(PACKET, 2) + enhanced(PACKET, 3)
+        packets, problems = read(Drip(raw, size))
+        assert [packet.time_ns for packet in packets] == [1000, 2000, 3000], length
+        assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken block", len(liar))]
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("length", [0, 24, 27, 32, 1000, limits.MAX_BLOCK_BYTES, 0xFFFF_FFFC])
+def test_a_section_or_interface_whose_length_lies_does_not_hide_its_packets(length: int, big: bool) -> None:
+    packets = enhanced(PACKET, 1, big=big) + enhanced(PACKET, 2, big=big)
+    for at in (4, len(section()) - 4, len(section()) + 4, len(section() + interface()) - 4):
+        raw = bytearray(section(big=big) + interface(big=big) + packets)
+        raw[at : at + 4] = length.to_bytes(4, "big" if big else "little")
+        for size in (1, 10_000):
+            found, problems = read(Drip(bytes(raw), size))
+            assert [packet.time_ns for packet in found] == [1000, 2000], (at, size)
+            assert [problem.kind for problem in problems] == ["broken block"]
 
 
 def test_a_block_whose_second_length_alone_lies_is_kept() -> None:

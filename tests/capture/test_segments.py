@@ -12,6 +12,7 @@ from kafkascope import limits
 from kafkascope.capture.flow import Endpoints, Flows, Packets
 from kafkascope.capture.flow_table import flow_number
 from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.tcp import Reassembler
 from tests.capture.test_fragments import FRAGMENTED
 from tests.support.hexes import hexes
 from tests.support.packet_build import (
@@ -371,7 +372,7 @@ def test_keys_that_differ_in_one_word_are_different_flows_in_a_crowded_table() -
     for seed in range(50):
         slots = np.full(8, -1, np.int32)
         keys = np.empty((6, 5), np.int64)
-        known = np.zeros(1, np.int64)
+        known = np.zeros(2, np.int64)
         for _ in range(2):
             assert [flow_number(slots, keys, known, seed, *key) for key in alike] == list(range(6))
 
@@ -382,6 +383,50 @@ def test_another_reader_goes_on_with_the_flows_of_the_one_before() -> None:
     SegmentReader(flows).feed(batch(packets))
     assert SegmentReader(flows).feed(batch([*packets[::-1], IPV6_TCP])).flow.tolist() == [*range(99, -1, -1), 100]
     assert len(flows.ends) == 101
+
+
+def test_numbers_of_unused_flows_are_given_to_others() -> None:
+    flows = Flows()
+    reader = SegmentReader(flows)
+    packets = [ipv4(SOURCE, f"1.2.{i >> 8}.{i & 255}", tcp(7, 9092)) for i in range(6_000)]
+    reader.feed(batch(packets[:5_000]))
+    flows.unused = np.array([3, 4_000, 17], np.int64)
+    fed = reader.feed(batch([packets[5_000], packets[16], packets[5_001], packets[4_000]]))
+    assert fed.flow.tolist() == [17, 16, 4_000, 3]
+    assert len(flows.unused) == 0
+    assert [flows.ends[number].address_a[-2:] for number in (17, 16, 4_000, 3)] == [
+        number.to_bytes(2, "big") for number in (5_000, 16, 5_001, 4_000)
+    ]
+    # The table is full then, and grows.
+    found = reader.feed(batch(packets)).flow.tolist()
+    assert len(set(found)) == 6_000
+    assert found[5_000:5_002] + found[4_000:4_001] == [17, 4_000, 3]
+    assert len(flows.ends) == 6_000
+
+
+def test_flood_of_flows_is_bounded() -> None:
+    """A SYN each of four times as many flows as are kept without a connection."""
+    flows = Flows()
+    reader, reassembler = SegmentReader(flows), Reassembler(flows)
+    size = limits.MAX_UNUSED_FLOWS // 2
+    one = np.frombuffer(ipv4("11.0.0.0", TARGET, tcp(7, 9092, flags=2)), np.uint8)
+    for turn in range(12):
+        made = np.tile(one, (size, 1))
+        made[:, 13:16] = (np.arange(turn * size, (turn + 1) * size)[:, None] >> np.array([16, 8, 0])) & 255
+        sizes = np.full(size, len(one), np.int32)
+        reassembler.feed(
+            reader.feed(
+                Packets(
+                    made.reshape(-1), np.arange(size, dtype=np.int64) * len(one), sizes, sizes,
+                    np.zeros(size, np.int64), np.full(size, 101, np.int32), turn * size,
+                )
+            )
+        )  # fmt: skip
+    assert len(flows.ends) <= limits.MAX_UNUSED_FLOWS + limits.MAX_OTHER_CONNECTIONS + 2 * size
+    assert len(reassembler.connections) == limits.MAX_OTHER_CONNECTIONS
+    assert {connection.ends.address_b[-4] for connection in reassembler.connections} == {11}
+    last = {int.from_bytes(flows.ends[c.flow].address_b[-3:], "big") for c in reassembler.connections}
+    assert last == set(range(12 * size - limits.MAX_OTHER_CONNECTIONS, 12 * size))
 
 
 def test_a_batch_of_nothing_gives_nothing() -> None:

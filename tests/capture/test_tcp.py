@@ -5,12 +5,27 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN, Flows, Pieces
+from kafkascope.capture.flow import (
+    ACK,
+    BYTES,
+    CLOSE,
+    FIN,
+    GAP,
+    OPEN,
+    RENEWED,
+    RESET,
+    RST,
+    SYN,
+    Flows,
+    Pieces,
+    Segments,
+)
 from kafkascope.capture.stream_table import CONNECTIONS
 from kafkascope.capture.tcp import Reassembler
 from tests.support.flows import Packet, Recording, endpoints, random_conversation, random_faults, record, segments
@@ -347,3 +362,73 @@ def test_more_connections_than_the_limit_are_counted() -> None:
     pieces = reassembler.feed(segments([seg(CLIENT, 1, b"abc", flow=1)]))
     assert len(pieces.kind) == 0
     assert [problem.kind for problem in pieces.problems] == ["too_many_connections"]
+
+
+def syns(first: int, count: int) -> Segments:
+    """A flood: each SYN of a flow of its own."""
+    one = segments([opened()[0]])
+    columns: dict[str, Any] = {
+        name: np.repeat(getattr(one, name), count)
+        for name in ("direction", "sequence", "flags", "start", "length", "wire_length", "time_ns", "packet")
+    }
+    flow = np.arange(first, first + count, dtype=np.int32)
+    return Segments(data=one.data, flow=flow, **columns)
+
+
+def test_flood_of_connections_without_bytes_is_forgotten_and_counted() -> None:
+    most = limits.MAX_OTHER_CONNECTIONS
+    flows = Flows([endpoints(0)] * (4 * most))
+    reassembler = Reassembler(flows)
+    told = [reassembler.feed(syns(turn * most // 2, most // 2)).problems for turn in range(8)]
+    assert len(reassembler.connections) == most
+    assert len(reassembler._tables.connections) <= 2 * most
+    assert reassembler.forgotten == {"unknown": (3 * most, 0)}
+    assert [len(problems) for problems in told] == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert told[-1][0].kind == "forgotten"
+    assert [connection.number for connection in reassembler.connections] == list(range(most))
+    # Every flow that lost its connection may be another's.
+    assert len(flows.unused) == 3 * most
+
+
+def test_connections_with_kafka_are_never_forgotten() -> None:
+    most = limits.MAX_OTHER_CONNECTIONS
+    reassembler = Reassembler(Flows([endpoints(0)] * (3 * most)))
+    reassembler.feed(segments([replace(packet, flow=number) for number in range(9) for packet in opened()]))
+    for number, protocol in ((2, "kafka"), (3, "tls"), (7, "kafka")):
+        reassembler.connections[number].protocol = protocol
+    kafka = [reassembler.connections[number] for number in (2, 7)]
+    reassembler.feed(syns(9, most))
+    reassembler.feed(syns(9 + most, most))
+    assert [reassembler.connections[number] for number in (2, 7)] == kafka
+    assert reassembler.connections[2] is kafka[0]
+    assert reassembler.forgotten["tls"] == (1, 0)
+    # It goes on where it was.
+    pieces = reassembler.feed(segments([seg(CLIENT, 1000, b"abc", flow=7)]))
+    assert pieces.stream.tolist() == [14]
+
+
+def test_bytes_that_nobody_looked_at_are_not_forgotten() -> None:
+    """In one batch, before anybody can say what they are."""
+    most = limits.MAX_OTHER_CONNECTIONS
+    reassembler = Reassembler(Flows([endpoints(0)] * (2 * most + 1)))
+    talk = segments([*opened(), seg(CLIENT, 1000, b"abc")])
+    flood = syns(1, 2 * most)
+    names = ("flow", "direction", "sequence", "flags", "start", "length", "wire_length", "time_ns", "packet")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(talk, name), getattr(flood, name)]) for name in names}
+    reassembler.feed(Segments(data=talk.data, **joined))
+    assert reassembler.connections[0].bytes_seen == [3, 0]
+    assert (reassembler.connections[0].flow, reassembler.connections[1].flow) == (0, 2 * most - 1)
+
+
+def test_number_of_a_forgotten_connection_begins_anew() -> None:
+    most = limits.MAX_OTHER_CONNECTIONS
+    reassembler = Reassembler(Flows([endpoints(0)] * (most + 2)))
+    reassembler.feed(segments([*opened(), seg(CLIENT, 1000, b"old")]))
+    reassembler.feed(syns(1, most - 1))
+    pieces = reassembler.feed(
+        segments([replace(packet, flow=most) for packet in (*opened(2000, 7000), seg(CLIENT, 2000, b"new"))])
+    )
+    assert (pieces.kind.tolist(), pieces.stream.tolist()) == ([RENEWED, OPEN, OPEN, BYTES], [0, 0, 1, 0])
+    assert reassembler.connections[0].flow == most
+    assert reassembler.connections[0].bytes_seen == [3, 0]
+    assert reassembler.forgotten == {"unknown": (1, 3)}

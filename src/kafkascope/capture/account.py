@@ -18,7 +18,10 @@ MOST_KEPT = 5
 
 @dataclass(slots=True)
 class Account:
+    """`kept` has the file beside each problem."""
+
     files: int = 0
+    file: str = ""
     packets: int = 0
     log_lines: int = 0
     log_lines_unread: int = 0
@@ -35,8 +38,12 @@ class Account:
     statuses: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
     problem_bytes: Counter[str] = field(default_factory=Counter)
-    kept: dict[str, list[Problem]] = field(default_factory=dict)
+    kept: dict[str, list[tuple[str, Problem]]] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
+
+    def begin(self, file: str) -> None:
+        self.files += 1
+        self.file = file
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -44,7 +51,7 @@ class Account:
             self.problem_bytes[problem.kind] += problem.lost_bytes
             kept = self.kept.setdefault(problem.kind, [])
             if len(kept) < MOST_KEPT:
-                kept.append(problem)
+                kept.append((self.file, problem))
 
     def add_times(self, times: npt.NDArray[np.int64]) -> None:
         if len(times):

@@ -114,6 +114,19 @@ class Unpacked:
         return bytes(piece[: self._source.fill(memoryview(piece))])
 
 
+class UnpackedFile(io.RawIOBase):
+    """The same as a file to read from."""
+
+    def __init__(self, unpacked: Unpacked) -> None:
+        self._unpacked = unpacked
+
+    def readinto(self, view: Any) -> int:
+        return self._unpacked.fill(memoryview(view))
+
+    def readable(self) -> bool:
+        return True
+
+
 class _File(io.RawIOBase):
     """What the decoders of others want to read from: reads may be short, and an empty one is the end."""
 

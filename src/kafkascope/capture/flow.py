@@ -53,9 +53,11 @@ class Endpoints:
 
 @dataclass(slots=True)
 class Flows:
-    """Every flow met so far, by number; `Segments.flow` are such numbers."""
+    """Flows by number; `Segments.flow` are such numbers. Those of `unused` belong to no connection any more: reassembly
+    puts them there, and the next batch of segments may have them for other flows."""
 
     ends: list[Endpoints] = field(default_factory=list)
+    unused: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 class Pieces:
     """In-order bytes of streams. `stream` numbers one direction of one connection: 2 * connection + direction. A row
     with `kind` GAP stands for `length` bytes that never came; OPEN, CLOSE and RESET rows have no bytes. `offset` is
-    the position in the stream (the first byte after SYN is 0, or the first byte seen)."""
+    the position in the stream (the first byte after SYN is 0, or the first byte seen). RENEWED: the connection that had
+    this number is forgotten, and what follows is of another."""
 
     data: Bytes
     kind: Uint8s
@@ -100,7 +103,7 @@ class Pieces:
     problems: tuple[Problem, ...] = ()
 
 
-BYTES, GAP, OPEN, CLOSE, RESET = range(5)
+BYTES, GAP, OPEN, CLOSE, RESET, RENEWED = range(6)
 
 
 @dataclass(slots=True)

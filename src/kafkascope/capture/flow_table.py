@@ -13,6 +13,8 @@ from kafkascope.capture.numbers import Number, jit
 _START = 1 << 12
 _MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio
 EMPTY, FULL = -1, -1
+# The places of `known`.
+COUNT, UNUSED, STACK = range(3)
 
 
 @jit
@@ -41,7 +43,7 @@ def flow_number(
     mask = len(slots) - 1
     at = _hash(seed, one, two, three, four, ports) & mask
     while slots[at] != EMPTY:
-        number = slots[at]
+        number = np.int64(slots[at])
         if (
             keys[number, 4] == ports
             and keys[number, 1] == two
@@ -49,10 +51,15 @@ def flow_number(
             and keys[number, 0] == one
             and keys[number, 2] == three
         ):
-            return np.int64(number)
+            return number
         at = (at + 1) & mask
-    number = known[0]
-    if number >= len(keys):
+    if known[UNUSED] > 0:
+        known[UNUSED] -= 1
+        number = known[STACK + known[UNUSED]]
+    elif known[COUNT] < len(keys):
+        number = known[COUNT]
+        known[COUNT] += 1
+    else:
         return np.int64(FULL)
     keys[number, 0] = one
     keys[number, 1] = two
@@ -60,14 +67,13 @@ def flow_number(
     keys[number, 3] = four
     keys[number, 4] = ports
     slots[at] = number
-    known[0] = number + 1
-    return np.int64(number)
+    return number
 
 
 @jit
-def _fill_slots(slots: Any, keys: Any, count: Number, seed: Number) -> None:
+def _fill_slots(slots: Any, keys: Any, used: Any, seed: Number) -> None:
     mask = len(slots) - 1
-    for number in range(count):
+    for number in used:
         key = keys[number]
         at = _hash(seed, key[0], key[1], key[2], key[3], key[4]) & mask
         while slots[at] != EMPTY:
@@ -77,13 +83,15 @@ def _fill_slots(slots: Any, keys: Any, count: Number, seed: Number) -> None:
 
 class FlowTable:
     """`slots` is twice as long as `keys`, so a search ends soon. The seed is secret: nobody can choose addresses that
-    all fall into one place."""
+    all fall into one place. `known` has the count of numbers ever used, and a stack of those to use again."""
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
         self.seed = np.int64(secrets.randbits(63))
         self.keys: npt.NDArray[np.int64] = np.empty((max(_START, 2 * len(flows.ends)), 5), np.int64)
-        self.known = np.array([len(flows.ends)], np.int64)
+        self.known = np.zeros(STACK + len(self.keys), np.int64)
+        self.known[COUNT] = len(flows.ends)
+        self._stacked = 0
         for number, ends in enumerate(flows.ends):
             self.keys[number] = (
                 *struct.unpack(">4q", ends.address_a + ends.address_b),
@@ -91,19 +99,37 @@ class FlowTable:
             )
         self.slots = self._slots()
 
+    def take_back(self) -> None:
+        """Numbers that reassembly has no use for, to be used again. Nothing of an earlier batch may hold them."""
+        unused = self._flows.unused
+        if len(unused):
+            self._flows.unused = unused[:0]
+            self.known[UNUSED] = self._stacked = len(unused)
+            self.known[STACK : STACK + len(unused)] = unused
+            self.slots = self._slots()
+
     def _slots(self) -> Int32s:
+        used = np.ones(int(self.known[COUNT]), np.bool_)
+        used[self.known[STACK : STACK + self.known[UNUSED]]] = False
         size = 1 << (2 * len(self.keys) - 1).bit_length()
         slots = np.full(size, EMPTY, np.int32)
-        _fill_slots(slots, self.keys, int(self.known[0]), self.seed)
+        _fill_slots(slots, self.keys, np.flatnonzero(used), self.seed)
         return slots
 
     def grow(self) -> None:
         self.keys = np.concatenate([self.keys, np.empty_like(self.keys)])
+        self.known = np.concatenate([self.known, np.zeros(len(self.keys) - len(self.known) + STACK, np.int64)])
         self.slots = self._slots()
 
     def tell(self) -> None:
         """New flows into the list that the other steps read."""
-        for number in range(len(self._flows.ends), int(self.known[0])):
-            *addresses, ports = self.keys[number].tolist()
-            packed = struct.pack(">4q", *addresses)
-            self._flows.ends.append(Endpoints(packed[:16], ports >> 16, packed[16:], ports & 0xFFFF))
+        ends = self._flows.ends
+        for number in self.known[STACK + self.known[UNUSED] : STACK + self._stacked].tolist():
+            ends[number] = self._ends(number)
+        self._stacked = int(self.known[UNUSED])
+        ends += [self._ends(number) for number in range(len(ends), int(self.known[COUNT]))]
+
+    def _ends(self, number: int) -> Endpoints:
+        *addresses, ports = self.keys[number].tolist()
+        packed = struct.pack(">4q", *addresses)
+        return Endpoints(packed[:16], ports >> 16, packed[16:], ports & 0xFFFF)

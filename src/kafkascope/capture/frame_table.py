@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope.capture.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
+from kafkascope.capture.fresh import FIRST_WIDTH, UNKNOWN
 from kafkascope.capture.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 
-# What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does.
-PYTHON, SKIP = -1, -2
+# What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does, or the
+# kernel does because nothing of its connection was seen yet (`fresh`).
+PYTHON, SKIP, FRESH = -1, -2, -3
 
 # The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection.
 (
@@ -30,19 +32,37 @@ PYTHON, SKIP = -1, -2
 STATE_WIDTH = 13
 
 # The columns of `slots`.
-CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED = range(4)
-SLOT_WIDTH = 4
+CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED, CLIENT, OPEN_STREAMS = range(6)
+SLOT_WIDTH = 6
 # Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
 REMEMBERED = 64
 
 CHUNK = 4_096
 # The places of `counts`.
-ROWS, BODY, FREE_CHUNK, FREE_CHUNKS, WANT_CHUNKS, WANT_BODY = range(6)
-COUNT_WIDTH = 6
+(
+    ROWS,
+    BODY,
+    FREE_CHUNK,
+    FREE_CHUNKS,
+    WANT_CHUNKS,
+    WANT_BODY,
+    FREE_SLOTS,
+    WAITING,  # connections among `waiting`
+    LEFT,  # those of them that were left to Python
+) = range(9)
+COUNT_WIDTH = 9
+
+# The places of a cursor: a piece, a byte of it, and the piece that is read again before it goes on, or -1.
+AT_PIECE, AT_BYTE, AGAIN, LOOKING = range(4)
 
 
 class Tables(NamedTuple):
-    place: Int64s  # stream to row of `state`, or PYTHON or SKIP
+    place: Int64s  # stream to row of `state`, or PYTHON, SKIP or FRESH
+    opened: Uint8s  # stream to 1 where its start is there
+    starters: Int64s  # connection to who began it, as `fresh` has it
+    first: Int64s  # connection to what is known of its first pieces
+    waiting: Int64s  # connections with first pieces in this batch
+    free_slots: Int64s  # a stack
     state: Int64s
     slots: Int64s
     asked: Int32s  # (slot, n, (correlation id, API key, version)), a ring
@@ -83,6 +103,11 @@ def make_tables() -> Tables:
     count[FREE_CHUNK] = -1
     return Tables(
         place=np.empty(0, np.int64),
+        opened=np.empty(0, np.uint8),
+        starters=np.empty(0, np.int64),
+        first=np.empty((0, FIRST_WIDTH), np.int64),
+        waiting=np.empty(0, np.int64),
+        free_slots=np.empty(0, np.int64),
         state=np.empty((0, STATE_WIDTH), np.int64),
         slots=np.empty((0, SLOT_WIDTH), np.int64),
         asked=np.empty((0, REMEMBERED, 3), np.int32),
@@ -134,6 +159,32 @@ def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -
         output.time[:rows],
         output.packet[:rows],
         problems,
+    )
+
+
+def with_streams(tables: Tables, streams: int) -> Tables:
+    """With room for streams numbered below `streams`, an even number."""
+    return tables._replace(
+        place=longer(tables.place, streams, FRESH),
+        opened=longer(tables.opened, streams, 0),
+        starters=longer(tables.starters, streams // 2, UNKNOWN),
+        first=longer(tables.first, streams // 2, 0),
+        waiting=longer(tables.waiting, streams // 2),
+    )
+
+
+def with_slots(tables: Tables) -> Tables:
+    """With free slots; there were none."""
+    before = len(tables.slots)
+    slots = longer(tables.slots, before + 1)
+    tables.counts[FREE_SLOTS] = len(slots) - before
+    free = longer(tables.free_slots, len(slots))
+    free[: len(slots) - before] = np.arange(len(slots) - 1, before - 1, -1)
+    return tables._replace(
+        slots=slots,
+        state=longer(tables.state, 2 * len(slots), 0),
+        asked=longer(tables.asked, len(slots)),
+        free_slots=free,
     )
 
 

@@ -1,8 +1,9 @@
 """Frames of Kafka connections: `Pieces` of all streams in, `Frames` out; never raises on what the wire says.
 
-What a connection speaks is found from what it says (`undecided`); Kafka is split by a kernel (`split`), and everything
-else is left alone. After bytes that are missing or make no sense the next true frame is searched (`search`). The rows
-of a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with its length, or LOST.
+What a connection speaks is found from what it says (`fresh`, `undecided`); Kafka is split by a kernel (`split`), and
+everything else is left alone. After bytes that are missing or make no sense the next true frame is searched
+(`search`). The rows of a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with
+its length, or LOST.
 """
 
 from collections.abc import Collection
@@ -19,6 +20,7 @@ from kafkascope.capture.flow import (
     GAP,
     LOST,
     OPEN,
+    RENEWED,
     RESET,
     TOKEN,
     Bytes,
@@ -28,15 +30,18 @@ from kafkascope.capture.flow import (
     Problem,
 )
 from kafkascope.capture.frame_table import (
+    AGAIN,
     ASKED,
+    AT_BYTE,
+    AT_PIECE,
     CONNECTION,
     DAMAGED,
     FILLED,
     FIRST_NS,
     HANDSHAKE_ID,
     HAVE,
-    HEAD,
     LAST_NS,
+    LEFT,
     OFFSET,
     PACKET,
     PREFIX,
@@ -44,8 +49,8 @@ from kafkascope.capture.frame_table import (
     REMEMBERED,
     ROWS,
     SKIP,
-    TAIL,
     TOKENS,
+    WAITING,
     WANT_BODY,
     Piece,
     make_output,
@@ -54,11 +59,31 @@ from kafkascope.capture.frame_table import (
     take_frames,
     wider,
     with_chunks,
+    with_slots,
+    with_streams,
 )
+from kafkascope.capture.fresh import HINTED, SURE, UNKNOWN, make_scanning
 from kafkascope.capture.recognise import Grade, grade_request, grade_response
+from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
-from kafkascope.capture.split import ATTEND, DONE, FULL, NONSENSE, POOL, begin_frame, free_chunks, note, split
-from kafkascope.capture.stream_table import longer
+from kafkascope.capture.split import (
+    ATTEND,
+    DONE,
+    FULL,
+    NONSENSE,
+    POOL,
+    PROGRAM,
+    SLOTS,
+    align,
+    begin,
+    begin_frame,
+    end_stream,
+    free_chunks,
+    go_on,
+    note,
+    renew,
+    split,
+)
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
@@ -68,6 +93,9 @@ _PIECE_COST = 256
 # One kind of array, so that the kernel is compiled once.
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _SMALL_IDENTITY = 65_536
+# How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
+_TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
+_NONE = np.empty(0, np.int32)
 
 
 @dataclass(slots=True)
@@ -84,9 +112,17 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
+    """Pieces to read; `following` links those that are read again, and is empty where none can be."""
+
     data: Bytes
     piece: Piece
     cursor: Any
+    following: Any
+
+    @property
+    def at(self) -> int:
+        again = int(self.cursor[AGAIN])
+        return again if again >= 0 else int(self.cursor[AT_PIECE])
 
 
 class Framer:
@@ -97,8 +133,8 @@ class Framer:
         self._connections = connections
         self._ports = frozenset(kafka_ports)
         self._tables = make_tables()
-        self._slots = 0
-        self._opened: Any = np.empty(0, np.uint8)
+        self._programs = ScanPrograms()
+        self._scanning = make_scanning(self._programs)
         self._undecided: dict[int, Undecided] = {}
         self._searches: dict[int, _Search] = {}
         self._kept = 0
@@ -117,12 +153,14 @@ class Framer:
             np.require(pieces.packet, np.int64, _PLAIN),
         )
         streams = (int(piece.stream.max()) | 1) + 1 if len(piece.stream) else 0
-        self._tables = self._tables._replace(place=longer(self._tables.place, streams, PYTHON))
-        self._opened = longer(self._opened, len(self._tables.place), 0)
+        self._tables = with_streams(self._tables, streams)
+        self._note_starters(piece)
         # Pages of the body are taken as they are written.
         self._output = make_output(len(piece.kind) + 64, int(piece.length[piece.kind == BYTES].sum()) + 4_096)
-        self._work.append(_Work(np.ascontiguousarray(pieces.data), piece, np.zeros(2, np.int64)))
+        following = np.empty(len(piece.kind), np.int32)
+        self._work.append(_Work(np.ascontiguousarray(pieces.data), piece, _cursor(), following))
         self._run()
+        self._tell()
         return self._frames()
 
     def finish(self) -> Frames:
@@ -133,7 +171,7 @@ class Framer:
         while self._searches:
             self._last_chance(min(self._searches), None)
             self._run()
-        for row in range(2 * self._slots):
+        for row in range(len(self._tables.state)):
             state = self._tables.state[row]
             if state[HAVE]:
                 lost = int(state[HAVE] + state[FILLED])
@@ -142,6 +180,24 @@ class Framer:
                 self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
                 begin_frame(state)
         return self._frames()
+
+    def _note_starters(self, piece: Piece) -> None:
+        """What the kernel must know of connections that begin."""
+        for number in np.unique(piece.stream[piece.kind == OPEN] >> 1).tolist():
+            connection = self._connections[number]
+            opener = connection.opener
+            hinted = self._ports and (connection.ends.port_a in self._ports or connection.ends.port_b in self._ports)
+            self._tables.starters[number] = UNKNOWN if opener is None else opener | HINTED if hinted else opener
+
+    def _tell(self) -> None:
+        """The kernel's own finds, to the connections."""
+        tables = self._tables
+        waiting = tables.waiting[: tables.counts[WAITING]]
+        for number in waiting[tables.first[waiting, SURE] == 1].tolist():
+            connection = self._connections[number]
+            connection.protocol, connection.client = "kafka", int(tables.starters[number]) & 1
+        tables.first[waiting] = 0
+        tables.counts[WAITING] = tables.counts[LEFT] = 0
 
     def _frames(self) -> Frames:
         output, self._output = self._output, make_output(0, 0)
@@ -152,18 +208,25 @@ class Framer:
         """All work, and what is read again on the way before what comes after it."""
         while self._work:
             now = self._work[-1]
-            why = split(self._tables, self._output, now.piece, now.data.ctypes.data, now.cursor)
+            why = split(
+                self._tables, self._output, now.piece, now.data.ctypes.data, now.cursor, now.following, self._scanning
+            )
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
                 self._output = wider(self._output, int(self._tables.counts[WANT_BODY]))
                 self._tables.counts[WANT_BODY] = 0
             elif why == POOL:
-                self._grow_pool(int(self._tables.place[now.piece.stream[now.cursor[0]]]))
+                self._grow_pool(int(self._tables.place[now.piece.stream[now.at]]))
+            elif why == SLOTS:
+                self._tables = with_slots(self._tables)
+            elif why == PROGRAM:
+                self._programs.need(*self._scanning.wanted.reshape(2, 1))
+                self._scanning = make_scanning(self._programs)
             elif why == ATTEND:
-                self._attend(now, int(now.cursor[0]))
+                self._attend(now, now.at)
             elif why == NONSENSE:
-                self._distrust(now, int(now.cursor[0]), int(now.cursor[1]))
+                self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
             else:
                 self._judge(int(self._tables.counts[ROWS]) - 1)
 
@@ -178,8 +241,8 @@ class Framer:
 
     def _attend(self, work: _Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
-        work.cursor[0] = at + 1
         piece = work.piece
+        go_on(work.cursor, work.following, len(piece.kind))
         kind, stream, length = int(piece.kind[at]), int(piece.stream[at]), int(piece.length[at])
         start = int(piece.start[at])
         data = work.data[start : start + length].tobytes() if kind == BYTES else b""
@@ -201,8 +264,13 @@ class Framer:
         """A piece of a connection that is not known to be Kafka."""
         number = stream >> 1
         undecided = self._undecided.get(number)
+        if kind == RENEWED:
+            if undecided is not None:
+                self._forget(number)
+            renew(self._tables, number)
+            return
         if kind == OPEN:
-            self._opened[stream] = 1
+            self._tables.opened[stream] = 1
             return
         if undecided is None:
             if kind in (CLOSE, RESET):
@@ -232,7 +300,7 @@ class Framer:
         if client is None and ends[0] != ends[1]:
             # Direction 0 goes from end a to end b; requests go to the port.
             client = 1 if ends[0] else 0
-        opened = (bool(self._opened[2 * number]), bool(self._opened[2 * number + 1]))
+        opened = (bool(self._tables.opened[2 * number]), bool(self._tables.opened[2 * number + 1]))
         return Undecided(client, opened, hinted=any(ends))
 
     def _forget(self, number: int) -> None:
@@ -243,20 +311,13 @@ class Framer:
     def _begin(self, number: int, client: int, undecided: Undecided) -> None:
         """A Kafka connection: what it said so far is read again."""
         self._connections[number].client = client
-        slot = self._slots
-        self._slots += 1
-        tables = self._tables
-        tables = self._tables = tables._replace(
-            state=longer(tables.state, 2 * self._slots),
-            slots=longer(tables.slots, self._slots),
-            asked=longer(tables.asked, self._slots),
-        )
-        tables.slots[slot] = 0
-        tables.slots[slot, CONNECTION] = number
+        slot = begin(self._tables, number, client)
+        if slot < 0:
+            self._tables = with_slots(self._tables)
+            slot = begin(self._tables, number, client)
         for direction in (0, 1):
             stream = 2 * number + direction
-            row = 2 * slot + (direction != client)
-            self._align(stream, row)
+            row = 2 * int(slot) + (direction != client)
             if not undecided.opened[direction]:
                 first = next((entry for entry in undecided.entries if entry.direction == direction), None)
                 offset, time, packet = (first.offset, first.time, first.packet) if first else (0, 0, -1)
@@ -272,14 +333,6 @@ class Framer:
                 for entry in undecided.entries
             ]
         )  # fmt: skip
-
-    def _align(self, stream: int, row: int) -> None:
-        """The next byte of the stream is the first of a frame."""
-        state = self._tables.state[row]
-        state[:] = 0
-        state[HEAD] = state[TAIL] = -1
-        begin_frame(state)
-        self._tables.place[stream] = row
 
     def _lose(self, stream: int, row: int, offset: int, first_ns: int, packet: int, at: int) -> None:
         """The stream's frames are lost from `offset` on; its bytes go on at `at`."""
@@ -305,7 +358,7 @@ class Framer:
         # Not there again: what begins here was just found wanting.
         search.run.skipped = 1
         self._kept += 4 + _PIECE_COST
-        work.cursor[0], work.cursor[1] = at + 1, 0
+        go_on(work.cursor, work.following, len(piece.kind))
         start, end = int(piece.start[at]) + position, int(piece.start[at] + piece.length[at])
         if start < end:
             rest = work.data[start:end].tobytes()
@@ -350,7 +403,7 @@ class Framer:
         if end > search.offset:
             lost = end - search.offset
             self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
-        self._tables.place[stream] = SKIP
+        end_stream(self._tables, stream, search.row)
         if behind is not None:
             self._row(ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
 
@@ -379,7 +432,7 @@ class Framer:
         if lost:
             number = stream >> 1
             self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
-        self._align(stream, search.row)
+        align(self._tables, stream, search.row)
         pieces = []
         ends = [place for place, _, _ in run.marks[1:]] + [len(run.data)]
         for (place, time, packet), end in zip(run.marks, ends, strict=True):
@@ -402,7 +455,7 @@ class Framer:
             numbers[:, 3].copy(),
             numbers[:, 4].copy(),
         )
-        self._work.append(_Work(data, piece, np.zeros(2, np.int64)))
+        self._work.append(_Work(data, piece, _cursor(), _NONE))
 
     def _judge(self, row: int) -> None:
         """A frame that may be a raw SASL token: it is one unless it reads as a request, or answers one."""
@@ -410,14 +463,15 @@ class Framer:
         start, end = int(output.ends[row]), int(output.ends[row + 1])
         raw = (end - start).to_bytes(4, "big") + output.body[start:end].tobytes()
         role = int(output.is_response[row])
-        connection = self._connections[output.connection[row]]
-        slot = int(tables.place[2 * connection.number + (connection.client != role)]) >> 1
+        slot = int(tables.place[self._work[-1].piece.stream[self._work[-1].at]]) >> 1
         if role:
             # Its request may come behind it. Tokens begin with letters or an ASN.1 tag, not with a small number.
             graded = grade_response(raw, 0, self._asked(slot))
             apart = abs(graded.correlation_id - int(tables.slots[slot, HANDSHAKE_ID]))
             near = graded.end >= 0 and (0 <= graded.correlation_id < _SMALL_IDENTITY or apart < REMEMBERED)
-            is_frame = near or graded.grade in (Grade.STRONG, Grade.WEAK)
+            # Requests have gone on behind the tokens, so answers do; some of either may be lost.
+            behind = not tables.state[2 * slot, TOKENS] and not raw[4:].startswith(_TOKENS)
+            is_frame = near or graded.grade in (Grade.STRONG, Grade.WEAK) or (behind and graded.end >= 0)
         else:
             is_frame = grade_request(raw, 0).grade is Grade.STRONG
         output.kind[row] = FRAME if is_frame else TOKEN
@@ -438,3 +492,9 @@ class Framer:
     def _problem(self, kind: str, detail: str, packet: int) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(Problem(kind, detail, packet, -1, 0))
+
+
+def _cursor() -> Any:
+    cursor = np.zeros(4, np.int64)
+    cursor[AGAIN] = -1
+    return cursor

@@ -25,12 +25,13 @@ def read_packets(
     follow: bool = False,
     deadline: float | None = None,
     pause: Callable[[float], None] = time.sleep,
+    waiting: Waiting | None = None,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Iterator[Packets]:
     """`source` is a path, `-` for standard input, or an open binary file. A pipe's packets come as it delivers them.
     `follow` goes on at the end of a growing file until `deadline` (of `time.monotonic`), or for ever; `pause` is how
-    it waits."""
-    raw = Source(source, Waiting(deadline, pause) if follow else None)
+    it waits. `waiting` says the same, and is told why it ended."""
+    raw = Source(source, Waiting(deadline, pause) if follow else waiting)
     with closing(raw):
         yield from _batches(Unpacked(raw), raw.name, chunk_bytes)
 

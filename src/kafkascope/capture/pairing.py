@@ -4,6 +4,9 @@ of the recording; what is left waits for the next batch.
 A broker answers in the order of the requests (GOTCHAS 8), so a response that fits a later request says that the ones
 before it will never be answered, or that the recording lost their answers. A response that fits no request is kept for
 a while: the recording may have it before its request (GOTCHAS 9).
+
+Some clients give all requests one correlation id, and order alone pairs them. After a loss it cannot: what may be the
+answer to several requests is then the answer to none.
 """
 
 from dataclasses import dataclass
@@ -34,6 +37,9 @@ STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "unde
 EARLIEST_NS = 1_000_000_000
 # The longest wait by design is a JoinGroup of max.poll.interval.ms, 5 minutes by default: twice that is no wait.
 LONGEST_WAIT_NS = 600_000_000_000
+# What AFTER_LOSS says of a request: bytes of the answering stream were lost while it waited, or of its own; it came
+# behind such a one with the same correlation id.
+LOST_WITH, LOST_BEHIND, IN_DOUBT = 1, 2, 4
 # How far a response looks for its request. Java has 5 in flight, librdkafka as many as fit its queue.
 DEEPEST = 4_096
 
@@ -81,11 +87,10 @@ def _pair(
         newest = max(newest, row[LAST_NS])
         if kind == LOST:
             used[index] = 1
-            if side:
-                at = head[0, connection]
-                while at >= 0:
-                    rows[at, AFTER_LOSS] = 1
-                    at = following[at]
+            at = head[0, connection]
+            while at >= 0:
+                rows[at, AFTER_LOSS] |= LOST_WITH if side else LOST_BEHIND
+                at = following[at]
             continue
         if kind == ENDED:
             used[index] = 1
@@ -96,7 +101,7 @@ def _pair(
                     while at >= 0:
                         (request if which == 0 else response)[found] = at
                         status[found] = UNANSWERED if which == 0 else ANSWER_ONLY
-                        lost += rows[at, AFTER_LOSS]
+                        lost += rows[at, AFTER_LOSS] & LOST_WITH
                         found += 1
                         used[at] = 1
                         at = following[at]
@@ -137,8 +142,11 @@ def _pair(
                 at = following[at]
         if partner < 0:
             following[index] = -1
-            if tail[side, connection] >= 0:
-                following[tail[side, connection]] = index
+            last = tail[side, connection]
+            if last >= 0:
+                following[last] = index
+                if side == 0 and rows[last, AFTER_LOSS] and rows[last, CORRELATION] == row[CORRELATION]:
+                    row[AFTER_LOSS] |= IN_DOUBT
             else:
                 head[side, connection] = index
             tail[side, connection] = index
@@ -148,7 +156,7 @@ def _pair(
             while at != partner:
                 request[found] = at
                 status[found] = UNANSWERED
-                lost += rows[at, AFTER_LOSS]
+                lost += rows[at, AFTER_LOSS] & LOST_WITH
                 found += 1
                 used[at] = 1
                 at = following[at]
@@ -167,6 +175,20 @@ def _pair(
                 head[1, connection] = following[partner]
             if tail[1, connection] == partner:
                 tail[1, connection] = before
+        if side and rows[partner, AFTER_LOSS]:
+            at = following[partner]
+            while at >= 0 and (rows[at, KIND] != kind or rows[at, CORRELATION] != row[CORRELATION]):
+                at = following[at]
+            if at >= 0 or rows[partner, AFTER_LOSS] & IN_DOUBT:
+                request[found] = partner
+                status[found] = UNANSWERED
+                lost += rows[partner, AFTER_LOSS] & LOST_WITH
+                response[found + 1] = index
+                status[found + 1] = ANSWER_ONLY
+                found += 2
+                used[index] = 1
+                used[partner] = 1
+                continue
         request[found] = partner if side else index
         response[found] = index if side else partner
         status[found] = ANSWERED
@@ -188,7 +210,7 @@ def _pair(
             else:
                 request[found] = index
                 status[found] = UNANSWERED
-                lost += row[AFTER_LOSS]
+                lost += row[AFTER_LOSS] & LOST_WITH
             found += 1
             used[index] = 1
             held -= row[SIZE]

@@ -31,32 +31,6 @@ MORE, BROKEN = 0, 1
 
 
 @jit
-def index_records(
-    data: Any, position: Number, big: bool, unit: Number, link: Number,
-    start: Any, captured: Any, original: Any, time_ns: Any, links: Any, count: Number,
-) -> Numbers:  # fmt: skip
-    """(rows, where it stopped, why)"""
-    stop = len(data)
-    while stop - position >= _RECORD:
-        seconds = any32(data, position, big)
-        size = any32(data, position + 8, big)
-        wire = any32(data, position + 12, big)
-        # All zeros is a hole in the file, no packet of 1970.
-        if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
-            return count, position, BROKEN
-        if size > stop - position - _RECORD:
-            break
-        start[count] = position + _RECORD
-        captured[count] = size
-        original[count] = min(wire, _LARGEST_INT32)
-        time_ns[count] = seconds * 1_000_000_000 + any32(data, position + 4, big) * unit
-        links[count] = link
-        count += 1
-        position += _RECORD + size
-    return count, position, MORE
-
-
-@jit
 def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number) -> Number:
     """Whether a record header may stand here; `near` is a time in seconds, or -1."""
     size = any32(data, position + 8, big)
@@ -68,6 +42,42 @@ def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number
     if any32(data, position + 4, big) * unit >= 1_000_000_000:
         return False
     return near < 0 or abs(any32(data, position, big) - near) <= _NEAR_SECONDS
+
+
+@jit
+def index_records(
+    data: Any, position: Number, big: bool, unit: Number, link: Number,
+    start: Any, captured: Any, original: Any, time_ns: Any, links: Any, count: Number, final: bool,
+) -> Numbers:  # fmt: skip
+    """(rows, where it stopped, why)"""
+    stop = len(data)
+    while stop - position >= _RECORD:
+        seconds = any32(data, position, big)
+        size = any32(data, position + 8, big)
+        wire = any32(data, position + 12, big)
+        # All zeros is a hole in the file, no packet of 1970.
+        if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
+            return count, position, BROKEN
+        after = position + _RECORD + size
+        if after > stop:
+            break
+        if size > wire:
+            # More than was on the wire: true only where a record follows.
+            if stop - after < _RECORD:
+                if not final:
+                    break
+                if after != stop:
+                    return count, position, BROKEN
+            elif not plausible(data, after, big, unit, seconds):
+                return count, position, BROKEN
+        start[count] = position + _RECORD
+        captured[count] = size
+        original[count] = min(wire, _LARGEST_INT32)
+        time_ns[count] = seconds * 1_000_000_000 + any32(data, position + 4, big) * unit
+        links[count] = link
+        count += 1
+        position = after
+    return count, position, MORE
 
 
 @jit
@@ -107,7 +117,8 @@ class PcapReader:
         if not self._opened:
             if len(data) - position < HEADER:
                 if final:
-                    raise InputError(f"the pcap header is cut: {len(data) - position} bytes of {HEADER}")
+                    there = len(data) - position
+                    raise InputError(f"the pcap header is cut: {there} bytes of {HEADER}; copy it again")
                 return position
             self._open(data[position : position + HEADER].tobytes())
             position += HEADER
@@ -125,7 +136,7 @@ class PcapReader:
             before = rows.count
             rows.count, position, why = index_records(
                 data, position, self._big, self._unit, self._link,
-                rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count,
+                rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,
             )  # fmt: skip
             if rows.count > before:
                 self._near = int(rows.time_ns[rows.count - 1]) // 1_000_000_000

@@ -1,5 +1,6 @@
 """The bytes of a pcapng file in, rows of whole packets out: several sections of either byte order, interfaces with
-their own link type and clock. A block whose lengths lie costs what lies before the next true block, and is reported."""
+their own link type and clock. A block one of whose two lengths lies is kept where the other tells its end; one that
+cannot be mended costs what lies before the next true block. Both are reported."""
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from kafkascope.capture.pcapng_blocks import (
     RESOLUTION,
     RESOLUTION_BASE,
     SEARCH_BYTES,
+    SMALLEST_BLOCK,
     SNAP_LENGTH,
     find_block,
     index_blocks,
@@ -44,6 +46,7 @@ class PcapngReader:
         self._interface_count = 0
         self._last_ns = 0
         self._lost_from = -1  # offset in the file where a broken block stands, while we search for the next
+        self._searched = -1  # how far
         self._trusted = -1
 
     def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
@@ -52,19 +55,22 @@ class PcapngReader:
         rows = self._rows
         while True:
             if self._lost_from >= 0:
-                position, found = find_block(data, position, self._big, final)
-                if not found:
-                    if final:
-                        self._tell("no block is found behind it", base + len(data))
-                        position = len(data)
-                    return position
-                self._tell("reading goes on behind it", base + position)
+                at, found = find_block(data, self._searched - base, self._big, final)
+                self._searched = base + at
+                if not found and not final:
+                    # The broken block stays until it is clear where it ends: that may mend it.
+                    return position if at - position <= SEARCH_BYTES else at
+                end = at if found else len(data)
+                if self._mend(data, position, base, end):
+                    continue
+                self._tell("reading goes on behind it" if found else "no block is found behind it", base + end)
+                position = end
             rows.count, position, why, self._last_ns = index_blocks(
                 data, position, self._big, self._trusted - base, self._interfaces, self._interface_count,
                 rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, self._last_ns,
             )  # fmt: skip
             if why == NEW_SECTION:
-                after = self._section(data, position)
+                after = self._section(data, position, final)
             elif why == NEW_INTERFACE:
                 after = self._interface(data, position, base)
             elif why in (MORE, BROKEN, NO_END):
@@ -81,19 +87,19 @@ class PcapngReader:
                 if position == len(data):
                     return position
                 if not self._opened:
-                    raise InputError(f"the pcapng header is cut: {len(data) - position} bytes of {_SECTION_BYTES}")
+                    there = len(data) - position
+                    raise InputError(f"the pcapng header is cut: {there} bytes of {_SECTION_BYTES}; copy it again")
                 at, found = find_block(data, position + 1, self._big, True)
-                if not found:
+                if not found and not self._fits(data, position, len(data)):
                     lost = len(data) - position
                     detail = f"the file ends inside a block: {lost} bytes of it are there"
                     rows.problems.add("cut", detail, base + position, lost)
                     return len(data)
-                self._lost_from, position = base + position, at
+                self._lost_from, self._searched = base + position, base + at
             elif after < 0:
                 if not self._opened:
-                    raise InputError("the pcapng header is broken: its first block is no section")
-                self._lost_from = base + position
-                position += 1
+                    raise InputError("the pcapng header is broken: its first block is no section; copy it again")
+                self._lost_from, self._searched = base + position, base + position + 1
             else:
                 position = after
 
@@ -101,29 +107,25 @@ class PcapngReader:
         raw = data[position : position + size].tobytes()
         return int.from_bytes(raw, "big" if self._big else "little", signed=signed)
 
-    def _section(self, data: Bytes, position: int) -> int | None:
-        """Where the section's blocks begin; None without enough data, -1 where this is no section."""
+    def _section(self, data: Bytes, position: int, final: bool) -> int | None:
+        """Where the section's blocks begin; None without enough data, -1 where this is no whole section."""
         if len(data) - position < _SECTION_BYTES:
             return None
         order = data[position + 8 : position + 12].tobytes()
         if order not in (BYTE_ORDER.to_bytes(4, "big"), BYTE_ORDER.to_bytes(4, "little")):
             return -1
-        big = order == BYTE_ORDER.to_bytes(4, "big")
-        before, self._big = self._big, big
+        before, self._big = self._big, order == BYTE_ORDER.to_bytes(4, "big")
         length = self._number(data, position + 4)
-        after: int | None = position + length
-        if length < _SECTION_BYTES or length & 3 or length > MAX_BLOCK_BYTES:
-            after = -1
-        elif length > len(data) - position:
-            after = None
-        elif self._number(data, position + length - 4) != length:
-            after = -1
-        if after is None or after < 0:
+        lies = length < _SECTION_BYTES or length & 3 or length > MAX_BLOCK_BYTES
+        if not lies and length > len(data) - position and not final:
             self._big = before
-            return after
+            return None
+        # Its mark is there: blocks of this byte order follow, wherever it ends.
         self._opened = True
         self._interface_count = 0
-        return after
+        if lies or length > len(data) - position:
+            return -1
+        return position + length if self._number(data, position + length - 4) == length else -1
 
     def _interface(self, data: Bytes, position: int, base: int) -> int:
         length = self._number(data, position + 4)
@@ -152,6 +154,22 @@ class PcapngReader:
             option += 4 + (size + 3) // 4 * 4
         self._interface_count = number + 1
         return after
+
+    def _fits(self, data: Bytes, position: int, end: int) -> bool:
+        """Whether a block from `position` to `end` says so behind it."""
+        length = end - position
+        known = length >= SMALLEST_BLOCK and length & 3 == 0 and length <= MAX_BLOCK_BYTES
+        return known and self._number(data, end - 4) == length
+
+    def _mend(self, data: Bytes, position: int, base: int, end: int) -> bool:
+        """The length in front lies and the one behind is true: write the true one over it, in our own copy."""
+        if base + position != self._lost_from or not self._fits(data, position, end):
+            return False
+        length = (end - position).to_bytes(4, "big" if self._big else "little")
+        data[position + 4 : position + 8] = np.frombuffer(length, np.uint8)
+        self._rows.problems.add("broken block", "the length in front of it is wrong", self._lost_from, 0)
+        self._lost_from = -1
+        return True
 
     def _without_end(self, data: Bytes, position: int, base: int, final: bool) -> int | None:
         """The length behind a block is not the one in front. Where a block follows by the one in front, that is true

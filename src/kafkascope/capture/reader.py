@@ -5,27 +5,31 @@ Captures given together are one recording, in the order given: a connection goes
 import dataclasses
 import io
 import os
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from kafkascope.capture.account import Account
+from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch, Pairer, Recordings
-from kafkascope.capture.flow import Flows, Frames, Packets
+from kafkascope.capture.flow import Flows, Frames, Packets, Problem
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import LAST_NS
 from kafkascope.capture.learn import Knowledge
-from kafkascope.capture.messages import Messages, MessageTable
 from kafkascope.capture.packets import read_packets
 from kafkascope.capture.request_log import RequestLog
 from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.sniff import LOG, sniff, uri_of
-from kafkascope.capture.source import Input, Waiting
+from kafkascope.capture.sniff import LOG, Found, sniff, uri_of
+from kafkascope.capture.source import Input, Source, Waiting
 from kafkascope.capture.tcp import Reassembler
+from kafkascope.errors import InputError
+
+if TYPE_CHECKING:
+    from kafkascope.capture.messages import MessageTable
 
 Paths = Input | Iterable[Input]
 
@@ -44,8 +48,10 @@ def read_batches(paths: Paths) -> Iterator[pa.RecordBatch]:
         yield to_arrow(batch)
 
 
-def decode_messages(paths: Paths) -> Iterator[MessageTable]:
+def decode_messages(paths: Paths) -> "Iterator[MessageTable]":
     """The bodies: one table after the other, each of one message, with `exchange_id` in front of its columns."""
+    from kafkascope.capture.messages import Messages  # the decoder is not needed to list exchanges, and takes its time
+
     messages = Messages()
     for batch in Reading(paths).batches():
         yield from messages.add(batch)
@@ -54,8 +60,11 @@ def decode_messages(paths: Paths) -> Iterator[MessageTable]:
 
 class Reading:
     """One pass over recordings. `names` asks for groups, members and topics; `kafka_ports` are taken for Kafka's where
-    what a connection says does not tell; `follow` goes on at the end of a growing file until `deadline`, if there is
-    one. `account` is up to date while it goes on, and whole at the end."""
+    what a connection says does not tell. `account` is up to date while it goes on, and whole at the end.
+
+    `follow` goes on at the end of a growing file until `deadline`, if there is one, and with the next file where one of
+    the same name takes its place: `on_change` hears how. `on_bad` hears of a file that cannot be read, and the others
+    are read; without it that is an `InputError`. `on_step` is called now and then, also where nothing is found."""
 
     def __init__(
         self,
@@ -65,16 +74,27 @@ class Reading:
         kafka_ports: Collection[int] = (),
         follow: bool = False,
         deadline: float | None = None,
+        on_change: Callable[[str], None] = lambda _: None,
+        on_bad: Callable[[InputError], None] | None = None,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
         one = isinstance(paths, str | os.PathLike | io.IOBase) or not isinstance(paths, Iterable)
         self._paths: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
-        self._names = names
+        self.names = names
         self._ports = kafka_ports
         self._waiting = Waiting(deadline) if follow else None
-        self._deadline = deadline
+        self._on_change, self._on_bad, self._on_step = on_change, on_bad, on_step
         self._recordings = Recordings()
         self._capture: Capture | None = None
+        self._file: io.FileIO | None = None
+        self._file_bytes = 0
+        self.live = False
         self.account = Account()
+
+    @property
+    def file_bytes(self) -> int:
+        """Read of regular files so far, packed as they are."""
+        return self._file_bytes + (self._file.tell() if self._file is not None else 0)
 
     def batches(self) -> Iterator[ExchangeBatch]:
         """None of them is empty."""
@@ -82,36 +102,67 @@ class Reading:
             if len(batch):
                 self.account.add_batch(batch)
                 yield batch
+            else:
+                self._on_step()
 
     def _all(self) -> Iterator[ExchangeBatch]:
         for path in self._paths:
-            source, kind, pipe = sniff(path)
-            self._recordings.uris.append(uri_of(path))
-            self._recordings.first_packets.append(self.account.packets + self.account.log_lines)
-            self.account.files += 1
-            yield from self._log(source) if kind == LOG else self._packets(source, pipe or self._waiting is not None)
+            goes_on = True
+            while goes_on:
+                try:
+                    yield from self._one(path)
+                except InputError as error:
+                    # A file that was replaced before it could be told what it is, is none to complain about.
+                    if not self._changed():
+                        if self._on_bad is None:
+                            raise
+                        self._on_bad(error)
+                goes_on = self._changed()
+                if goes_on and self._waiting is not None:
+                    self._on_change(f"{uri_of(path)} was {self._waiting.changed}; reading goes on with the new one")
+                    self._waiting.changed = None
         if self._capture is not None:
             yield from self._capture.finish()
 
-    def _packets(self, source: Input, live: bool) -> Iterator[ExchangeBatch]:
+    def _changed(self) -> bool:
+        return self._waiting is not None and self._waiting.changed is not None
+
+    def _one(self, path: Input) -> Iterator[ExchangeBatch]:
+        found = sniff(path, self._waiting)
+        self.live = found.live
+        self._file = found.file
+        try:
+            self._recordings.uris.append(uri_of(path))
+            self._recordings.first_packets.append(self.account.packets + self.account.log_lines)
+            self.account.begin(uri_of(path))
+            yield from self._log(found) if found.kind == LOG else self._packets(found)
+        finally:
+            if found.file is not None:
+                self._file_bytes, self._file = self.file_bytes, None
+                found.file.close()
+
+    def _packets(self, found: Found) -> Iterator[ExchangeBatch]:
         if self._capture is None:
-            self._capture = Capture(self._recordings, self.account, names=self._names, kafka_ports=self._ports)
+            self._capture = Capture(self._recordings, self.account, names=self.names, kafka_ports=self._ports)
         first = self._recordings.first_packets[-1]
         bytes_before = self.account.bytes_read
-        for packets in read_packets(source, follow=self._waiting is not None, deadline=self._deadline):
+        for packets in read_packets(found.source, waiting=self._waiting):
             self.account.packets += len(packets.start)
             self.account.bytes_read = bytes_before + packets.base + len(packets.data)
             self.account.add_times(packets.time_ns)
-            yield from self._capture.feed(dataclasses.replace(packets, first=packets.first + first), live=live)
+            yield from self._capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
 
-    def _log(self, source: Input) -> Iterator[ExchangeBatch]:
-        log = RequestLog(self._recordings, names=self._names)
+    def _log(self, found: Found) -> Iterator[ExchangeBatch]:
+        log = RequestLog(self._recordings, names=self.names)
         before = dataclasses.replace(self.account)
-        for batch in log.read(source, self._waiting):
+        unpacked = Unpacked(Source(found.source, self._waiting))
+        for batch in log.read(UnpackedFile(unpacked)):  # type: ignore[arg-type]
             self._count(log, before)
             self.account.add_times(batch.rows[:, LAST_NS])
             yield batch
         self._count(log, before)
+        if unpacked.problem:
+            self.account.add_problems([Problem("compression", unpacked.problem, -1, -1, 0)])
 
     def _count(self, log: RequestLog, before: Account) -> None:
         self.account.log_lines = before.log_lines + log.lines

@@ -1,14 +1,13 @@
 """The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full
 and says what it wants; the caller grows them and goes on from there."""
 
-from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RESET, RST, SYN
+from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RENEWED, RESET, RST, SYN
 from kafkascope.capture.history import remember
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.reorder import deliver, drain, emit, give_up_all, insert, release
 from kafkascope.capture.stream_table import (
     ACKED,
     AFTER_FIN_BYTES,
-    AT,
     BASE,
     CERTAIN_COUNT,
     CERTAIN_NS,
@@ -26,32 +25,32 @@ from kafkascope.capture.stream_table import (
     FIRST_NS,
     FLOW,
     FREE,
-    FRESH,
     GAP_BYTES,
+    HAND,
     HEAD,
     HELD_BYTES,
     HELD_COUNT,
     INITIAL,
+    IS_NEW,
+    KAFKA,
     LAST_NS,
-    LISTED,
     NEXT,
-    OFFSET,
     OPEN_STILL,
     OPENED,
     OPENER,
+    OTHERS,
     PLACED,
     PREVIOUS,
+    PROTOCOL,
     REFUSED,
     RESET_SEEN,
     RETRANSMITTED,
     RING_ADDRESS,
+    RINGS,
     ROWS,
     SEEN_BYTES,
     SEGMENTS,
     SOFT,
-    SPILL_ADDRESS,
-    SPILL_LIVE,
-    SPILL_USED,
     STRAY,
     STRAYS,
     TAIL,
@@ -61,9 +60,8 @@ from kafkascope.capture.stream_table import (
     Output,
     Segment,
     Tables,
-    copy,
 )
-from kafkascope.limits import MAX_CONNECTIONS
+from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS
 
 _WORD = 0xFFFFFFFF
 # A segment this far from the next byte is not of this connection. Ahead: as much as a recording may lose in one piece.
@@ -72,6 +70,8 @@ AHEAD = 1 << 28
 BEHIND = -(1 << 26)
 # The same for what trails behind a connection that has ended: a window.
 LATE = 1 << 20
+# Connections that are looked at for one to forget; of a flood the first will do.
+MOST_LOOKED_AT = 1_024
 
 
 @jit
@@ -85,6 +85,8 @@ def distance(sequence: int, base: int, offset: int) -> Number:
 def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) -> Number:
     """A new connection on the flow, -1 where there are too many. The one before it is over."""
     number = t.counts[CONNECTIONS]
+    if t.counts[OTHERS] >= MAX_OTHER_CONNECTIONS:
+        number = forget_one(t, t.current[flow])
     if number >= MAX_CONNECTIONS:
         t.counts[REFUSED] += 1
         return -1
@@ -100,8 +102,15 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
             t.connections[before, ENDED] = ENDED_REUSED
         touch(t, before)
     t.current[flow] = number
-    t.counts[CONNECTIONS] = number + 1
+    t.counts[OTHERS] += 1
     connection = t.connections[number]
+    if number == t.counts[CONNECTIONS]:
+        t.counts[CONNECTIONS] += 1
+        connection[DIRTY] = 0
+        connection[IS_NEW] = 0
+    else:
+        connection[IS_NEW] = 1
+        emit(t, o, RENEWED, 2 * number, 0, 0, 0, time, packet)
     connection[FLOW] = flow
     connection[FIRST_NS] = time
     connection[LAST_NS] = time
@@ -114,7 +123,7 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
     connection[RETRANSMITTED] = 0
     connection[DUPLICATED] = 0
     connection[PREVIOUS] = before
-    connection[DIRTY] = 0
+    connection[PROTOCOL] = 0
     for stream in range(2 * number, 2 * number + 2):
         state = t.streams[stream]
         state[:] = -1
@@ -129,6 +138,36 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
         state[GAP_BYTES] = 0
         state[PLACED] = 0
     return number
+
+
+@jit
+def forget_one(t: Tables, kept: int) -> Number:
+    """The number of a connection without Kafka that is forgotten for a new one, or the next number. One that has bytes
+    in this batch stays: nobody has looked at them yet."""
+    count = t.counts
+    for _ in range(min(MOST_LOOKED_AT, count[CONNECTIONS])):
+        number = count[HAND]
+        count[HAND] = number + 1 if number + 1 < count[CONNECTIONS] else 0
+        connection = t.connections[number]
+        one = t.streams[2 * number]
+        two = t.streams[2 * number + 1]
+        if (
+            number != kept
+            and connection[PROTOCOL] != KAFKA
+            and one[HELD_COUNT] == 0
+            and two[HELD_COUNT] == 0
+            and (connection[DIRTY] == 0 or (one[NEXT] == 0 and two[NEXT] == 0))
+        ):
+            t.forgotten[connection[PROTOCOL], 0] += 1
+            t.forgotten[connection[PROTOCOL], 1] += one[SEEN_BYTES] + two[SEEN_BYTES]
+            if t.current[connection[FLOW]] == number:
+                t.current[connection[FLOW]] = -1
+            for stream in range(2 * number, 2 * number + 2):
+                if t.ring_owner[stream & (RINGS - 1)] == stream:
+                    t.ring_owner[stream & (RINGS - 1)] = -1
+            count[OTHERS] -= 1
+            return number
+    return count[CONNECTIONS]
 
 
 @jit
@@ -216,7 +255,7 @@ def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
         state = t.streams[2 * number + direction]
         if state[BASE] < 0:
             before = t.connections[number, PREVIOUS]
-            if before >= 0 and t.connections[number, OPENED]:
+            if before >= 0 and t.connections[number, OPENED] and t.connections[before, FLOW] == flow:
                 old = t.streams[2 * before + direction]
                 if old[BASE] >= 0 and abs(distance(sequence, old[BASE], old[NEXT])) < LATE:
                     return np_int(-1)
@@ -292,7 +331,8 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
             end = max(end, t.nodes[state[TAIL], END])
         if end >= state[NEXT]:
             state[FIN_AT] = end
-    drain(t, o, data, stream, time, packet)
+    if state[HEAD] >= 0 or state[FIN_AT] == state[NEXT]:
+        drain(t, o, data, stream, time, packet)
 
 
 @jit
@@ -399,8 +439,10 @@ def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
         reset(t, o, data, number, s.time[i], s.packet[i])
         return
     take(t, o, data, stream, s, i)
-    release(t, o, data, stream, s.time[i], s.packet[i])
-    release(t, o, data, stream ^ 1, s.time[i], s.packet[i])
+    # Asked here and not there: handing over the tables takes longer than looking.
+    for one in range(2 * number, 2 * number + 2):
+        if t.streams[one, HEAD] >= 0 or t.streams[one, FIN_AT] > t.streams[one, NEXT]:
+            release(t, o, data, one, s.time[i], s.packet[i])
 
 
 @jit
@@ -417,62 +459,3 @@ def finish_streams(t: Tables, o: Output, stream: int) -> Number:
         if t.counts[ROWS] != before:
             touch(t, stream >> 1)
     return 2 * t.counts[CONNECTIONS]
-
-
-@jit
-def keep_early(t: Tables, data: int) -> None:
-    """The bytes of early segments from the batch into the spill, which has room."""
-    for index in range(t.counts[FRESH]):
-        node = t.nodes[t.fresh[index]]
-        node[LISTED] = 0
-        if node[OFFSET] >= 0 and node[AT] >= 0:
-            length = node[END] - node[OFFSET]
-            copy(t.counts[SPILL_ADDRESS] + t.counts[SPILL_USED], data + node[AT], length)
-            node[AT] = -1 - t.counts[SPILL_USED]
-            t.counts[SPILL_USED] += length
-            t.counts[SPILL_LIVE] += length
-    t.counts[FRESH] = 0
-
-
-@jit
-def move_spill(t: Tables, target: int) -> None:
-    """What lives of the spill to the address `target`, closely packed."""
-    used = np_int(0)
-    for index in range(len(t.nodes)):
-        node = t.nodes[index]
-        if node[OFFSET] >= 0 and node[AT] < 0:
-            length = node[END] - node[OFFSET]
-            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - node[AT], length)
-            node[AT] = -1 - used
-            used += length
-    t.counts[SPILL_USED] = used
-
-
-@jit
-def gather(t: Tables, o: Output, target: int, behind: int) -> None:
-    """Bytes of pieces that came out of the spill to the address `target`, which lies `behind` the batch's data."""
-    used = np_int(0)
-    for row in range(t.counts[ROWS]):
-        if o.kind[row] == BYTES and o.start[row] < 0:
-            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
-            o.start[row] = behind + used
-            used += o.length[row]
-
-
-@jit
-def fresh_bytes(t: Tables) -> Number:
-    total = np_int(0)
-    for index in range(t.counts[FRESH]):
-        node = t.nodes[t.fresh[index]]
-        if node[OFFSET] >= 0 and node[AT] >= 0:
-            total += node[END] - node[OFFSET]
-    return total
-
-
-@jit
-def spilled_bytes(t: Tables, o: Output) -> Number:
-    total = np_int(0)
-    for row in range(t.counts[ROWS]):
-        if o.kind[row] == BYTES and o.start[row] < 0:
-            total += o.length[row]
-    return total

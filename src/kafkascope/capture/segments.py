@@ -67,6 +67,7 @@ class SegmentReader:
         self._fragments = np.empty((_FRAGMENT_ROWS, FRAGMENT_COLUMNS), np.int64)
 
     def feed(self, packets: Packets) -> Segments:
+        self._table.take_back()
         numbers = np.arange(packets.first, packets.first + len(packets.start), dtype=np.int64)
         levels = np.zeros(len(numbers), np.uint8)
         given: Columns = {

@@ -3,35 +3,51 @@
 import io
 import os
 import stat
+import sys
+from dataclasses import dataclass
 from typing import Any
 
 from kafkascope.capture.decompress import Unpacked
 from kafkascope.capture.log_lines import MARK
 from kafkascope.capture.pcap import MAGICS
 from kafkascope.capture.pcapng import MAGIC
-from kafkascope.capture.source import Input, Source
+from kafkascope.capture.source import Input, Source, Waiting
 from kafkascope.errors import InputError
 
 # Where a request log must show itself: a broker may log its start before the first request.
 SNIFF_BYTES = 1 << 20
-# Enough of a pipe to tell: it may deliver no more for now.
-SNIFF_PIPE_BYTES = 4096
+# The largest block of lz4 has 4 MiB, and nothing comes out of it before it is whole.
+SNIFF_PACKED_BYTES = 5 << 20
+_STEP = 65_536
 
 CAPTURE, LOG = "capture", "log"
 
 
-def sniff(given: Input) -> tuple[Input, str, bool]:
-    """(what to read from, `CAPTURE` or `LOG`, whether it is a pipe). `InputError` says what else it is."""
-    name = uri_of(given)
-    if is_file(given):
-        source = Source(given)
-        try:
-            head = _fill(source, SNIFF_BYTES)
-        finally:
-            source.close()
-        return given, _kind(head, name), False
-    held = _Peeked(Source(given))
-    return held, _kind(held.peek(), name), True  # type: ignore[return-value]
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`source` is to be read from its start. `file` is the same where it is a regular file that we opened, to be closed
+    by the caller; `live` says that more may come later."""
+
+    source: Any
+    kind: str
+    live: bool
+    file: io.FileIO | None
+
+
+def sniff(given: Input, waiting: Waiting | None = None) -> Found:
+    """`InputError` says what it is where it is no recording. With `waiting` a file that only begins is waited for."""
+    file = _regular(given)
+    if file is None:
+        held = _Peeked(Source(given))
+        return Found(held, held.kind(), True, None)
+    try:
+        start = file.tell()
+        kind = _kind(Source(file, waiting), uri_of(given))[0]
+        file.seek(start)
+    except BaseException:
+        file.close()
+        raise
+    return Found(file, kind, waiting is not None, file)
 
 
 def uri_of(given: Input) -> str:
@@ -41,35 +57,65 @@ def uri_of(given: Input) -> str:
     return name if isinstance(name, str) else "the file"
 
 
-def is_file(given: Input) -> bool:
-    """A regular file by its path: one that can be opened again."""
-    if not isinstance(given, str | os.PathLike) or os.fspath(given) == "-":
-        return False
+def _regular(given: Input) -> io.FileIO | None:
+    """A file of our own where it is a regular one, given by its path or on standard input."""
+    if not isinstance(given, str | os.PathLike):
+        return None
     try:
-        return not stat.S_ISFIFO(mode := os.stat(given).st_mode) and not stat.S_ISCHR(mode)
+        if os.fspath(given) != "-":
+            return io.FileIO(os.fspath(given)) if stat.S_ISREG(os.stat(given).st_mode) else None
+        if sys.stdin is None or not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+            return None
+        file = io.FileIO(sys.stdin.fileno(), closefd=False)
+        file.name = uri_of(given)  # type: ignore[misc]
+        return file
     except (OSError, ValueError):
-        return True  # opening it says why it cannot be
+        return None  # opening it again says why it cannot be
 
 
-def _kind(head: bytes, name: str) -> str:
-    start = _fill(Unpacked(Source(io.BytesIO(head))), SNIFF_BYTES)
-    if start[:4] in MAGICS or start[:4] == MAGIC:
-        return CAPTURE
-    if MARK.encode() in start:
-        return LOG
-    if not head:
-        raise InputError(f"{name} is empty")
-    if start and all(byte >= 32 or 9 <= byte <= 13 or byte == 27 for byte in start[:4096]):
-        raise InputError(
-            f"{name} is no recording: it is text without a line of a broker's request log (`{MARK}{{…}}`);"
-            " captures are pcap or pcapng"
+def _kind(source: Source, name: str) -> tuple[str, bytes]:
+    """The kind, and what was read to tell. Stops as soon as it is clear: a pipe may deliver no more for now."""
+    held = b""
+    buffer = bytearray(_STEP)
+    while count := source.fill(memoryview(buffer)):
+        held += bytes(buffer[:count])
+        unpacked = Unpacked(Source(io.BytesIO(held)))
+        start = _fill(unpacked, 4)
+        if start in MAGICS or start == MAGIC:
+            return CAPTURE, held
+        start += _fill(unpacked, SNIFF_BYTES - len(start))
+        if MARK.encode() in start:
+            return LOG, held
+        if len(start) >= 4 and not _is_text(start):
+            break
+        if len(held) >= (SNIFF_PACKED_BYTES if unpacked.form else SNIFF_BYTES):
+            break
+    raise InputError(_refusal(held, name))
+
+
+def _refusal(held: bytes, name: str) -> str:
+    if not held:
+        why = "; tcpdump needs -w - to write packets to a pipe" if name == "standard input" else ": nothing is recorded"
+        return f"{name} is empty{why}"
+    unpacked = Unpacked(Source(io.BytesIO(held)))
+    start = _fill(unpacked, SNIFF_BYTES)
+    inside = f" (inside {unpacked.form})" if unpacked.form else ""
+    if unpacked.form and not start:
+        return f"{name}: {unpacked.problem or f'the {unpacked.form} data is empty'}, and nothing of it can be unpacked"
+    if _is_text(start):
+        return (
+            f"{name} is no recording: it is text without a line of a broker's request log (`{MARK}{{…}}`){inside};"
+            " captures are pcap or pcapng, as tcpdump -w writes them"
         )
-    raise InputError(
-        f"{name} is no recording: it starts neither as pcap nor as pcapng, plain or in gzip, zstd, xz or lz4"
-    )
+    packed = inside or ", plain or in gzip, zstd, xz or lz4"
+    return f"{name} is no recording: it starts neither as pcap nor as pcapng{packed}"
 
 
-def _fill(source: Source | Unpacked, most: int) -> bytes:
+def _is_text(start: bytes) -> bool:
+    return bool(start) and all(byte >= 32 or 9 <= byte <= 13 or byte == 27 for byte in start[:4096])
+
+
+def _fill(source: Unpacked, most: int) -> bytes:
     buffer = bytearray(most)
     got = 0
     while got < most and (count := source.fill(memoryview(buffer)[got:])):
@@ -85,15 +131,9 @@ class _Peeked(io.RawIOBase):
         self._held = b""
         self.name = source.name
 
-    def peek(self) -> bytes:
-        """A first read that tells magic or text; a log that starts slowly is waited for."""
-        while len(self._held) < SNIFF_BYTES:
-            buffer = bytearray(SNIFF_PIPE_BYTES)
-            count = self._source.fill(memoryview(buffer))
-            self._held += bytes(buffer[:count])
-            if count == 0 or self._held[:4] in MAGICS or self._held[:4] == MAGIC or MARK.encode() in self._held:
-                break
-        return self._held
+    def kind(self) -> str:
+        kind, self._held = _kind(self._source, self.name)
+        return kind
 
     def readinto(self, view: Any) -> int:
         if self._held:

@@ -1,5 +1,6 @@
 """A path, `-` or an open file in, its bytes out as they come: a pipe is not waited for longer than it has bytes, and a
-growing file goes on until the deadline. Whatever cannot be opened or read is an `InputError`."""
+growing file goes on until the deadline, or until another file has its name. Whatever cannot be opened or read is an
+`InputError`."""
 
 import io
 import os
@@ -18,12 +19,14 @@ POLL_SECONDS = 0.2
 Input = str | os.PathLike[str] | BinaryIO
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Waiting:
-    """How to go on at the end of a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one."""
+    """How to go on at the end of a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one.
+    `changed` says why it ended before: the file was `replaced` by another of its name, or `shortened`."""
 
     deadline: float | None = None
     pause: Callable[[float], None] = time.sleep
+    changed: str | None = None
 
     def again(self) -> bool:
         left = POLL_SECONDS if self.deadline is None else min(POLL_SECONDS, self.deadline - time.monotonic())
@@ -44,6 +47,7 @@ class Source:
         if stat.S_ISDIR(mode):
             raise InputError(f"{self.name} is a directory; a recording is a file")
         self._regular = stat.S_ISREG(mode)
+        self._changed: str | None = None
         if not self._regular:
             self._waiting = None  # a pipe's end is its end
         # Whether to hand on what is there rather than to fill a whole batch.
@@ -55,11 +59,31 @@ class Source:
             count = self._read(view[got:])
             got += count
             if count == 0:
-                if got or self._waiting is None or not self._waiting.again():
+                if got or self._waiting is None or not self._goes_on(self._waiting):
                     break
             elif not self._regular and not self._more():
                 break
         return got
+
+    def _goes_on(self, waiting: Waiting) -> bool:
+        if self._changed:
+            # Read to its end once more: something may have come before the change was seen.
+            waiting.changed = self._changed
+            return False
+        self._changed = self._change()
+        return self._changed is not None or waiting.again()
+
+    def _change(self) -> str | None:
+        """A name without a file is waited for: whoever took it away may be about to make the next."""
+        ours = os.fstat(self._descriptor)
+        if ours.st_size < os.lseek(self._descriptor, 0, os.SEEK_CUR):
+            return "shortened"
+        try:
+            theirs = os.stat(self.name)
+        except OSError:
+            return None
+        same = (ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino)
+        return None if same or not stat.S_ISREG(theirs.st_mode) else "replaced"
 
     def _read(self, view: memoryview) -> int:
         try:
@@ -82,11 +106,15 @@ def _open(given: Input) -> tuple[Any, str, bool]:
     if isinstance(given, str | os.PathLike):
         path = os.fspath(given)
         if path == "-":
+            if sys.stdin is None:
+                raise InputError("standard input is closed; give a file or a pipe: tcpdump -U -w - | kafkascope read -")
             return sys.stdin.buffer, "standard input", False
         try:
             return open(path, "rb", buffering=0), path, True
         except IsADirectoryError:
             raise InputError(f"{path} is a directory; a recording is a file") from None
+        except PermissionError:
+            raise InputError(f"{path}: permission denied; files of tcpdump belong to root or tcpdump") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{path}: {reason.lower()}") from None

@@ -4,24 +4,33 @@ where memory is short, and goes on from there."""
 
 from typing import Any
 
-from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, RESET, TOKEN
+from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, RESET, TOKEN
 from kafkascope.capture.frame_table import (
+    AGAIN,
     ASKED,
+    AT_BYTE,
+    AT_PIECE,
     BODY,
     CHUNK,
+    CLIENT,
     CONNECTION,
     DAMAGED,
     FILLED,
     FIRST_NS,
     FREE_CHUNK,
     FREE_CHUNKS,
+    FREE_SLOTS,
+    FRESH,
     HANDSHAKE,
     HANDSHAKE_ID,
     HAVE,
     HEAD,
     LAST_NS,
+    LEFT,
     LENGTH,
+    LOOKING,
     OFFSET,
+    OPEN_STREAMS,
     PACKET,
     PREFIX,
     PYTHON,
@@ -31,12 +40,16 @@ from kafkascope.capture.frame_table import (
     SKIP,
     TAIL,
     TOKENS,
+    WAITING,
     WANT_BODY,
     WANT_CHUNKS,
     Output,
     Piece,
     Tables,
 )
+from kafkascope.capture.fresh import CLIENT as ASKING
+from kafkascope.capture.fresh import COMPILE, HINTED, KAFKA, PIECES, SURE, UNKNOWN, UNSURE, Scanning, look, wait
+from kafkascope.capture.fresh import HEAD as FIRST_PIECE
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.stream_table import copy
@@ -44,7 +57,7 @@ from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Why the kernel stopped.
-DONE, FULL, POOL, ATTEND, NONSENSE, JUDGE = range(6)
+DONE, FULL, POOL, ATTEND, NONSENSE, JUDGE, SLOTS, PROGRAM = range(8)
 
 # One empty frame answers a SASL token (GOTCHAS 9c); this many are zeros that somebody sends.
 MOST_SHORT = 16
@@ -146,122 +159,273 @@ def note(slots: Any, asked: Any, state: Any, slot: int, role: int, body: int, le
 
 
 @jit
-def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any) -> Number:
-    """From the piece `cursor[0]`, byte `cursor[1]` on; the cursor says how far it came."""
+def begin(t: Tables, connection: int, client: int) -> Number:
+    """A slot for a Kafka connection, -1 where none is free; the next byte of both streams is the first of a frame."""
+    count = t.counts
+    if count[FREE_SLOTS] == 0:
+        return np_int(-1)
+    count[FREE_SLOTS] -= 1
+    slot = t.free_slots[count[FREE_SLOTS]]
+    t.slots[slot, :] = 0
+    t.slots[slot, CONNECTION] = connection
+    t.slots[slot, CLIENT] = client
+    t.slots[slot, OPEN_STREAMS] = 2
+    for direction in range(2):
+        align(t, 2 * connection + direction, 2 * slot + (direction != client))
+    return slot
+
+
+@jit
+def align(t: Tables, stream: int, row: int) -> None:
+    """The next byte of the stream is the first of a frame."""
+    t.state[row, :] = 0
+    t.state[row, HEAD] = -1
+    t.state[row, TAIL] = -1
+    begin_frame(t.state[row])
+    t.place[stream] = row
+
+
+@jit
+def end_stream(t: Tables, stream: int, row: int) -> None:
+    """Nothing of the stream is a frame any more; a slot whose streams both ended is free."""
+    t.place[stream] = SKIP
+    t.slots[row >> 1, OPEN_STREAMS] -= 1
+    if t.slots[row >> 1, OPEN_STREAMS] == 0:
+        t.free_slots[t.counts[FREE_SLOTS]] = row >> 1
+        t.counts[FREE_SLOTS] += 1
+
+
+@jit
+def renew(t: Tables, connection: int) -> None:
+    """The number is another connection's from here on."""
+    for stream in range(2 * connection, 2 * connection + 2):
+        t.place[stream] = FRESH
+        t.opened[stream] = 0
+
+
+@jit
+def np_int(value: int) -> Number:
+    """An int64: numba gives a variable one type."""
+    return value
+
+
+@jit
+def leave(t: Tables, connection: int, cursor: Any) -> None:
+    """What waits of the connection is read again, by Python."""
+    first = t.first[connection]
+    cursor[AGAIN] = first[FIRST_PIECE]
+    first[:] = 0
+    t.place[2 * connection] = PYTHON
+    t.place[2 * connection + 1] = PYTHON
+
+
+@jit
+def meet(t: Tables, p: Piece, data: int, following: Any, s: Scanning, i: int, cursor: Any) -> Number:
+    """A piece of a connection that nothing is known of. DONE: the cursor says where it goes on."""
+    stream = p.stream[i]
+    connection = stream >> 1
+    first = t.first[connection]
+    kind = p.kind[i]
+    if not cursor[LOOKING]:
+        if kind == OPEN:
+            t.opened[stream] = 1
+            cursor[AT_PIECE] += 1
+            return DONE
+        if first[PIECES] == 0:
+            if kind in (CLOSE, RESET):
+                t.place[stream] = SKIP
+                cursor[AT_PIECE] += 1
+                return DONE
+            starter = t.starters[connection]
+            if (
+                kind != BYTES
+                or starter == UNKNOWN
+                or not (t.opened[stream] and t.opened[stream ^ 1])
+                or t.place[stream ^ 1] != FRESH
+            ):
+                for one in range(2 * connection, 2 * connection + 2):
+                    if t.place[one] == FRESH:
+                        t.place[one] = PYTHON
+                return ATTEND
+            first[ASKING] = starter & 1
+            t.waiting[t.counts[WAITING]] = connection
+            t.counts[WAITING] += 1
+        wait(first, following, i, kind, stream & 1, p.length[i])
+        if kind == GAP:
+            leave(t, connection, cursor)
+            return DONE
+        cursor[LOOKING] = 1
+    why = look(s, p, data, first, following, t.starters[connection] & HINTED != 0)
+    if why == COMPILE:
+        return PROGRAM
+    if why == KAFKA:
+        if begin(t, connection, first[ASKING]) < 0:
+            return SLOTS
+        cursor[AGAIN] = first[FIRST_PIECE]
+        first[:] = 0
+        first[SURE] = 1
+    elif why == UNSURE:
+        leave(t, connection, cursor)
+    else:
+        cursor[AT_PIECE] += 1
+    cursor[LOOKING] = 0
+    return DONE
+
+
+@jit
+def go_on(cursor: Any, following: Any, count: int) -> None:
+    """The piece is done. Those that are read again end with the piece that the cursor stands at."""
+    cursor[AT_BYTE] = 0
+    if cursor[AGAIN] >= 0:
+        cursor[AGAIN] = following[cursor[AGAIN]]
+        if cursor[AGAIN] >= 0:
+            return
+    if cursor[AT_PIECE] < count:
+        cursor[AT_PIECE] += 1
+
+
+@jit
+def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any, following: Any, s: Scanning) -> Number:
+    """From the cursor on, which says how far it came."""
+    count = t.counts
+    pieces = len(p.kind)
+    while True:
+        i = cursor[AGAIN]
+        if i < 0:
+            i = cursor[AT_PIECE]
+            if i == pieces:
+                # What still waits of a connection when the batch ends is kept by Python.
+                if len(following) == 0 or count[LEFT] == count[WAITING]:
+                    return DONE
+                connection = t.waiting[count[LEFT]]
+                count[LEFT] += 1
+                if t.first[connection, PIECES] > 0:
+                    leave(t, connection, cursor)
+                continue
+        k = t.place[p.stream[i]]
+        if p.kind[i] == RENEWED and k < 0:
+            if k == PYTHON or t.place[p.stream[i] ^ 1] == PYTHON:
+                return ATTEND
+            renew(t, p.stream[i] >> 1)
+            go_on(cursor, following, pieces)
+            continue
+        if k == FRESH:
+            why = meet(t, p, data, following, s, i, cursor)
+            if why != DONE:
+                return why
+            continue
+        if k != SKIP:
+            if k == PYTHON:
+                return ATTEND
+            why = split_piece(t, o, p, data, i, k, cursor)
+            if why != DONE:
+                return why
+        go_on(cursor, following, pieces)
+
+
+@jit
+def split_piece(t: Tables, o: Output, p: Piece, data: int, i: int, k: int, cursor: Any) -> Number:
+    """Of a Kafka stream, from the cursor's byte on."""
     count = t.counts
     pool = t.pool.ctypes.data
     body = o.body.ctypes.data
-    for i in range(cursor[0], len(p.kind)):
-        at = cursor[1]
-        cursor[0] = i
-        cursor[1] = 0
-        k = t.place[p.stream[i]]
-        if k == SKIP:
-            continue
-        if k == PYTHON:
+    at = cursor[AT_BYTE]
+    state = t.state[k]
+    slot = k >> 1
+    role = k & 1
+    connection = t.slots[slot, CONNECTION]
+    kind = p.kind[i]
+    length = p.length[i]
+    if count[ROWS] + 2 >= len(o.kind):
+        return FULL
+    if kind == GAP:
+        if not 0 <= length <= state[LENGTH] - state[FILLED]:
             return ATTEND
-        state = t.state[k]
-        slot = k >> 1
-        role = k & 1
-        connection = t.slots[slot, CONNECTION]
-        kind = p.kind[i]
-        length = p.length[i]
-        if count[ROWS] + 2 >= len(o.kind):
-            cursor[1] = at
-            return FULL
-        if kind == GAP:
-            if not 0 <= length <= state[LENGTH] - state[FILLED]:
-                return ATTEND
-            # The frame is lost, but not its end.
-            free_chunks(t.following, count, state)
-            state[DAMAGED] = 1
-            state[FILLED] += length
-            if state[FILLED] == state[LENGTH]:
-                emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
-                begin_frame(state)
-            continue
-        if kind in (CLOSE, RESET):
-            if state[HAVE] > 0:
-                free_chunks(t.following, count, state)
-                emit(o, count, state, connection, LOST, role, state[OFFSET], p.offset[i] - state[OFFSET])
-                begin_frame(state)
-            state[FIRST_NS] = p.time[i]
-            state[LAST_NS] = p.time[i]
-            state[PACKET] = p.packet[i]
-            emit(o, count, state, connection, ENDED, role, p.offset[i], 0)
-            t.place[p.stream[i]] = SKIP
-            continue
-        if kind != BYTES:
-            continue
-        address = data + p.start[i]
-        while True:
-            if state[LENGTH] < 0:
-                if at == length:
-                    break
-                if state[HAVE] == 0:
-                    state[OFFSET] = p.offset[i] + at
-                    state[FIRST_NS] = p.time[i]
-                    state[LAST_NS] = p.time[i]
-                    state[PACKET] = p.packet[i]
-                while state[HAVE] < 4 and at < length:
-                    state[PREFIX] = (state[PREFIX] << 8) | load_u8(address + at)
-                    state[HAVE] += 1
-                    at += 1
-                state[LAST_NS] = max(state[LAST_NS], p.time[i])
-                if state[HAVE] < 4:
-                    break
-                state[SHORT] = (
-                    state[SHORT] + 1 if state[PREFIX] < (SMALLEST_RESPONSE if role else SMALLEST_REQUEST) else 0
-                )
-                if state[PREFIX] > MAX_FRAME_BYTES or state[SHORT] > MOST_SHORT:
-                    cursor[1] = at
-                    return NONSENSE
-                state[LENGTH] = state[PREFIX]
-            need = state[LENGTH] - state[FILLED]
-            here = length - at
-            if here > 0:
-                state[LAST_NS] = max(state[LAST_NS], p.time[i])
-            if state[DAMAGED]:
-                part = min(need, here)
-                state[FILLED] += part
-                at += part
-                if state[FILLED] < state[LENGTH]:
-                    break
-                if count[ROWS] + 2 >= len(o.kind):
-                    cursor[1] = at
-                    return FULL
-                emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
-                begin_frame(state)
-                continue
-            if need > here:
-                if here == 0:
-                    break
-                wanted = (state[FILLED] + here + CHUNK - 1) // CHUNK - (state[FILLED] + CHUNK - 1) // CHUNK
-                if wanted > count[FREE_CHUNKS]:
-                    count[WANT_CHUNKS] = wanted
-                    cursor[1] = at
-                    return POOL
-                collect(pool, t.following, count, state, address + at, here)
-                break
-            if count[ROWS] + 2 >= len(o.kind) or count[BODY] + state[LENGTH] > len(o.body):
-                count[WANT_BODY] = count[BODY] + state[LENGTH]
-                cursor[1] = at
-                return FULL
-            target = body + count[BODY]
-            collected(pool, t.following, state, target)
-            copy(target + state[FILLED], address + at, need)
-            free_chunks(t.following, count, state)
-            at += need
-            count[BODY] += state[LENGTH]
-            # A response has a correlation id at least: an empty frame answers a token.
-            emit(o, count, state, connection, FRAME if state[LENGTH] else TOKEN, role, state[OFFSET], 0)
-            judged = state[TOKENS] and state[LENGTH] > 0
-            if not judged:
-                note(t.slots, t.asked, t.state, slot, role, target, state[LENGTH])
+        # The frame is lost, but not its end.
+        free_chunks(t.following, count, state)
+        state[DAMAGED] = 1
+        state[FILLED] += length
+        if state[FILLED] == state[LENGTH]:
+            emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
             begin_frame(state)
-            if judged:
-                cursor[1] = at
-                return JUDGE
-    cursor[0] = len(p.kind)
-    cursor[1] = 0
-    return DONE
+        return DONE
+    if kind in (CLOSE, RESET):
+        if state[HAVE] > 0:
+            free_chunks(t.following, count, state)
+            emit(o, count, state, connection, LOST, role, state[OFFSET], p.offset[i] - state[OFFSET])
+            begin_frame(state)
+        state[FIRST_NS] = p.time[i]
+        state[LAST_NS] = p.time[i]
+        state[PACKET] = p.packet[i]
+        emit(o, count, state, connection, ENDED, role, p.offset[i], 0)
+        end_stream(t, p.stream[i], k)
+        return DONE
+    if kind != BYTES:
+        return DONE
+    address = data + p.start[i]
+    while True:
+        if state[LENGTH] < 0:
+            if at == length:
+                return DONE
+            if state[HAVE] == 0:
+                state[OFFSET] = p.offset[i] + at
+                state[FIRST_NS] = p.time[i]
+                state[LAST_NS] = p.time[i]
+                state[PACKET] = p.packet[i]
+            while state[HAVE] < 4 and at < length:
+                state[PREFIX] = (state[PREFIX] << 8) | load_u8(address + at)
+                state[HAVE] += 1
+                at += 1
+            state[LAST_NS] = max(state[LAST_NS], p.time[i])
+            if state[HAVE] < 4:
+                return DONE
+            state[SHORT] = state[SHORT] + 1 if state[PREFIX] < (SMALLEST_RESPONSE if role else SMALLEST_REQUEST) else 0
+            if state[PREFIX] > MAX_FRAME_BYTES or state[SHORT] > MOST_SHORT:
+                cursor[AT_BYTE] = at
+                return NONSENSE
+            state[LENGTH] = state[PREFIX]
+        need = state[LENGTH] - state[FILLED]
+        here = length - at
+        if here > 0:
+            state[LAST_NS] = max(state[LAST_NS], p.time[i])
+        if state[DAMAGED]:
+            part = min(need, here)
+            state[FILLED] += part
+            at += part
+            if state[FILLED] < state[LENGTH]:
+                return DONE
+            if count[ROWS] + 2 >= len(o.kind):
+                cursor[AT_BYTE] = at
+                return FULL
+            emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
+            begin_frame(state)
+            continue
+        if need > here:
+            if here == 0:
+                return DONE
+            wanted = (state[FILLED] + here + CHUNK - 1) // CHUNK - (state[FILLED] + CHUNK - 1) // CHUNK
+            if wanted > count[FREE_CHUNKS]:
+                count[WANT_CHUNKS] = wanted
+                cursor[AT_BYTE] = at
+                return POOL
+            collect(pool, t.following, count, state, address + at, here)
+            return DONE
+        if count[ROWS] + 2 >= len(o.kind) or count[BODY] + state[LENGTH] > len(o.body):
+            count[WANT_BODY] = count[BODY] + state[LENGTH]
+            cursor[AT_BYTE] = at
+            return FULL
+        target = body + count[BODY]
+        collected(pool, t.following, state, target)
+        copy(target + state[FILLED], address + at, need)
+        free_chunks(t.following, count, state)
+        at += need
+        count[BODY] += state[LENGTH]
+        # A response has a correlation id at least: an empty frame answers a token.
+        emit(o, count, state, connection, FRAME if state[LENGTH] else TOKEN, role, state[OFFSET], 0)
+        judged = state[TOKENS] and state[LENGTH] > 0
+        if not judged:
+            note(t.slots, t.asked, t.state, slot, role, target, state[LENGTH])
+        begin_frame(state)
+        if judged:
+            cursor[AT_BYTE] = at
+            return JUDGE

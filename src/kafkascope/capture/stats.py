@@ -31,6 +31,15 @@ class Tally:
     slowest_us: int = 0
     buckets: Counter[int] = field(default_factory=Counter)
 
+    def add(self, other: "Tally") -> None:
+        self.calls += other.calls
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        self.errors += other.errors
+        self.unanswered += other.unanswered
+        self.slowest_us = max(self.slowest_us, other.slowest_us)
+        self.buckets.update(other.buckets)
+
     def percentile(self, percent: float) -> int | None:
         """In microseconds; None where no latency is known."""
         total = self.buckets.total()

@@ -26,8 +26,12 @@ copy: Any = copy_bytes
     PREVIOUS,  # the connection that had the flow before, -1 where none had
     DIRTY,  # touched since Python looked
     RESET_SEEN,
-) = range(13)
-CONNECTION_WIDTH = 13
+    PROTOCOL,  # what was found in it, a number of `PROTOCOLS`
+    IS_NEW,  # 1: it took the number of another since Python looked
+) = range(15)
+CONNECTION_WIDTH = 15
+PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
+KAFKA = 1
 OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
 
 # The columns of `streams`; -1 is none in all of them but the counts.
@@ -77,8 +81,10 @@ NODE_WIDTH = 8
     WANT_CONNECTIONS,
     SPILL_ADDRESS,
     RING_ADDRESS,
-) = range(17)
-COUNT_WIDTH = 17
+    OTHERS,  # connections that are not known to be Kafka
+    HAND,  # where the next one to forget is looked for
+) = range(19)
+COUNT_WIDTH = 19
 
 # What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
 # a window of 32 KiB in flight between two machines of one data center.
@@ -96,6 +102,7 @@ class Tables(NamedTuple):
     fresh: Int64s  # nodes whose bytes lie in the batch
     dirty: Int64s  # connections touched
     counts: Int64s
+    forgotten: Int64s  # protocol to (connections, bytes)
     spill: Bytes
     ring_owner: Int64s
     ring_low: Int64s  # the first offset that is there
@@ -146,6 +153,7 @@ def make_tables() -> Tables:
         fresh=np.empty(0, np.int64),
         dirty=np.empty(0, np.int64),
         counts=count,
+        forgotten=np.zeros((len(PROTOCOLS), 2), np.int64),
         spill=spill,
         ring_owner=np.full(RINGS, -1, np.int64),
         ring_low=np.zeros(RINGS, np.int64),

@@ -10,15 +10,8 @@ from typing import Literal
 import numpy as np
 
 from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments
-from kafkascope.capture.reassemble import (
-    finish_streams,
-    fresh_bytes,
-    gather,
-    keep_early,
-    move_spill,
-    reassemble,
-    spilled_bytes,
-)
+from kafkascope.capture.reassemble import finish_streams, reassemble
+from kafkascope.capture.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
 from kafkascope.capture.stream_table import (
     AFTER_FIN_BYTES,
     CONFLICT_ROWS,
@@ -32,9 +25,14 @@ from kafkascope.capture.stream_table import (
     FLOW,
     GAP_BYTES,
     INITIAL,
+    IS_NEW,
+    KAFKA,
     LAST_NS,
     OPENED,
     OPENER,
+    OTHERS,
+    PROTOCOL,
+    PROTOCOLS,
     REFUSED,
     RETRANSMITTED,
     ROWS,
@@ -51,7 +49,7 @@ from kafkascope.capture.stream_table import (
     make_output,
     make_tables,
 )
-from kafkascope.limits import MAX_CONNECTIONS
+from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
 
 _ENDINGS = (None, "fin", "reset", "reused")
 # One kind of array, so that the kernels are compiled once.
@@ -60,16 +58,26 @@ _NO_DATA = np.empty(0, np.uint8)
 
 
 class Reassembler:
-    """Feed it batches in the order of the recording. `connections` holds every connection met so far, by number, and is
-    up to date after each batch."""
+    """Feed it batches in the order of the recording. `connections` holds the connections met so far, by number, and is
+    up to date after each batch. Those without Kafka are forgotten once there are too many, and their numbers used
+    again: `protocol` must be told before the next batch."""
 
     def __init__(self, flows: Flows) -> None:
         self.connections: list[Connection] = []
         self._flows = flows
         self._tables = make_tables()
         self._told = {STRAYS: 0, AFTER_FIN_BYTES: 0, REFUSED: 0}
+        self._told_forgotten = 0
+        self._touched = np.empty(0, np.int64)
+
+    @property
+    def forgotten(self) -> dict[str, tuple[int, int]]:
+        """Protocol to (connections, bytes) of those that are not among `connections` any more."""
+        rows = zip(PROTOCOLS, self._tables.forgotten.tolist(), strict=True)
+        return {protocol: (count, size) for protocol, (count, size) in rows if count}
 
     def feed(self, segments: Segments) -> Pieces:
+        self._learn_protocols()
         segment = _columns(segments)
         flows = int(segment.flow.max()) + 1 if len(segment.flow) else 0
         self._tables = grown(self._tables, flows)
@@ -80,7 +88,25 @@ class Reassembler:
             self._tables = grown(self._tables, flows)
             output = _wider(output, int(self._tables.counts[WANT_ROWS]))
             at = reassemble(self._tables, output, data.ctypes.data, segment, at)
-        return self._pieces(data, output)
+        pieces = self._pieces(data, output)
+        self._free_flows()
+        return pieces
+
+    def _learn_protocols(self) -> None:
+        """What was found in the connections of the last batch."""
+        rows = self._tables.connections
+        known = rows[self._touched, PROTOCOL]
+        found = np.array([PROTOCOLS.index(self.connections[n].protocol) for n in self._touched.tolist()], np.int64)
+        rows[self._touched, PROTOCOL] = found
+        self._tables.counts[OTHERS] -= int((found == KAFKA).sum() - (known == KAFKA).sum())
+        self._touched = self._touched[:0]
+
+    def _free_flows(self) -> None:
+        """Once there are many flows of no connection their numbers may be used again."""
+        known = len(self._flows.ends)
+        if known > MAX_UNUSED_FLOWS:
+            unused = np.flatnonzero(self._tables.current[:known] < 0)
+            self._flows.unused = unused if len(unused) > MAX_UNUSED_FLOWS else unused[:0]
 
     def finish(self) -> Pieces:
         """The recording ends: what waits for missing bytes is delivered behind gaps."""
@@ -135,23 +161,17 @@ class Reassembler:
         tables = self._tables
         dirty = np.sort(tables.dirty[: tables.counts[DIRTIES]])
         tables.counts[DIRTIES] = 0
-        tables.connections[dirty, DIRTY] = 0
+        self._touched = np.concatenate([self._touched, dirty])
         rows = tables.connections[dirty].tolist()
         firsts = tables.streams[2 * dirty].tolist()
         seconds = tables.streams[2 * dirty + 1].tolist()
+        tables.connections[dirty, DIRTY] = 0
+        tables.connections[dirty, IS_NEW] = 0
         for number, row, first, second in zip(dirty.tolist(), rows, firsts, seconds, strict=True):
             if number == len(self.connections):
-                self.connections.append(
-                    Connection(
-                        number=number,
-                        flow=row[FLOW],
-                        ends=self._flows.ends[row[FLOW]],
-                        first_ns=row[FIRST_NS],
-                        last_ns=row[LAST_NS],
-                        initial_sequence=(None, None),
-                        opened=False,
-                    )
-                )
+                self.connections.append(self._made(number, row))
+            elif row[IS_NEW]:
+                self.connections[number] = self._made(number, row)
             connection = self.connections[number]
             connection.last_ns = row[LAST_NS]
             connection.opened = bool(row[OPENED])
@@ -166,6 +186,17 @@ class Reassembler:
             connection.conflict_bytes = row[CONFLICTS]
             connection.retransmitted_bytes = row[RETRANSMITTED]
             connection.duplicated_bytes = row[DUPLICATED]
+
+    def _made(self, number: int, row: list[int]) -> Connection:
+        return Connection(
+            number=number,
+            flow=row[FLOW],
+            ends=self._flows.ends[row[FLOW]],
+            first_ns=row[FIRST_NS],
+            last_ns=row[LAST_NS],
+            initial_sequence=(None, None),
+            opened=False,
+        )
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
         count = self._tables.counts
@@ -189,6 +220,12 @@ class Reassembler:
         if new[REFUSED]:
             said = f"more than {MAX_CONNECTIONS} connections; {new[REFUSED]} segments of further ones are left out"
             problems.append(Problem("too_many_connections", said, -1, -1, 0))
+        forgotten = int(self._tables.forgotten[:, 0].sum())
+        if forgotten > self._told_forgotten:
+            new_ones = forgotten - self._told_forgotten
+            said = f"more than {MAX_OTHER_CONNECTIONS} connections without Kafka; {new_ones} of them are forgotten"
+            problems.append(Problem("forgotten", said, -1, -1, 0))
+            self._told_forgotten = forgotten
         return tuple(problems)
 
 

@@ -1,0 +1,79 @@
+"""Bytes of early segments from one batch to the next: kept in a spill, and copied behind the data of the batch that
+delivers them."""
+
+from kafkascope.capture.flow import BYTES
+from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.reassemble import np_int
+from kafkascope.capture.stream_table import (
+    AT,
+    END,
+    FRESH,
+    LISTED,
+    OFFSET,
+    ROWS,
+    SPILL_ADDRESS,
+    SPILL_LIVE,
+    SPILL_USED,
+    Output,
+    Tables,
+    copy,
+)
+
+
+@jit
+def keep_early(t: Tables, data: int) -> None:
+    """The bytes of early segments from the batch into the spill, which has room."""
+    for index in range(t.counts[FRESH]):
+        node = t.nodes[t.fresh[index]]
+        node[LISTED] = 0
+        if node[OFFSET] >= 0 and node[AT] >= 0:
+            length = node[END] - node[OFFSET]
+            copy(t.counts[SPILL_ADDRESS] + t.counts[SPILL_USED], data + node[AT], length)
+            node[AT] = -1 - t.counts[SPILL_USED]
+            t.counts[SPILL_USED] += length
+            t.counts[SPILL_LIVE] += length
+    t.counts[FRESH] = 0
+
+
+@jit
+def move_spill(t: Tables, target: int) -> None:
+    """What lives of the spill to the address `target`, closely packed."""
+    used = np_int(0)
+    for index in range(len(t.nodes)):
+        node = t.nodes[index]
+        if node[OFFSET] >= 0 and node[AT] < 0:
+            length = node[END] - node[OFFSET]
+            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - node[AT], length)
+            node[AT] = -1 - used
+            used += length
+    t.counts[SPILL_USED] = used
+
+
+@jit
+def gather(t: Tables, o: Output, target: int, behind: int) -> None:
+    """Bytes of pieces that came out of the spill to the address `target`, which lies `behind` the batch's data."""
+    used = np_int(0)
+    for row in range(t.counts[ROWS]):
+        if o.kind[row] == BYTES and o.start[row] < 0:
+            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
+            o.start[row] = behind + used
+            used += o.length[row]
+
+
+@jit
+def fresh_bytes(t: Tables) -> Number:
+    total = np_int(0)
+    for index in range(t.counts[FRESH]):
+        node = t.nodes[t.fresh[index]]
+        if node[OFFSET] >= 0 and node[AT] >= 0:
+            total += node[END] - node[OFFSET]
+    return total
+
+
+@jit
+def spilled_bytes(t: Tables, o: Output) -> Number:
+    total = np_int(0)
+    for row in range(t.counts[ROWS]):
+        if o.kind[row] == BYTES and o.start[row] < 0:
+            total += o.length[row]
+    return total

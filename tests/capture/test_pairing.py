@@ -1,0 +1,55 @@
+"""What a loss does to pairs: an answer that may be another's is nobody's."""
+
+from tests.support.frames import Wire
+
+
+def statuses(wire: Wire) -> list[str]:
+    whole = [one.status for one in wire.exchanges()]
+    assert sorted(one.status for one in wire.exchanges(step=1)) == sorted(whole)
+    return whole
+
+
+def asked(wire: Wire, count: int) -> Wire:
+    """A client that has one correlation id."""
+    for number in range(count):
+        wire.ask("Heartbeat", 0, {"groupId": f"g{number}"}, correlation=0)
+    return wire
+
+
+def test_answer_after_a_loss_is_not_given_to_one_of_several_alike() -> None:
+    wire = asked(Wire(), 2).lose(20, 1).answer("Heartbeat", 0, correlation=0)
+    assert statuses(wire.end(1)) == ["unanswered", "unanswered", "answer_only"]
+
+
+def test_doubt_goes_on_to_requests_behind() -> None:
+    """Had the first of them been answered behind the loss, every answer would be one too early."""
+    wire = asked(Wire(), 1).lose(20, 1)
+    for _ in range(3):
+        asked(wire, 1).answer("Heartbeat", 0, correlation=0)
+    assert "answered" not in statuses(wire.end(1))
+
+
+def test_lost_request_leaves_doubt_as_well() -> None:
+    """The second of three answers is that of a request which is not there."""
+    wire = asked(asked(Wire(), 1).lose(30, 0), 1)
+    for _ in range(3):
+        wire.answer("Heartbeat", 0, correlation=0)
+    assert "answered" not in statuses(wire.end(1))
+
+
+def test_loss_costs_no_pair_where_correlation_ids_differ() -> None:
+    wire = Wire()
+    for number in range(4):
+        wire.ask("Heartbeat", 0, correlation=number)
+    wire.lose(20, 1).lose(20, 0)
+    for number in (1, 2, 3):
+        wire.answer("Heartbeat", 0, correlation=number)
+    assert statuses(wire.end(1)) == ["unanswered", "answered", "answered", "answered"]
+
+
+def test_alike_requests_pair_in_order_without_a_loss() -> None:
+    wire = asked(Wire(), 3)
+    for _ in range(3):
+        wire.answer("Heartbeat", 0, correlation=0)
+    assert [one.groups for one in wire.exchanges()] == [("g0",), ("g1",), ("g2",)]
+    assert statuses(wire) == ["answered"] * 3
