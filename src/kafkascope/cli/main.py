@@ -11,7 +11,7 @@ from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
-COMMANDS = "apis show diff changelog errors error decode encode example read vectors catalog doctor".split()
+COMMANDS = "apis show diff changelog errors error decode encode example read lake vectors catalog doctor".split()
 INTERRUPTED = 130
 # What click's completion scripts set when Tab is pressed.
 COMPLETING = "_KAFKASCOPE_COMPLETE"
@@ -51,6 +51,7 @@ def commands() -> None:
     Look it up:          apis, show, diff, changelog, errors, error
     Bytes in hand:       decode, encode, example
     Recordings:          read
+    The lake:            lake
     For other programs:  catalog, vectors
     This machine:        doctor
     """
@@ -79,8 +80,8 @@ def main(arguments: list[str]) -> int:
         print(error.format_message())
         return 0
     except click.UsageError as error:
-        where = f" {error.ctx.info_name}" if error.ctx and error.ctx.parent else ""
-        return _fail(f"kafkascope{where}: {error.format_message()} (see kafkascope{where} --help)", 2)
+        where = error.ctx.command_path if error.ctx else "kafkascope"
+        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
     except BrokenPipeError:

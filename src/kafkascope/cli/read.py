@@ -1,5 +1,6 @@
 """`kafkascope read`: recordings in, one line an exchange out; or one of them whole, statistics, or JSON."""
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -59,23 +60,28 @@ def run(
     FILE is a pcap or pcapng file, plain or compressed, a broker's request log, or - for standard input. Every filter
     that is given must hold. Times are UTC.
 
-    Exits with 1 when there is no Kafka in it, or nothing that the filters let through.
+    Exits with 1 when there is no Kafka in it or the filters let nothing through, with 3 when a file cannot be read.
     """
     from kafkascope.errors import UsageError
 
-    if wanted_id and (stats or follow):
+    if wanted_id is not None and (stats or follow):
         raise UsageError("--exchange shows one exchange; --stats and --follow are for all of them")
     if stats and follow:
         raise UsageError("--stats is for a whole recording; --follow never has one")
-    if (records or full) and not wanted_id:
+    if (records or full) and wanted_id is None:
         raise UsageError("--records and --full go with --exchange ID")
     if follow and len(files) > 1:
         raise UsageError("--follow goes on with one file")
+    if "-" in files and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("standard input is a terminal; give a file or a pipe: tcpdump -U -w - | kafkascope read -")
+    for port in ports:
+        if not 0 < port < 65_536:
+            raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
     wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
     from kafkascope.cli.read_run import Command
 
     command = Command(files, wanted, ports, follow=follow)
-    if wanted_id:
+    if wanted_id is not None:
         return command.one(wanted_id, records=records, full=full, as_json=as_json)
     if stats:
         return command.stats(as_json=as_json)
@@ -93,8 +99,12 @@ def _wanted(
     where: str | None,
 ) -> "Wanted":
     from kafkascope.cli.read_units import parse_duration, parse_moment
+    from kafkascope.errors import UsageError
     from kafkascope.schema.error_codes import find_error
 
+    span = (parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None
+    if between and span and span[0] and span[1] and span[0] >= span[1]:
+        raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
     need_columns()
     from kafkascope.capture.select import Wanted
     from kafkascope.capture.where import parse_where
@@ -106,7 +116,7 @@ def _wanted(
         topics=topics,
         errors=None if not errors else () if "any" in errors else tuple(find_error(name).code for name in errors),
         slow_us=parse_duration(slow, "--slow") if slow is not None else None,
-        between=(parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None,
+        between=span,
         where=parse_where(where) if where is not None else None,
     )
 

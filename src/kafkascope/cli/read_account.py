@@ -1,66 +1,100 @@
 """What was read, lost and why, on stderr: a line that moves while a person waits, and an account at the end."""
 
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.read_units import number, size
-from kafkascope.cli.terminal import note, plural
+from kafkascope.cli.read_units import number, plural, size
+from kafkascope.cli.terminal import note, width
 
 if TYPE_CHECKING:
     from kafkascope.capture.account import Account
 
-# Often enough to see it move.
-SECONDS = 0.2
+# Often enough to see it move, and not between lines that come quickly.
+BAR_SECONDS = 0.2
+PLAIN_SECONDS = 30
+BAR_LETTERS = 20
 # From here on the account says what to do about TLS.
 MUCH_TLS = 0.1
 INSTEAD = (
     "TLS cannot be read from a capture. Record on a plain listener, or give the broker's request log instead"
     " (logger kafka.request.logger at DEBUG): kafkascope read kafka-request.log"
 )
+# What to do about a recording that is not whole.
+_FIXES = {
+    "cut": "where it is still being written, --follow waits for the rest",
+    "compression": "copy it again for what is behind",
+    "cut headers": "record whole packets: tcpdump -s 0",
+    "link type": "record on Ethernet, loopback or with tcpdump -i any",
+}
 
 
 class Progress:
-    """Silent unless a person looks at stderr and nothing else is written to the same terminal."""
+    """A bar that moves while a person waits, in the place where the next line comes; a plain line now and then where
+    stderr goes to a file. `total` are the bytes to come, None where nobody knows: then nothing is shown."""
 
     def __init__(self, account: "Account", total: int | None, *, quiet: bool) -> None:
         self._account = account
         self._total = total
-        self._on = sys.stderr.isatty() and not quiet
-        self._began = self._shown = time.monotonic()
+        self._bar = sys.stderr.isatty() and not quiet
+        self._plain = not sys.stderr.isatty() and total is not None and not quiet
+        self._began = self._shown = self._printed = time.monotonic()
+        self._drawn = False
 
-    def step(self) -> None:
+    def step(self, done: int) -> None:
+        """`done` bytes of the files are read."""
         now = time.monotonic()
-        if not self._on or now - self._shown < SECONDS:
-            return
-        self._shown = now
-        done = self._account
-        share = f" of {size(self._total)}" if self._total else ""
-        rate = size(round(done.bytes_read / max(now - self._began, 0.001)))
-        print(f"\r\033[K{size(done.bytes_read)}{share}, {number(done.exchanges)} exchanges, {rate}/s", end="",
-              file=sys.stderr, flush=True)  # fmt: skip
+        if self._plain and now - self._shown >= PLAIN_SECONDS:
+            self._shown = now
+            note(self._text(done, now))
+        if self._bar and now - self._shown >= BAR_SECONDS and now - self._printed >= BAR_SECONDS:
+            self._shown = now
+            self._drawn = True
+            print(f"\r\033[K{self._text(done, now)[: width() - 1]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        if self._on:
+        """Before anything else is printed."""
+        self._printed = time.monotonic()
+        if self._drawn:
+            self._drawn = False
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def _text(self, done: int, now: float) -> str:
+        seconds = max(now - self._began, 0.001)
+        found = plural(self._account.exchanges, "exchange")
+        if not self._total:
+            return f"{number(self._account.packets)} packets, {found}"
+        share = min(done / self._total, 1.0)
+        bar = "#" * round(share * BAR_LETTERS)
+        left = f", {seconds * (1 - share) / share:.0f} s left" if share > 0.02 else ""
+        rate = size(round(done / seconds))
+        return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {found}"
 
 
 def print_account(account: "Account", shown: int | None) -> None:
     """`shown` is how many a filter let through, None where there was none."""
     for line in account_lines(account, shown):
-        note(line)
+        folded = [line]
+        if sys.stderr.isatty():
+            folded = textwrap.wrap(line, width(), subsequent_indent="    ", break_long_words=False)
+        for part in folded:
+            note(part)
 
 
 def account_lines(account: "Account", shown: int | None) -> list[str]:
-    what = [f"{number(account.packets)} packets"] if account.packets else []
-    what += [f"{number(account.log_lines)} log lines"] if account.log_lines else []
+    what = [plural(account.packets, "packet")] if account.packets else []
+    what += [plural(account.log_lines, "log line")] if account.log_lines else []
+    files = f" of {account.files} files" if account.files > 1 else ""
     some = "" if shown is None else f", {number(shown)} shown"
-    lines = [f"{' and '.join(what) or 'nothing'} read: {number(account.exchanges)} exchanges{some}{_span(account)}"]
+    lines = [
+        f"{' and '.join(what) or 'nothing'}{files} read: {plural(account.exchanges, 'exchange')}{_span(account)}{some}"
+    ]
     odd = [
         f"{number(count)} {words}"
         for status, words in (
             ("unanswered", "without an answer"),
-            ("answer_only", "answers without a request"),
+            ("answer_only", "without a request"),
             ("undecoded", "that cannot be read"),
         )
         if (count := account.statuses.get(status, 0))
@@ -68,15 +102,15 @@ def account_lines(account: "Account", shown: int | None) -> list[str]:
     if odd:
         lines.append(f"  {', '.join(odd)}")
     if account.lost_places:
-        answers = f", {number(account.lost_answers)} answers with them" if account.lost_answers else ""
+        answers = f", {plural(account.lost_answers, 'answer')} with them" if account.lost_answers else ""
         lines.append(
             f"  lost: {size(account.lost_bytes)} in {plural(account.lost_places, 'place')} of Kafka streams{answers}"
         )
     lines += _problems(account)
     if account.log_lines_unread:
-        lines.append(f"  {number(account.log_lines_unread)} log lines look like requests and are not in JSON")
+        lines.append(f"  {plural(account.log_lines_unread, 'log line')} that should be a request and cannot be read")
     if account.log_lines_without_time:
-        lines.append(f"  {number(account.log_lines_without_time)} log lines have no time")
+        lines.append(f"  {plural(account.log_lines_without_time, 'log line')} without a time")
     return lines + _others(account)
 
 
@@ -91,10 +125,12 @@ def _problems(account: "Account") -> list[str]:
     lines = []
     for kind, count in account.problems.most_common():
         lost = f", {size(account.problem_bytes[kind])} lost" if account.problem_bytes[kind] else ""
-        first = account.kept[kind][0]
-        times = "" if count == 1 else f" (and {count - 1} more)"
-        place = f" at packet {first.place}" if first.place >= 0 else ""
-        lines.append(f"  {kind}: {first.detail}{place}{times}{lost}")
+        file, first = account.kept[kind][0]
+        more = "" if count == 1 else f" (and {number(count - 1)} more)"
+        place = f" at byte {number(first.offset)}" if first.offset >= 0 else ""
+        name = f" of {file}" if account.files > 1 else ""
+        fix = f"; {_FIXES[kind]}" if kind in _FIXES else ""
+        lines.append(f"  {kind}{place}{name}: {first.detail}{more}{lost}{fix}")
     return lines
 
 
@@ -119,9 +155,13 @@ def _others(account: "Account") -> list[str]:
 def nothing_found(account: "Account", names: str) -> str:
     """One line for a recording without Kafka."""
     protocols = {name: found for name, found in account.protocols().items() if found[1]}
+    if account.log_lines and not account.packets:
+        what = f"{plural(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
+        return f"{names}: no request in it that can be read ({what})"
     if not protocols:
-        what = f"{number(account.packets)} packets, none of a TCP stream with bytes" if account.packets else "no packet"
-        return f"{names}: no Kafka in it ({what})"
+        what = plural(account.packets, "packet") if account.packets else "no packet"
+        why = [*_problems(account), *(["none of a TCP stream with bytes"] if account.packets else [])]
+        return f"{names}: no Kafka in it ({', '.join([what, why[0].strip()] if why else [what])})"
     words = {
         "tls": "TLS",
         "http": "HTTP",

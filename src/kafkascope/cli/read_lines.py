@@ -1,26 +1,53 @@
 """Exchanges in, one aligned and coloured line each out: time, client, broker, API, latency, sizes, what it is about."""
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.read_summary import shortened, summary
+from kafkascope.cli.read_summary import cut_middle, summary
 from kafkascope.cli.read_units import latency, size
 from kafkascope.cli.terminal import paint, width
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kafkascope.capture.exchange import Exchange
 
-# Enough of an id to ask for: `--exchange` takes the start of one.
-ID_DIGITS = 10
-CLIENT_LETTERS = 20
-# Here addresses of clients fit beside their ids.
-WIDE = 150
 _STATUS = {
     "unanswered": "no answer",
     "no_answer_expected": "",
     "answer_only": "answer alone",
     "undecoded": "cannot be read",
 }
+LATENCY_LETTERS = 7
+SIZE_LETTERS = 8
+# Most of IPv4 with a port.
+ADDRESS_LETTERS = 15
+
+Cell = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What has room. `id_digits` are enough to ask for: `--exchange` takes the start of one."""
+
+    least: int
+    id_digits: int
+    time_digits: int
+    client_letters: int
+    api_letters: int
+    ends: bool  # broker and sizes
+    address: bool  # of the client, beside its id
+
+
+# In a pipe a line is as long as it must be.
+PIPE = Layout(0, 10, 6, 20, 100, ends=True, address=False)
+LAYOUTS = (
+    Layout(180, 10, 6, 20, 28, ends=True, address=True),
+    Layout(150, 10, 6, 20, 28, ends=True, address=False),
+    Layout(100, 10, 3, 20, 28, ends=False, address=False),
+    Layout(0, 8, 3, 10, 20, ends=False, address=False),
+)
 
 
 class Lines:
@@ -28,58 +55,70 @@ class Lines:
 
     def __init__(self) -> None:
         self._day = ""
-        self._client = self._broker = self._api = 0
+        self._client = self._broker = self._api = len("client")
         self._cut = width() if sys.stdout.isatty() else None
+        self._layout = PIPE if self._cut is None else next(one for one in LAYOUTS if self._cut >= one.least)
 
     def show(self, exchanges: "list[Exchange]") -> None:
         for exchange in exchanges:
             self._client = max(self._client, len(self._named(exchange)))
             self._broker = max(self._broker, len(exchange.broker_address))
-            self._api = max(self._api, len(_api(exchange)))
+            self._api = max(self._api, len(self._called(exchange)))
         for exchange in exchanges:
             self._show(exchange)
 
     def _show(self, exchange: "Exchange") -> None:
         at = exchange.request_at or exchange.response_at
         assert at is not None
-        day = at.strftime("%Y-%m-%d")
-        if day != self._day:
-            self._day = day
-            print(paint(f"{day} UTC", "dim"))
-        sizes = f"{size(exchange.request_bytes):>8} {size(exchange.response_bytes):>8}"
-        if exchange.request_bytes is None and exchange.response_bytes is None:
-            sizes = ""
+        layout = self._layout
+        sized = layout.ends and not (exchange.request_bytes is None and exchange.response_bytes is None)
+        self._head(at, sized)
         cells = [
-            (exchange.exchange_id[:ID_DIGITS], ("dim",)),
-            (at.strftime("%H:%M:%S.%f"), ()),
+            (exchange.exchange_id[: layout.id_digits], ("dim",)),
+            (at.strftime("%H:%M:%S.%f")[: 9 + layout.time_digits], ()),
             (self._named(exchange).ljust(self._client), ("cyan",)),
-            ("→", ("dim",)),
-            (f"{exchange.broker_address:<{self._broker}}", ("dim",)),
-            (_api(exchange).ljust(self._api), _api_style(exchange)),
-            (f"{latency(exchange.latency_us):>8}", _latency_style(exchange)),
-            (sizes, ("dim",)),
-            *self._remarks(exchange),
+            ("→" if layout.ends else "", ("dim",)),
+            (exchange.broker_address.ljust(self._broker) if layout.ends else "", ("dim",)),
+            (self._called(exchange).ljust(self._api), _api_style(exchange)),
+            (latency(exchange.latency_us).rjust(LATENCY_LETTERS), _latency_style(exchange)),
+            (size(exchange.request_bytes).rjust(SIZE_LETTERS) if sized else "", ("dim",)),
+            (size(exchange.response_bytes).rjust(SIZE_LETTERS) if sized else "", ("dim",)),
+            *_remarks(exchange),
             (summary(exchange), ()),
         ]
         print(self._fit([(text, style) for text, style in cells if text]))
 
+    def _head(self, at: "datetime", sized: bool) -> None:
+        """The day, over the columns."""
+        day = at.strftime("%Y-%m-%d")
+        if day == self._day:
+            return
+        self._day = day
+        layout = self._layout
+        cells = [
+            f"{day} UTC".ljust(layout.id_digits + 10 + layout.time_digits),
+            "client".ljust(self._client),
+            *(["→", "broker".ljust(self._broker)] if layout.ends else []),
+            "API".ljust(self._api),
+            "latency".rjust(LATENCY_LETTERS),
+            *(["request".rjust(SIZE_LETTERS), "response".rjust(SIZE_LETTERS)] if sized else []),
+        ]
+        print(self._fit([(cell, ("dim",)) for cell in cells]))
+
     def _named(self, exchange: "Exchange") -> str:
-        name = shortened(exchange.client_id, CLIENT_LETTERS) if exchange.client_id else ""
-        if not name:
-            return exchange.client_address
-        return f"{name} {exchange.client_address}" if width() >= WIDE else name
+        if not exchange.client_id:
+            address = exchange.client_address
+            return address if self._layout.ends else cut_middle(address, ADDRESS_LETTERS)
+        name = cut_middle(exchange.client_id, self._layout.client_letters)
+        return f"{name} {exchange.client_address}" if self._layout.address else name
 
-    def _remarks(self, exchange: "Exchange") -> list[tuple[str, tuple[str, ...]]]:
-        found: list[tuple[str, tuple[str, ...]]] = []
-        if exchange.error:
-            found.append((exchange.error, ("red", "bold")))
-        if _STATUS.get(exchange.status):
-            found.append((_STATUS[exchange.status], ("yellow",)))
-        if exchange.throttle_ms:
-            found.append((f"throttled {exchange.throttle_ms} ms", ("yellow",)))
-        return found
+    def _called(self, exchange: "Exchange") -> str:
+        version = "" if exchange.api_version is None else f" v{exchange.api_version}"
+        name = exchange.api or ("?" if exchange.api_key is None else f"key {exchange.api_key}")
+        room = self._layout.api_letters - len(version)
+        return (name if len(name) <= room else f"{name[: room - 1]}…") + version
 
-    def _fit(self, cells: list[tuple[str, tuple[str, ...]]]) -> str:
+    def _fit(self, cells: list[Cell]) -> str:
         """On a terminal a line is one line."""
         room = self._cut
         parts = []
@@ -95,9 +134,15 @@ class Lines:
         return " ".join(parts).rstrip()
 
 
-def _api(exchange: "Exchange") -> str:
-    version = "" if exchange.api_version is None else f" v{exchange.api_version}"
-    return (exchange.api or ("?" if exchange.api_key is None else f"key {exchange.api_key}")) + version
+def _remarks(exchange: "Exchange") -> list[Cell]:
+    found: list[Cell] = []
+    if exchange.error:
+        found.append((exchange.error, ("red", "bold")))
+    if _STATUS.get(exchange.status):
+        found.append((_STATUS[exchange.status], ("yellow",)))
+    if exchange.throttle_ms:
+        found.append((f"throttled {exchange.throttle_ms} ms", ("yellow",)))
+    return found
 
 
 def _api_style(exchange: "Exchange") -> tuple[str, ...]:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,56 +20,77 @@ from kafkascope.cli.read_account import Progress, nothing_found, print_account
 from kafkascope.cli.read_exchange import print_exchange, print_exchange_json
 from kafkascope.cli.read_lines import Lines
 from kafkascope.cli.read_stats import print_stats, stats_json
-from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.cli.terminal import note
+from kafkascope.errors import InputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges import ExchangeBatch
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 FULL_ID = 24
+BAD_INPUT = InputError.exit_code
 
 
 class Command:
+    """Every way ends with 3 where a file could not be read, though the others were."""
+
     def __init__(self, files: tuple[str, ...], wanted: Wanted, ports: tuple[int, ...], *, follow: bool) -> None:
         self._files = files
-        self._ports = ports
         self._wanted = wanted
         self._follow = follow
         self._knowledge = Knowledge()
         self._shown = 0
+        self._failed = False
+        self._progress: Progress | None = None
+        self._reading = Reading(
+            files,
+            kafka_ports=ports,
+            follow=follow,
+            on_change=self._note,
+            on_bad=self._bad,
+            on_step=self._step,
+        )
 
     def lines(self) -> int:
         lines = Lines()
-        for batch, columns, chosen, names in self._chosen(names=True, quiet=sys.stdout.isatty()):
-            lines.show(list(pick_exchanges(batch, names, columns, chosen)))
-            if self._follow:
-                sys.stdout.flush()
+        with self._told_when_interrupted():
+            for batch, columns, chosen, names in self._chosen(names=True, quiet=_is_pipe()):
+                if chosen:
+                    self._clear()
+                    lines.show(list(pick_exchanges(batch, names, columns, chosen)))
+                    sys.stdout.flush()
         return self._end()
 
     def json_lines(self) -> int:
         """A line an exchange, with the columns of `exchanges`."""
         write = sys.stdout.write
-        for _, columns, chosen, _ in self._chosen(names=False, quiet=sys.stdout.isatty()):
-            for row in rows_of(columns, chosen):
-                write(json.dumps(row, ensure_ascii=False))
-                write("\n")
-            if self._follow:
+        with self._told_when_interrupted():
+            for _, columns, chosen, _ in self._chosen(names=False, quiet=_is_pipe()):
+                if chosen:
+                    self._clear()
+                for row in rows_of(columns, chosen):
+                    write(json.dumps(row, ensure_ascii=False))
+                    write("\n")
                 sys.stdout.flush()
         return self._end()
 
     def stats(self, *, as_json: bool) -> int:
         stats = Stats()
-        for batch, columns, chosen, _ in self._chosen(names=False, quiet=False):
-            if chosen:
-                stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
-        code = self._check()
+        with self._told_when_interrupted(lambda: self._print_stats(stats, as_json)):
+            for batch, columns, chosen, _ in self._chosen(names=False, quiet=False):
+                if chosen:
+                    stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
+        self._clear()
+        if self._reading.account.exchanges:
+            self._print_stats(stats, as_json)
+        return self._end()
+
+    def _print_stats(self, stats: Stats, as_json: bool) -> None:
         if as_json:
             print_json(stats_json(stats))
-        else:
+        elif self._shown:
             print_stats(stats)
             print()
-        self._account()
-        return code
 
     def one(self, wanted_id: str, *, records: bool, full: bool, as_json: bool) -> int:
         start = wanted_id.lower()
@@ -84,6 +107,7 @@ class Command:
                 found.append((exchange, next(rows_of(columns, matching[:1]))))
             if many and len(start) == FULL_ID:
                 break
+        self._clear()
         if not found:
             raise NotFoundError(
                 f"no exchange has an id that starts with {wanted_id}; the first column of read shows them"
@@ -97,46 +121,80 @@ class Command:
             print_exchange_json(exchange, row, records=records)
         else:
             print_exchange(exchange, records=records, full=full)
-        return 0
+        return BAD_INPUT if self._failed else 0
 
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
         """(batch, its columns, the rows that are wanted, names of all rows)"""
         names = names or self._wanted.needs_names
-        self._reading = Reading(self._files, names=names, kafka_ports=self._ports, follow=self._follow)
-        progress = Progress(self._reading.account, _total(self._files), quiet=quiet or self._follow)
+        self._reading.names = names
+        self._progress = Progress(self._reading.account, None if self._follow else _total(self._files), quiet=quiet)
+        for batch in self._reading.batches():
+            columns = to_arrow(batch)
+            named = [NO_NAMES] * len(batch)
+            if names:
+                self._knowledge.learn(batch)
+                named = self._knowledge.names(batch)
+            chosen = list(range(len(batch)))
+            if not self._wanted.everything:
+                chosen = select(self._wanted, batch, columns, named).nonzero()[0].tolist()
+            self._shown += len(chosen)
+            yield batch, columns, chosen, named
+            self._step()
+
+    def _step(self) -> None:
+        if self._progress is not None and not self._reading.live:
+            self._progress.step(self._reading.file_bytes)
+
+    def _clear(self) -> None:
+        if self._progress is not None:
+            self._progress.clear()
+
+    def _note(self, text: str) -> None:
+        self._clear()
+        note(f"kafkascope: {text}")
+
+    def _bad(self, error: InputError) -> None:
+        """One file that is all there is, is the answer; beside others it is a remark."""
+        account = self._reading.account
+        if len(self._files) == 1 and not account.packets and not account.log_lines:
+            raise error
+        self._note(str(error))
+        self._failed = True
+
+    @contextmanager
+    def _told_when_interrupted(self, first: Callable[[], None] = lambda: None) -> Iterator[None]:
         try:
-            for batch in self._reading.batches():
-                columns = to_arrow(batch)
-                named = [NO_NAMES] * len(batch)
-                if names:
-                    self._knowledge.learn(batch)
-                    named = self._knowledge.names(batch)
-                chosen = list(range(len(batch)))
-                if not self._wanted.everything:
-                    chosen = select(self._wanted, batch, columns, named).nonzero()[0].tolist()
-                self._shown += len(chosen)
-                progress.clear()
-                yield batch, columns, chosen, named
-                progress.step()
+            yield
         except KeyboardInterrupt:
-            progress.clear()
+            self._clear()
+            first()
+            sys.stdout.flush()
             self._account()
             raise
-        progress.clear()
-
-    def _check(self) -> int:
-        if not self._reading.account.exchanges:
-            raise NotFoundError(nothing_found(self._reading.account, ", ".join(self._files)))
-        return 0 if self._shown else 1
 
     def _end(self) -> int:
-        code = self._check()
+        self._clear()
         sys.stdout.flush()
-        self._account()
-        return code
+        account = self._reading.account
+        if account.exchanges:
+            self._account()
+        elif account.files:
+            told = nothing_found(account, ", ".join(self._files))
+            if not self._failed:
+                raise NotFoundError(told)
+            self._note(told)
+        return BAD_INPUT if self._failed else 0 if self._shown else 1
 
     def _account(self) -> None:
         print_account(self._reading.account, None if self._wanted.everything else self._shown)
+
+
+def _is_pipe() -> bool:
+    """What reads the pipe may be showing it on this terminal."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return True
 
 
 def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
@@ -154,10 +212,10 @@ def _plain(value: Any) -> Any:
 
 
 def _total(files: tuple[str, ...]) -> int | None:
-    """Bytes to come, where all are plain files: of compressed ones nobody knows."""
+    """Bytes to come, where all are regular files."""
     try:
-        total = sum(os.stat(name).st_size for name in files if name != "-")
+        found = [os.stat(name) for name in files if name != "-"]
     except (OSError, ValueError):
         return None
-    packed = any(name == "-" or name.endswith((".gz", ".xz", ".zst", ".lz4")) for name in files)
-    return None if packed else total
+    regular = len(found) == len(files) and all(stat.S_ISREG(one.st_mode) for one in found)
+    return sum(one.st_size for one in found) if regular else None

@@ -1,67 +1,104 @@
 """Statistics of a recording in, tables or JSON out."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.read_summary import shortened
+from kafkascope.cli.read_summary import cut_middle
 from kafkascope.cli.read_units import latency, number, size
-from kafkascope.cli.terminal import heading, paint, table
+from kafkascope.cli.terminal import heading, paint, remark, width
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafkascope.capture.stats import Stats, Tally
 
 # Connections and clients beyond these are not for reading; --json has all.
 MOST_ROWS = 20
-_HEAD = ("calls", "sent", "received", "errors", "no answer", "p50", "p90", "p99", "slowest")
+# Names are cut in the middle where they do not fit, but not to less than this.
+LEAST_NAME = 24
+# Two ends of IPv4.
+LEAST_ENDS = 45
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`weight` says what goes first where there is no room; what is needed in no row is not there at all."""
+
+    head: str
+    weight: int
+    cell: "Callable[[Tally], str]"
+
+
+def _percentile(percent: int) -> "Callable[[Tally], str]":
+    return lambda tally: latency(tally.percentile(percent))
+
+
+COLUMNS = (
+    Column("calls", 9, lambda tally: number(tally.calls)),
+    Column("sent", 4, lambda tally: size(tally.request_bytes) if tally.request_bytes else ""),
+    Column("received", 5, lambda tally: size(tally.response_bytes) if tally.response_bytes else ""),
+    Column("errors", 9, lambda tally: number(tally.errors) if tally.errors else ""),
+    Column("no answer", 9, lambda tally: number(tally.unanswered) if tally.unanswered else ""),
+    Column("p50", 8, _percentile(50)),
+    Column("p90", 1, _percentile(90)),
+    Column("p99", 7, _percentile(99)),
+    Column("slowest", 3, lambda tally: latency(tally.slowest_us) if tally.buckets else ""),
+)
 
 
 def print_stats(stats: "Stats") -> None:
     heading("APIs")
     rows = sorted(stats.apis.items(), key=lambda item: (item[0][1], -item[1].calls))
-    _table([(f"{api}{' (waits)' if waits else ''}", tally) for (api, waits), tally in rows], "API", None)
+    _table([(f"{api}{' (waits)' if waits else ''}", tally) for (api, waits), tally in rows], "API")
     if any(waits for _, waits in stats.apis):
-        print(paint("  (waits): answers of long polls may wait by design, so their times are waits.", "dim"))
+        remark("(waits): answers of long polls may wait by design, so their times are waits.", "  ")
     heading("Clients")
-    _table(
-        [(shortened(name, 40) or "(none)", tally) for name, tally in _busiest(stats.clients)],
-        "client id",
-        len(stats.clients),
-    )
+    _table(_busiest({name: (name or "(none)", tally) for name, tally in stats.clients.items()}), "client id")
     heading("Connections")
-    ends = [(f"{client} → {broker}", tally) for (client, broker, _), tally in _busiest(stats.connections)]
-    _table(ends, "client → broker", len(stats.connections))
+    ends = {key: (f"{key[0]} → {key[1]}", tally) for key, tally in stats.connections.items()}
+    _table(_busiest(ends), "client → broker", LEAST_ENDS)
     if stats.errors:
         heading("Errors")
-        table([(number(count), api or "?", error) for (api, error), count in stats.errors.most_common()],
-              ("count", "API", "error"))  # fmt: skip
+        _errors([(number(count), api or "?", error) for (api, error), count in stats.errors.most_common()])
 
 
-def _busiest(tallies: "dict[Any, Tally]") -> "list[tuple[Any, Tally]]":
-    return sorted(tallies.items(), key=lambda item: (-item[1].calls, str(item[0])))[:MOST_ROWS]
+def _busiest(tallies: "dict[Any, tuple[str, Tally]]") -> "list[tuple[str, Tally]]":
+    """The rows with the most calls, and one for all others together."""
+    from kafkascope.capture.stats import Tally
+
+    rows = sorted(tallies.values(), key=lambda row: (-row[1].calls, row[0]))
+    if len(rows) <= MOST_ROWS + 1:
+        return rows
+    rest = Tally()
+    for _, tally in rows[MOST_ROWS:]:
+        rest.add(tally)
+    return [*rows[:MOST_ROWS], (f"{number(len(rows) - MOST_ROWS)} others (--json has all)", rest)]
 
 
-def _table(rows: "list[tuple[str, Tally]]", title: str, total: int | None) -> None:
-    cells = [(name, *_cells(tally)) for name, tally in rows]
-    every = [(title, *_HEAD), *cells]
-    widths = [max(len(row[column]) for row in every) for column in range(len(_HEAD) + 1)]
-    for index, row in enumerate(every):
-        line = "  ".join(
-            cell.ljust(widths[column]) if column == 0 else cell.rjust(widths[column]) for column, cell in enumerate(row)
-        )
-        print(f"  {paint(line, 'dim') if index == 0 else line}".rstrip())
-    if total is not None and total > len(rows):
-        print(paint(f"  and {number(total - len(rows))} more; --json has all", "dim"))
+def _table(rows: "list[tuple[str, Tally]]", title: str, least: int = LEAST_NAME) -> None:
+    every = [(column, [column.head, *(column.cell(tally) for _, tally in rows)]) for column in COLUMNS]
+    shown = [(column, cells) for column, cells in every if any(cells[1:])]
+    names = [title, *(name for name, _ in rows)]
+    longest = max(map(len, names))
+
+    def needed() -> int:
+        return 2 + sum(2 + max(map(len, cells)) for _, cells in shown)
+
+    while needed() + min(longest, least) > width() and len(shown) > 1:
+        shown.remove(min(shown, key=lambda one: one[0].weight))
+    room = min(longest, max(width() - needed(), least))
+    for index, name in enumerate(names):
+        numbers = "".join(f"  {cells[index]:>{max(map(len, cells))}}" for _, cells in shown)
+        line = f"  {cut_middle(name, room).ljust(room)}{numbers}".rstrip()
+        print(paint(line, "dim") if index == 0 else line)
 
 
-def _cells(tally: "Tally") -> tuple[str, ...]:
-    return (
-        number(tally.calls),
-        size(tally.request_bytes) if tally.request_bytes else "",
-        size(tally.response_bytes) if tally.response_bytes else "",
-        number(tally.errors) if tally.errors else "",
-        number(tally.unanswered) if tally.unanswered else "",
-        *(latency(tally.percentile(percent)) for percent in (50, 90, 99)),
-        latency(tally.slowest_us) if tally.buckets else "",
-    )
+def _errors(rows: list[tuple[str, str, str]]) -> None:
+    every = [("count", "API", "error"), *rows]
+    counts, apis = (max(len(row[at]) for row in every) for at in (0, 1))
+    for index, (count, api, error) in enumerate(every):
+        line = f"  {count:>{counts}}  {api:<{apis}}  {error}"
+        print(paint(line, "dim") if index == 0 else line)
 
 
 def stats_json(stats: "Stats") -> dict[str, Any]:

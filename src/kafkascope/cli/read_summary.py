@@ -69,6 +69,13 @@ def shortened(text: str, letters: int) -> str:
     return shown if len(shown) <= letters else f"{shown[: letters - 1]}…"
 
 
+def cut_middle(text: str, letters: int) -> str:
+    """Client ids of one program differ at their ends: `consumer-bil…-17`."""
+    shown = _printable(text)
+    front = (letters - 1) // 2
+    return shown if len(shown) <= letters else f"{shown[:front]}…{shown[front + 1 - letters :]}"
+
+
 def _printable(text: str) -> str:
     """Names come from the wire: nothing in them may steer the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

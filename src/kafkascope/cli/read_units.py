@@ -56,3 +56,7 @@ def size(count: int | None) -> str:
 
 def number(count: int) -> str:
     return f"{count:,}"
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

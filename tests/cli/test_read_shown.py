@@ -1,0 +1,177 @@
+"""`read` on a terminal: a line fits its window and says what matters first; tables drop columns, not rows; a bar moves
+while a person waits, and nothing of it is in a pipe."""
+
+import fcntl
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkascope.capture.account import Account
+from kafkascope.capture.stats import Stats, Tally
+from kafkascope.cli.read_account import Progress
+from kafkascope.cli.read_stats import print_stats
+from kafkascope.cli.read_summary import cut_middle
+from kafkascope.cli.terminal import width
+from tests.captures import HERE
+from tests.support.cli import COMMAND, Cli
+
+SHARE = str(HERE / "share" / "capture.pcap.xz")
+
+
+def shown(columns: int, *arguments: str, colours: bool = False) -> tuple[str, str]:
+    """(standard output on a terminal of this width, standard error)"""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    environment |= {"TERM": "xterm"} if colours else {"NO_COLOR": "1"}
+    with subprocess.Popen(
+        [COMMAND, "read", *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env=environment
+    ) as child:
+        os.close(theirs)
+        parts = []
+        # A terminal ends with EIO.
+        try:
+            while part := os.read(ours, 65_536):
+                parts.append(part)
+        except OSError:
+            pass
+        os.close(ours)
+        assert child.stderr is not None
+        err = child.stderr.read().decode()
+    assert child.returncode == 0
+    return b"".join(parts).decode().replace("\r\n", "\n"), err
+
+
+@pytest.mark.parametrize("columns", [40, 80, 160, 200])
+def test_a_line_fits_its_window_and_has_api_and_error(cli: Cli, columns: int) -> None:
+    errors = [json.loads(line) for line in cli("read", SHARE, "--error", "any", "--json").out.splitlines()]
+    assert len(errors) > 5
+    head, *lines = shown(columns, SHARE, "--error", "any")[0].splitlines()
+    assert len(lines) == len(errors)
+    assert all(len(line) <= columns for line in (head, *lines))
+    out = "\n".join(lines)
+    for line, error in zip(lines if columns >= 80 else [], errors, strict=columns >= 80):
+        assert f" {error['api'][:16]}" in line
+        assert f" {error['error'][:17]}" in line
+    assert ("→ 127.0.0.1:" in out) == (columns >= 150)
+    assert ("request response" in head) == (columns >= 150)
+    assert bool(re.search(r"watch 127\.0\.0\.1:\d+ +→", out)) == (columns >= 180)
+
+
+def test_colours_on_a_terminal_do_not_count_as_letters() -> None:
+    out, _ = shown(80, SHARE, "--error", "any", colours=True)
+    assert "\033[31;1mCOORDINATOR_" in out
+    plain = re.sub(r"\033\[[\d;]*m", "", out)
+    assert plain == shown(80, SHARE, "--error", "any")[0]
+
+
+def test_statistics_fit_their_window_and_keep_what_matters() -> None:
+    out, _ = shown(80, SHARE, "--stats")
+    assert max(map(len, out.splitlines())) <= 80
+    heads = [line for line in out.splitlines() if " calls " in line]
+    assert len(heads) == 3
+    assert all("errors" in head and "p50" in head and "p99" in head for head in heads)
+    assert re.search(r"^  127\.0\.0\.1:\d+ → 127\.0\.0\.1:\d+ +\d+ ", out, re.MULTILINE)
+
+
+def test_one_exchange_fits_its_window(cli: Cli) -> None:
+    lines = cli("read", SHARE, "--api", "ShareFetch").out.splitlines()
+    name = lines[1].split()[0]
+    out, err = shown(80, SHARE, "--exchange", name)
+    assert err == ""
+    tree = [line for line in out.splitlines() if re.match(r"[0-9a-f]{6}  | {6}", line)]
+    assert len(tree) > 30 and max(map(len, tree)) <= 80
+    assert re.search(r"^000004  00 4e +requestApiKey = 78 \(ShareFetch\)$", out, re.MULTILINE)
+
+
+def test_many_connections_are_summed_behind_the_busiest(capsys: pytest.CaptureFixture[str]) -> None:
+    stats = Stats()
+    for number in range(30):
+        tally = Tally(calls=100 - number, request_bytes=1_000, errors=1)
+        stats.connections[(f"10.0.0.7:{40_000 + number}", "10.0.0.1:9092", str(number))] = tally
+    stats.clients["app"] = Tally(calls=5)
+    print_stats(stats)
+    out = capsys.readouterr().out
+    assert out.count(" → 10.0.0.1:9092") == 20
+    assert re.search(r"^  10 others \(--json has all\) +755 +10\.0 kB +10$", out, re.MULTILINE), out
+
+
+def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
+    one, other = Tally(calls=1, slowest_us=10), Tally(calls=3, slowest_us=5_000)
+    one.buckets[5] = 1
+    other.buckets[400] = 3
+    one.add(other)
+    assert (one.calls, one.slowest_us) == (4, 5_000)
+    assert one.percentile(25) != one.percentile(50) == one.percentile(99)
+
+
+def test_long_client_ids_keep_both_ends() -> None:
+    assert cut_middle("consumer-billing-17", 30) == "consumer-billing-17"
+    assert cut_middle("consumer-billing-17", 12) == "consu…ing-17"
+    assert len(cut_middle("x" * 99, 13)) == 13
+    assert cut_middle("\033]0;own\007" * 9, 12).isprintable()
+
+
+def test_a_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    bar = Progress(Account(exchanges=1_234), 1_000_000_000, quiet=False)
+    bar.step(1)
+    assert capsys.readouterr().err == "", "too soon to be worth a line"
+    clock[0] += 2
+    bar.step(500_000_000)
+    (drawn,) = capsys.readouterr().err.split("\r\033[K")[1:]
+    assert drawn == "[##########..........]  50% of 1.0 GB, 250 MB/s, 2 s left, 1,234 exchanges"
+    bar.clear()
+    bar.clear()
+    assert capsys.readouterr().err == "\r\033[K"
+
+
+def test_without_a_terminal_progress_is_a_plain_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    progress = Progress(Account(exchanges=7), 1_000, quiet=False)
+    for _ in range(70):
+        clock[0] += 1
+        progress.step(100)
+    progress.clear()
+    told = capsys.readouterr().err
+    assert told.count("\n") == 2 and "\r" not in told and "7 exchanges" in told
+
+
+def test_there_is_no_bar_between_lines_in_a_pipe(cli: Cli) -> None:
+    found = cli("read", SHARE)
+    assert "\r" not in found.err and "[#" not in found.err
+
+
+def test_the_help_is_short(cli: Cli) -> None:
+    text = cli.out("read", "--help", COLUMNS="80")
+    width.cache_clear()
+    assert len(text.splitlines()) <= 45
+
+
+def test_a_recording_larger_than_a_piece_shows_its_first_line_before_its_last_is_read(tmp_path: Path) -> None:
+    """A pipe as second file, which nobody has written to yet: the first is told already."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(
+        [COMMAND, "read", str(HERE / "share" / "request-1.log.xz"), str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as child:
+        with pipe.open("wb"):
+            assert child.stdout is not None
+            assert b"latency" in child.stdout.readline()
+        child.stdout.read()
+    assert child.returncode == 3
