@@ -1,4 +1,5 @@
-"""`python -m bench`: decode and encode against kio, the floor under both, and what a command takes to start."""
+"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, and what a
+command takes to start. Sections can be named; without a name all are run."""
 
 import argparse
 import platform
@@ -9,6 +10,7 @@ from math import exp, log
 from typing import Any
 
 from bench import start
+from bench.captures import lines as capture_lines
 from bench.columns import lines as column_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
@@ -26,12 +28,37 @@ HEAD = (
 )
 
 
+SECTIONS = ("codec", "columns", "captures", "start")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", help=f"{', '.join(SECTIONS)}; all if none is named")
     parser.add_argument("--gc", action="store_true", help="leave the garbage collector on while timing")
-    parser.add_argument("--only", default="", help="only messages whose name holds this; no start-up times then")
+    parser.add_argument("--only", default="", help="only messages whose name holds this; codec and columns alone then")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--whole", action="store_true", help="let tshark read all of the 1 GB capture: it takes long")
     options = parser.parse_args()
+    chosen = options.sections or (SECTIONS[:2] if options.only else SECTIONS)
+    for section in chosen:
+        if section not in SECTIONS:
+            parser.error(f"no section is called {section}; there are {', '.join(SECTIONS)}")
+    if "codec" in chosen:
+        _codec(options)
+    if "columns" in chosen:
+        print("\ncolumns")
+        for line in column_lines(options.only):
+            print(line, flush=True)
+    if "captures" in chosen:
+        print("\ncaptures")
+        for line in capture_lines(whole=options.whole):
+            print(line, flush=True)
+    if "start" in chosen:
+        for lines in (start.lines(), start.import_lines()):
+            print("", *lines, sep="\n")
+
+
+def _codec(options: argparse.Namespace) -> None:
     chosen = [case for case in cases() if options.only.lower() in case.label.lower()]
     print(f"Python {platform.python_version()}, kio {version('kio')}; best of {options.rounds} rounds taken in turns,")
     print(f"gc {'on' if options.gc else 'off'} while timing; each result is dropped before the next call, for both.")
@@ -47,12 +74,6 @@ def main() -> None:
             for label, combine in (("geometric mean", _mean), ("least", min)):
                 call, bare = (combine(column) for column in zip(*ratios, strict=True))
                 print(f"{label:<52}{'':>9} |{'':>19} |{'':>19} |{call:6.2f}{bare:8.2f} |")
-    print("\ncolumns")
-    for line in column_lines(options.only):
-        print(line, flush=True)
-    if not options.only:
-        for lines in (start.lines(), start.import_lines()):
-            print("", *lines, sep="\n")
 
 
 def _mean(ratios: Iterable[float]) -> float:

@@ -1,0 +1,124 @@
+"""A capture in, the columns of its exchanges and of every message out, counted and dropped: one pass, one thread.
+
+python -m bench.capture_columns busy.pcap            what came out, as JSON
+python -m bench.capture_columns busy.pcap --steps    and the processor time of each step
+python -m bench.capture_columns busy.pcap --rounds 5 the best of five in one process, without its start
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from functools import wraps
+from time import process_time
+from typing import Any
+
+from kafkascope.capture import exchange_columns, reader
+from kafkascope.capture import messages as message_tables
+from kafkascope.capture.exchanges import Pairer
+from kafkascope.capture.frames import Framer
+from kafkascope.capture.messages import Messages
+from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.tcp import Reassembler
+
+
+def read_columns(path: str) -> dict[str, int]:
+    messages = Messages()
+    exchanges = rows = errors = 0
+
+    def count(tables: Any) -> None:
+        nonlocal rows, errors
+        for made in tables:
+            rows += made.table.num_rows
+            errors += made.table.num_rows - made.table["_error"].null_count
+
+    for batch in reader.Reading(path).batches():
+        columns = exchange_columns.to_arrow(batch)
+        exchanges += columns.num_rows
+        count(messages.add(batch, columns))
+    count(messages.finish())
+    return {"exchanges": exchanges, "messages": rows, "undecoded": errors}
+
+
+class Steps:
+    """Processor seconds by step; what runs within a step counts for the inner one alone."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._open: list[float] = []
+
+    def time(self, owner: Any, name: str, step: str) -> None:
+        plain: Callable[..., Any] = getattr(owner, name)
+
+        @wraps(plain)
+        def timed(*args: Any, **named: Any) -> Any:
+            self._open.append(0.0)
+            start = process_time()
+            try:
+                return plain(*args, **named)
+            finally:
+                taken = process_time() - start
+                self.seconds[step] = self.seconds.get(step, 0.0) + taken - self._open.pop()
+                if self._open:
+                    self._open[-1] += taken
+
+        setattr(owner, name, timed)
+
+    def time_items(self, owner: Any, name: str, step: str) -> None:
+        """The same for what gives its results one by one."""
+        plain: Callable[..., Any] = getattr(owner, name)
+
+        def items(*args: Any, **named: Any) -> Any:
+            source = iter(plain(*args, **named))
+            self.time(holder := _Next(source), "take", step)
+            while (item := holder.take()) is not None:
+                yield item
+
+        setattr(owner, name, items)
+
+
+class _Next:
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def take(self) -> Any:
+        return next(self._source, None)
+
+
+def time_steps() -> Steps:
+    steps = Steps()
+    steps.time_items(reader, "read_packets", "packets")
+    owners = {SegmentReader: "segments", Reassembler: "reassembly", Framer: "framing", Pairer: "pairing"}
+    for owner, step in owners.items():
+        for name in ("feed", "finish"):
+            steps.time(owner, name, step)
+    steps.time(message_tables, "decode_columns", "decode_columns")
+    steps.time(exchange_columns, "to_arrow", "exchange columns")
+    steps.time(Messages, "_take", "grouping bodies")
+    steps.time(Messages, "_give", "tables around decode_columns")
+    return steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.capture_columns")
+    parser.add_argument("file")
+    parser.add_argument("--steps", action="store_true")
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    if options.steps:
+        # Kernels are loaded, or compiled, when first used.
+        read_columns(options.file)
+    steps = time_steps() if options.steps else None
+    least = float("inf")
+    for _ in range(options.rounds):
+        start = process_time()
+        told: dict[str, Any] = dict(read_columns(options.file))
+        least = min(least, process_time() - start)
+    told["seconds"] = least
+    if steps is not None:
+        timed = sum(steps.seconds.values())
+        told["steps"] = steps.seconds | {"the rest": least - timed}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
