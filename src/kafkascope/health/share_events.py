@@ -1,0 +1,92 @@
+"""What a recording says about one share group: flat rows of fetches, acknowledgements, sessions and state writes, in
+time order.
+
+The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`:
+
+- `acquired`: one range of AcquiredRecords of a ShareFetch answer, at the answer's time: exchange, connection, broker,
+  member, client, topic, partition, offsets, `delivery_count`, `lock_timeout_ms`, `asked_us`.
+- `acknowledged`: one run of one type of an AcknowledgementBatch, at the request's time: the same places, `value` the
+  type, `answered_us`, `error_code` of the answer's partition, or of the whole answer where that is not 0; None is
+  unanswered. `lock_timeout_ms` where the answer has it.
+- `session`: a ShareFetch or ShareAcknowledge request with session epoch 0 or −1, or one of any epoch that was answered
+  SHARE_SESSION_NOT_FOUND, at the request's time: `value` the epoch, `error_code` of the whole answer. In one request
+  the acknowledgements come first.
+- `forgotten`: a partition in ForgottenTopicsData, at the request's time: member, broker, topic, partition.
+- `disconnected`: a connection that carried this group's ShareFetch was closed by FIN or RST, or the broker logged it.
+- `state_written`: one batch of a WriteShareGroupState request, at its time: offsets, `value` the delivery state,
+  `delivery_count`, `start_offset`, `error_code` of the answer's partition. `first_offset` is −1 where it has no batch.
+- `altered`: what an AlterShareGroupOffsets, DeleteShareGroupOffsets, DeleteRecords or DeleteTopics did to a partition,
+  once answered without error. `start_offset` says that only what lies before it is gone; None is all of it.
+- `broker_error`: a partition's error in a ShareFetch answer: broker, topic, partition, `error_code`.
+- `seen`: the recording of `broker`, or of all where that is None, goes on until here, whatever this group does.
+
+A member that leaves the group by heartbeat is no kind: the partition leader does not hear of it (KIP-932).
+`topic_id` is Kafka's base64 form. Where only the topic's name is known (`altered`), `topic_id` is None.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Outcome = Literal["accepted", "released", "rejected", "lock_expired", "disconnected", "session_closed", "moved", "open"]
+
+# AcknowledgementBatch.AcknowledgeTypes (KIP-932, Renew KIP-1222)
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+
+SAID: dict[int | None, Outcome] = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
+
+# StateBatch.DeliveryState
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+
+
+class ShareEvent(NamedTuple):
+    """Times are microseconds since 1970, UTC. Events of one time come in the order of `order`: that of the
+    recording."""
+
+    kind: str
+    at_us: int
+    order: int = 0
+    group_id: str = ""
+    exchange_id: str | None = None
+    connection_id: str | None = None
+    broker: str | None = None
+    member_id: str | None = None
+    client_id: str | None = None
+    topic_id: str | None = None
+    topic: str | None = None
+    partition: int = -1
+    first_offset: int = -1
+    last_offset: int = -1
+    value: int | None = None
+    delivery_count: int | None = None
+    lock_timeout_ms: int | None = None
+    error_code: int | None = None
+    asked_us: int | None = None
+    answered_us: int | None = None
+    start_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One offset range of one delivery. `rule` is what decided its outcome, `uncertain` what the recording leaves
+    open."""
+
+    group_id: str
+    topic: str | None
+    topic_id: str | None
+    partition: int
+    first_offset: int
+    last_offset: int
+    delivery_count: int | None
+    member_id: str | None
+    client_id: str | None
+    acquired_at: int | None
+    lock_timeout_ms: int | None
+    renewals: int
+    outcome: Outcome
+    outcome_at: int | None
+    archived: bool
+    acquire_exchange_id: str | None
+    outcome_exchange_id: str | None
+    broker: str | None
+    rule: str
+    uncertain: str | None

@@ -1,0 +1,180 @@
+"""The recorded streams incident: what its Java programs logged is what the timeline says."""
+
+import json
+import lzma
+import struct
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkascope.health.streams_health import health_of
+from kafkascope.health.streams_rows import StreamsTimeline
+from kafkascope.health.streams_signals import StreamsEvent
+from kafkascope.health.streams_timeline import timeline_of
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("numba")
+
+RECORDING = Path(__file__).parents[1] / "captures" / "streams"
+FIN_OR_RST = 0x05
+HEARTBEAT_US = 1_000_000
+
+
+def closings(path: Path) -> Iterator[tuple[int, str]]:
+    """When an end of a connection was closed, and the addresses on both sides in either order."""
+    data = lzma.decompress(path.read_bytes())
+    magic, link = struct.unpack_from("<I16xI", data)
+    assert magic in (0xA1B2C3D4, 0xA1B23C4D) and link == 1
+    unit, at = (1000 if magic == 0xA1B23C4D else 1), 24
+    while at < len(data):
+        seconds, part, size = struct.unpack_from("<III", data, at)
+        packet = data[at + 16 : at + 16 + size]
+        at += 16 + size
+        if packet[12:14] == b"\x08\x00" and packet[23] == 6:
+            start = 14 + (packet[14] & 15) * 4
+            source, target = struct.unpack_from(">HH", packet, start)
+            if packet[start + 13] & FIN_OR_RST:
+                yield seconds * 1_000_000 + part // unit, f"127.0.0.1:{source} 127.0.0.1:{target}"
+                yield seconds * 1_000_000 + part // unit, f"127.0.0.1:{target} 127.0.0.1:{source}"
+
+
+def text(tasks: list[dict[str, Any]] | None) -> str | None:
+    if tasks is None:
+        return None
+    return ",".join(f"{task['subtopologyId']}_{partition}" for task in tasks for partition in task["partitions"])
+
+
+def microseconds(time: datetime | None) -> int:
+    assert time is not None
+    return round(time.timestamp() * 1_000_000)
+
+
+def described(group: dict[str, Any], at: int, exchange_id: str) -> Iterator[StreamsEvent]:
+    for member in group["members"]:
+        held, target = member["assignment"], member["targetAssignment"]
+        yield StreamsEvent(
+            "described_member", at, 1, group["groupId"], exchange_id, None, member["memberId"], member["clientId"],
+            member["processId"], member["memberEpoch"], text(held["activeTasks"]), text(held["standbyTasks"]),
+            text(held["warmupTasks"]), text(target["activeTasks"]), text(target["standbyTasks"]),
+            text(target["warmupTasks"]),
+        )  # fmt: skip
+    subtopologies = group["topology"]["subtopologies"]
+    counts = {
+        part["subtopologyId"]: max(
+            topic["partitions"] for topic in part["stateChangelogTopics"] + part["repartitionSourceTopics"]
+        )
+        for part in subtopologies
+    }
+    yield StreamsEvent(
+        "described", at, 2, group["groupId"], exchange_id,
+        group_state=group["groupState"], group_epoch=group["groupEpoch"], assignment_epoch=group["assignmentEpoch"],
+        topology_epoch=group["topology"]["epoch"], topology=",".join(f"{k}={v}" for k, v in counts.items()),
+        stateful=",".join(part["subtopologyId"] for part in subtopologies if part["stateChangelogTopics"]),
+    )  # fmt: skip
+
+
+def recorded_events() -> Iterator[StreamsEvent]:
+    from kafkascope.capture.reader import read
+
+    connections: dict[str, str] = {}
+    for exchange in read([str(RECORDING / "capture.pcap.xz")]):
+        if exchange.api not in ("StreamsGroupHeartbeat", "StreamsGroupDescribe") or exchange.request is None:
+            continue
+        asked, answer = exchange.request.value, exchange.response.value if exchange.response else None
+        response_at = microseconds(exchange.response_at) if answer else 0
+        if exchange.api == "StreamsGroupDescribe":
+            for group in answer["groups"] if answer else ():
+                yield from described(group, response_at, exchange.exchange_id)
+            continue
+        connections[f"{exchange.client_address} {exchange.broker_address}"] = exchange.connection_id
+        topology = asked["topology"]
+        yield StreamsEvent(
+            "heartbeat", microseconds(exchange.request_at), 0, asked["groupId"], exchange.exchange_id,
+            exchange.connection_id, asked["memberId"], exchange.client_id, asked["processId"], asked["memberEpoch"],
+            text(asked["activeTasks"]), text(asked["standbyTasks"]), text(asked["warmupTasks"]),
+            topology_epoch=topology and topology["epoch"],
+        )  # fmt: skip
+        if answer:
+            status = answer["status"]
+            yield StreamsEvent(
+                "answer", response_at, 0, asked["groupId"], exchange.exchange_id, exchange.connection_id,
+                asked["memberId"], exchange.client_id, None, answer["memberEpoch"], text(answer["activeTasks"]),
+                text(answer["standbyTasks"]), text(answer["warmupTasks"]), error_code=answer["errorCode"],
+                status=None if status is None else "\n".join(f"{s['statusCode']} {s['statusDetail']}" for s in status),
+                heartbeat_interval_ms=answer["heartbeatIntervalMs"],
+            )  # fmt: skip
+    for at, ends in closings(RECORDING / "capture.pcap.xz"):
+        if ends in connections:
+            yield StreamsEvent("disconnected", at, 0, "counters", connection_id=connections[ends])
+
+
+@pytest.fixture(scope="module")
+def timeline() -> StreamsTimeline:
+    made = timeline_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
+    assert made is not None
+    return made
+
+
+def truth() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORDING / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def held(timeline: StreamsTimeline, who: str, at: int) -> dict[str, list[str]]:
+    """What the member with this client id holds at a time, as the programs log it."""
+    rows = [
+        row
+        for row in timeline.tasks
+        if str(row.client_id).startswith(f"{who}-") and row.from_at <= at and (row.to_at is None or at < row.to_at)
+    ]
+    return {
+        role: sorted(f"{row.subtopology_id}_{row.partition}" for row in rows if row.role == role)
+        for role in ("active", "standby")
+    }
+
+
+def test_members_held_what_they_logged_within_one_heartbeat(timeline: StreamsTimeline) -> None:
+    logged = [line for line in truth() if line["event"] == "holds"]
+    times = sorted({at for row in timeline.tasks for at in (row.from_at, row.to_at) if at is not None})
+    assert len(logged) > 10
+    for line in logged:
+        near = [at for at in times if line["at"] - HEARTBEAT_US <= at <= line["at"]] + [line["at"]]
+        states = [held(timeline, line["who"], at) for at in near]
+        assert {"active": sorted(line["active"]), "standby": sorted(line["standby"])} in states, line
+
+
+def test_a_settled_group_held_what_the_coordinator_described(timeline: StreamsTimeline) -> None:
+    lost = {row.member_id: row.last_seen_at for row in timeline.lost}
+    compared = 0
+    for line in truth():
+        if line["event"] != "group" or line["state"] != "Stable":
+            continue
+        if any(abs(row.from_at - line["at"]) < HEARTBEAT_US for row in timeline.tasks):
+            continue  # granted, and about to be reported
+        for member in line["members"]:
+            if lost.get(member["memberId"], line["at"]) < line["at"]:
+                continue  # the coordinator does not know yet
+            found = held(timeline, member["clientId"].partition("-")[0], line["at"])
+            assert found == {"active": sorted(member["active"]), "standby": sorted(member["standby"])}
+            compared += 1
+    assert compared >= 3
+
+
+def test_the_halted_member_is_lost_and_the_others_leave(timeline: StreamsTimeline) -> None:
+    halted = next(line["at"] for line in truth() if line["event"] == "halted" and line["who"] == "second")
+    (lost,) = timeline.lost
+    assert str(lost.client_id).startswith("second-")
+    assert abs(lost.last_seen_at - halted) < HEARTBEAT_US
+    assert {row.ended_by for row in timeline.members if row.member_id != lost.member_id} == {"left"}
+
+
+def test_moves_and_the_missing_topics_are_told(timeline: StreamsTimeline) -> None:
+    assert {move.cause for move in timeline.moves} == {"revoked", "lost", "left"}
+    assert all(move.warm for move in timeline.moves if move.cause == "left")
+    assert timeline.statuses[0].name == "MISSING_INTERNAL_TOPICS" and timeline.statuses[0].to_at is not None
+    rows = list(health_of(timeline))
+    assert sum(row.moves for row in rows) == len(timeline.moves)
+    assert sum(row.lost for row in rows) == 1
+    assert rows[-1].members == 0 and rows[-1].active_tasks == 0
