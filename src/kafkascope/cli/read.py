@@ -107,8 +107,12 @@ def _wanted(
         raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
     need_columns()
     from kafkascope.capture.select import Wanted
-    from kafkascope.capture.where import parse_where
 
+    condition = None
+    if where is not None:
+        from kafkascope.capture.where import parse_where
+
+        condition = parse_where(where)
     return Wanted(
         apis=tuple(_api_key(name) for name in apis),
         clients=clients,
@@ -117,7 +121,7 @@ def _wanted(
         errors=None if not errors else () if "any" in errors else tuple(find_error(name).code for name in errors),
         slow_us=parse_duration(slow, "--slow") if slow is not None else None,
         between=span,
-        where=parse_where(where) if where is not None else None,
+        where=condition,
     )
 
 

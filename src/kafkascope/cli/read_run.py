@@ -17,7 +17,6 @@ from kafkascope.capture.select import Wanted, select
 from kafkascope.capture.stats import Stats
 from kafkascope.cli.output import print_json
 from kafkascope.cli.read_account import Progress, nothing_found, print_account
-from kafkascope.cli.read_exchange import print_exchange, print_exchange_json
 from kafkascope.cli.read_lines import Lines
 from kafkascope.cli.read_stats import print_stats, stats_json
 from kafkascope.cli.terminal import note
@@ -116,6 +115,8 @@ class Command:
             raise UsageError(
                 f"{many} exchanges have an id that starts with {wanted_id}; give more digits (--json has all)"
             )
+        from kafkascope.cli.read_exchange import print_exchange, print_exchange_json
+
         exchange, row = found[0]
         if as_json:
             print_exchange_json(exchange, row, records=records)

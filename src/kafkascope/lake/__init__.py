@@ -1,0 +1,1 @@
+"""Delta tables without a JVM: layout, commits, reader views, retention."""

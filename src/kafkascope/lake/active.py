@@ -1,0 +1,66 @@
+"""A Delta table in, the files that its log names out, each with what the log says of it."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from kafkascope.lake.files import ingest_of
+from kafkascope.lake.tables import DATE
+
+# Made by compaction, out of files of ingests that all could see.
+COMPACTED = "compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFile:
+    """`path` is within the table's folder. `low` and `high` are bounds of the table's time, None where it is not known
+    for every row."""
+
+    path: str
+    size: int
+    rows: int
+    date: date | None
+    low: datetime | None
+    high: datetime | None
+
+    @property
+    def ingest(self) -> str | None:
+        return ingest_of(self.path)
+
+    @property
+    def compacted(self) -> bool:
+        return self.path.rsplit("/", 1)[-1].startswith(f"{COMPACTED}-")
+
+
+def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]:
+    found = pa.table(table.get_add_actions(flatten=True))
+
+    def column(name: str) -> list[object]:
+        return found.column(name).to_pylist() if name in found.column_names else [None] * len(found)
+
+    whole = zip(
+        column("path"),
+        column("size_bytes"),
+        column("num_records"),
+        column(f"partition.{DATE}"),
+        column(f"null_count.{time}"),
+        column(f"min.{time}"),
+        column(f"max.{time}"),
+        strict=True,
+    )
+    files = []
+    for path, size, rows, day, nulls, low, high in whole:
+        known = nulls == 0 and isinstance(low, datetime) and isinstance(high, datetime)
+        files.append(
+            ActiveFile(
+                path=str(path),
+                size=size if isinstance(size, int) else 0,
+                rows=rows if isinstance(rows, int) else 0,
+                date=day if isinstance(day, date) else None,
+                low=low if known and isinstance(low, datetime) else None,
+                high=high if known and isinstance(high, datetime) else None,
+            )
+        )
+    return sorted(files, key=lambda file: file.path)

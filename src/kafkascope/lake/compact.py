@@ -1,0 +1,117 @@
+"""A lake in, the small files of each day merged; the same rows, whoever reads or ingests at the same time."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from kafkascope.errors import InputError
+from kafkascope.lake.active import COMPACTED, ActiveFile, active_files
+from kafkascope.lake.commit import find_table, maintain
+from kafkascope.lake.files import NO_DATE, Files, discard
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import told
+from kafkascope.lake.reading import is_visible, table_in, visible_ingests
+from kafkascope.lake.tables import LakeTable
+
+# As large as Spark reads in one task (spark.sql.files.maxPartitionBytes).
+TARGET_BYTES = 128 << 20
+# A file of half that is left as it is: merging it again would gain little.
+SMALL_BYTES = TARGET_BYTES // 2
+# Up to these a day has without harm.
+MOST_SMALL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    table: str
+    date: date | None
+    files: int
+    bytes_before: int
+    bytes_after: int
+    rows: int
+
+
+def compact(
+    lake: Lake,
+    names: Iterable[str] | None = None,
+    *,
+    most_small: int = MOST_SMALL,
+    target_bytes: int = TARGET_BYTES,
+) -> list[Merged]:
+    """Only files of ingests that all can see are touched. Where another changes the same files, this stands back."""
+    merged: list[Merged] = []
+    for name in lake.tables() if names is None else names:
+        found = find_table(lake, name)
+        if found is None:
+            continue
+        seen = visible_ingests(lake)
+        for files in _portions(name, active_files(found), seen, most_small, target_bytes):
+            done = _merge(lake, table_in(lake, name), files)
+            if done is None:
+                break
+            merged.append(done)
+    return merged
+
+
+def _portions(
+    name: str, files: list[ActiveFile], seen: frozenset[str], most_small: int, target_bytes: int
+) -> Iterator[list[ActiveFile]]:
+    """What becomes one file each."""
+    days: dict[date | None, list[ActiveFile]] = {}
+    for file in files:
+        # A mart's files are its writer's; rows without a date expire with their ingest, so they stay apart.
+        ours = file.compacted or (file.ingest is not None and is_visible(name, file, seen))
+        if ours and file.size < target_bytes // 2 and file.date != NO_DATE:
+            days.setdefault(file.date, []).append(file)
+    for small in days.values():
+        if len(small) <= most_small:
+            continue
+        portion: list[ActiveFile] = []
+        for file in small:
+            portion.append(file)
+            if sum(one.size for one in portion) >= target_bytes:
+                yield portion
+                portion = []
+        if len(portion) > 1:
+            yield portion
+
+
+def _merge(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Merged | None:
+    found = find_table(lake, table.name)
+    if found is None or not {file.path for file in files} <= {file.path for file in active_files(found)}:
+        return None
+    writer = Files(lake, "", COMPACTED)
+    try:
+        for rows in _rows(lake, table, files):
+            writer.add(table, rows)
+        made = writer.close()
+    except BaseException:
+        writer.abort()
+        raise
+    count = sum(file.rows for file in files)
+    if sum(file.rows for file in made) != count or len(made) != 1:
+        discard(lake, made)
+        raise InputError(
+            f"{lake.table(table.name).uri}: {len(files)} files do not hold the {count} rows that its log tells"
+        )
+    if not maintain(found, files, made, data_change=False):
+        discard(lake, made)
+        return None
+    return Merged(table.name, files[0].date, len(files), sum(file.size for file in files), made[0].size, count)
+
+
+def _rows(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Iterator[pa.Table]:
+    place = lake.table(table.name)
+    with told(place.uri):
+        rows = ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in files],
+            schema=table.file_schema,
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+        )
+        # One file after the other, little of it ahead: a portion is large when it is unpacked.
+        for batch in rows.to_batches(batch_readahead=2, fragment_readahead=1):
+            yield pa.Table.from_batches([batch], table.file_schema)

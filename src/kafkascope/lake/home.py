@@ -1,0 +1,84 @@
+"""Where a lake is and whether it is one of ours: a folder with a small file that says its format, and a table a folder
+beside it."""
+
+import json
+import os
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyarrow import fs
+
+from kafkascope.errors import InputError, NotFoundError, UsageError
+from kafkascope.lake.place import Place, place_of
+
+# Raised when tables change in a way that an older kafkascope would misread.
+FORMAT = 1
+SIGN = "_kafkascope.json"
+LOG = "_delta_log"
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    place: Place
+    id: str
+
+    @property
+    def uri(self) -> str:
+        return self.place.uri
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """What `deltalake` wants told; the rest it reads from the environment as `pyarrow.fs` does."""
+        if not self.uri.startswith("s3://"):
+            return {}
+        # A commit is a put that fails where the object is there (`If-None-Match`): of two at once one looks again.
+        told = {"aws_conditional_put": "etag"}
+        if os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL", "")).startswith("http://"):
+            told["allow_http"] = "true"
+        return told
+
+    def table(self, name: str) -> Place:
+        return self.place.child(name)
+
+    def has(self, name: str) -> bool:
+        return self.table(name).child(LOG).exists()
+
+    def tables(self) -> list[str]:
+        """Names of the tables that are there."""
+        names = (info.base_name for info in self.place.inside() if info.type == fs.FileType.Directory)
+        return sorted(name for name in names if name[0] not in "._" and self.has(name))
+
+
+def open_lake(uri: str | os.PathLike[str]) -> Lake:
+    """A lake that is there."""
+    place = place_of(uri)
+    sign = place.child(SIGN)
+    if not sign.exists():
+        if not place.exists():
+            raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` makes one")
+        raise InputError(f"{place.uri}: this is not a lake of kafkascope's (it has no {SIGN})")
+    try:
+        said = json.loads(sign.read())
+        known, id_ = int(said["format"]), str(said["id"])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{sign.uri}: this does not say what a lake says of itself; is it another program's?"
+        ) from None
+    if known > FORMAT:
+        raise InputError(f"{place.uri}: a lake of format {known}; this kafkascope reads up to {FORMAT}: upgrade it")
+    return Lake(place, id_)
+
+
+def make_lake(uri: str | os.PathLike[str]) -> Lake:
+    """The lake there, made if the place is empty or not there yet. Two at once make one."""
+    place = place_of(uri)
+    sign = place.child(SIGN)
+    if place.info().type == fs.FileType.File:
+        raise UsageError(f"{place.uri}: a file; a lake is a folder")
+    names = [info.base_name for info in place.inside()]
+    # Another that makes it now has its sign there under a passing name.
+    if SIGN not in names and any(not name.startswith(SIGN) for name in names):
+        raise UsageError(f"{place.uri}: this folder holds something else; name one that is new or empty")
+    if SIGN not in names:
+        sign.create(json.dumps({"format": FORMAT, "id": uuid4().hex}).encode())
+    return open_lake(uri)

@@ -1,0 +1,137 @@
+"""The marts by name: the columns that the rows of `health/` and the questions about APIs become."""
+
+import dataclasses
+from typing import Any, get_type_hints
+
+import pyarrow as pa
+
+from kafkascope.capture.exchange_columns import TIME
+from kafkascope.health.quorum_rows import QuorumHappening, QuorumReplica
+from kafkascope.health.share_events import Delivery
+from kafkascope.health.share_group_health import ShareGroupHealth
+from kafkascope.health.streams_health import StreamsGroupHealth
+from kafkascope.health.streams_rows import GroupStatus, LostMember, StreamsMove, StreamsTask, UnheldTask
+from kafkascope.lake.tables import LakeTable
+
+_TEXT, _INT, _LONG, _FLAG = pa.string(), pa.int32(), pa.int64(), pa.bool_()
+_TYPES = {str: _TEXT, bool: _FLAG, int: _LONG, float: pa.float64()}
+
+
+def schema_of(row: type) -> pa.Schema:
+    """Rows are dataclasses whose fields are the columns; whole numbers named `…_at` are times."""
+    hints = get_type_hints(row)
+    return pa.schema([pa.field(field.name, _type(field.name, hints[field.name])) for field in dataclasses.fields(row)])
+
+
+def _type(name: str, hint: Any) -> pa.DataType:
+    inside = [one for one in getattr(hint, "__args__", ()) if one not in (type(None), Ellipsis)]
+    origin = getattr(hint, "__origin__", None)
+    if origin in (tuple, list):
+        return pa.list_(_TYPES[inside[0]])
+    if origin is dict:
+        return pa.map_(_TYPES[inside[0]], _TYPES[inside[1]])
+    if origin is None and inside:
+        return _type(name, inside[0])
+    if hint in _TYPES:
+        return TIME if hint is int and (name in ("at", "window_start") or name.endswith("_at")) else _TYPES[hint]
+    # A Literal of words.
+    return _TEXT
+
+
+API_LATENCY = pa.schema(
+    [
+        ("minute", TIME),
+        ("api", _TEXT),
+        ("broker_address", _TEXT),
+        ("long_poll", _FLAG),
+        ("calls", _LONG),
+        ("unanswered", _LONG),
+        ("errors", _LONG),
+        ("request_bytes", _LONG),
+        ("response_bytes", _LONG),
+        ("p50_us", _LONG),
+        ("p95_us", _LONG),
+        ("p99_us", _LONG),
+        ("max_us", _LONG),
+        ("slowest_exchange_id", _TEXT),
+    ]
+)
+API_ERRORS = pa.schema(
+    [
+        ("minute", TIME),
+        ("api", _TEXT),
+        ("error_code", pa.int16()),
+        ("error", _TEXT),
+        ("client_id", _TEXT),
+        ("broker_address", _TEXT),
+        ("calls", _LONG),
+        ("first_at", TIME),
+        ("last_at", TIME),
+        ("first_exchange_id", _TEXT),
+    ]
+)
+THROTTLING = pa.schema(
+    [
+        ("minute", TIME),
+        ("api", _TEXT),
+        ("client_id", _TEXT),
+        ("broker_address", _TEXT),
+        ("calls", _LONG),
+        ("throttled", _LONG),
+        ("throttle_ms", _LONG),
+        ("max_throttle_ms", _INT),
+        ("longest_exchange_id", _TEXT),
+    ]
+)
+CLIENT_VERSIONS = pa.schema(
+    [
+        ("client_software", _TEXT),
+        ("client_id", _TEXT),
+        ("api_key", pa.int16()),
+        ("api", _TEXT),
+        ("api_version", pa.int16()),
+        ("calls", _LONG),
+        ("connections", _LONG),
+        ("first_at", TIME),
+        ("last_at", TIME),
+        ("first_release", _TEXT),
+        ("last_release", _TEXT),
+        ("in_newest_release", _FLAG),
+        ("last_exchange_id", _TEXT),
+    ]
+)
+FINDINGS = pa.schema(
+    [
+        ("rule", _TEXT),
+        ("severity", _TEXT),
+        ("subject_kind", _TEXT),
+        ("subject", _TEXT),
+        ("from_at", TIME),
+        ("to_at", TIME),
+        ("summary", _TEXT),
+        ("figures", _TEXT),  # a JSON object
+        ("advice", _TEXT),
+        ("evidence", pa.list_(_TEXT)),
+    ]
+)
+
+MARTS = {
+    name: LakeTable(name, schema, None)
+    for name, schema in (
+        ("share_deliveries", schema_of(Delivery)),
+        ("share_group_health", schema_of(ShareGroupHealth)),
+        ("streams_tasks", schema_of(StreamsTask)),
+        ("streams_moves", schema_of(StreamsMove)),
+        ("streams_unheld", schema_of(UnheldTask)),
+        ("streams_lost_members", schema_of(LostMember)),
+        ("streams_statuses", schema_of(GroupStatus)),
+        ("streams_group_health", schema_of(StreamsGroupHealth)),
+        ("quorum_replicas", schema_of(QuorumReplica)),
+        ("quorum_events", schema_of(QuorumHappening)),
+        ("api_latency", API_LATENCY),
+        ("api_errors", API_ERRORS),
+        ("throttling", THROTTLING),
+        ("client_versions", CLIENT_VERSIONS),
+        ("findings", FINDINGS),
+    )
+}

@@ -1,0 +1,140 @@
+"""A path or URI in, the filesystem that serves it and the path there out; local disks, HDFS, S3 and the other object
+stores that `pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from pyarrow import ArrowInvalid, fs
+
+from kafkascope.errors import InputError, UsageError
+
+# Errors of the Delta library come in colours and several lines, the cause last.
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)|\[[Ee]rrno (\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`uri` is what others may open too: an absolute path, or `scheme://…`."""
+
+    filesystem: fs.FileSystem
+    path: str
+    uri: str
+
+    @property
+    def local(self) -> bool:
+        return isinstance(self.filesystem, fs.LocalFileSystem)
+
+    def child(self, *names: str) -> "Place":
+        return Place(self.filesystem, "/".join((self.path, *names)), "/".join((self.uri, *names)))
+
+    def exists(self) -> bool:
+        return bool(self.info().type != fs.FileType.NotFound)
+
+    def info(self) -> fs.FileInfo:
+        with told(self.uri):
+            return self.filesystem.get_file_info(self.path)
+
+    def inside(self, *, deep: bool = False) -> list[fs.FileInfo]:
+        """What a folder holds; nothing where there is none."""
+        with told(self.uri):
+            found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=deep))
+        return list(found)
+
+    def read(self) -> bytes:
+        with told(self.uri), self.filesystem.open_input_stream(self.path) as file:
+            return bytes(file.read())
+
+    def write(self, content: bytes) -> None:
+        """Whole or not at all: object stores show no part of an object, on disks it is written beside and moved."""
+        with told(self.uri):
+            if not self.local:
+                with self.filesystem.open_output_stream(self.path) as file:
+                    file.write(content)
+                return
+            beside = self._beside(content)
+            os.replace(beside, self.path)
+
+    def create(self, content: bytes) -> None:
+        """The same unless it is there. An object store is not asked: what was there is written over."""
+        if not self.local:
+            self.write(content)
+            return
+        with told(self.uri):
+            beside = self._beside(content)
+            try:
+                os.link(beside, self.path)
+            except FileExistsError:
+                pass
+            finally:
+                os.unlink(beside)
+
+    def _beside(self, content: bytes) -> str:
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        beside = f"{self.path}.{uuid4().hex}.tmp"
+        try:
+            Path(beside).write_bytes(content)
+        except OSError:
+            Path(beside).unlink(missing_ok=True)
+            raise
+        return beside
+
+    def delete(self) -> bool:
+        """False where it was gone already, by another's hand."""
+        with told(self.uri):
+            try:
+                self.filesystem.delete_file(self.path)
+            except FileNotFoundError:
+                return False
+            return True
+
+
+class told:  # noqa: N801
+    """What the filesystem says, said as one line that names the place."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, OSError):
+            raise InputError(f"{self._uri}: {reason(error)}") from None
+
+
+def reason(error: BaseException) -> str:
+    """Why, in one line: the system's own words where it gave a number."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or directory"
+    if isinstance(error, PermissionError):
+        return "no permission"
+    text = _COLOURS.sub("", str(error))
+    found = _SYSTEM_ERROR.search(text)
+    number = getattr(error, "errno", None) or (int(next(filter(None, found.groups()))) if found else None)
+    if number:
+        return "no permission" if number == 13 else os.strerror(number).lower()
+    return " ".join(text.split()).replace(" ↳ ", ": ") or type(error).__name__
+
+
+def place_of(uri: str | os.PathLike[str]) -> Place:
+    text = os.fspath(uri)
+    if "://" not in text:
+        path = os.path.abspath(text)
+        return Place(fs.LocalFileSystem(), path, path)
+    if text.startswith("file://"):
+        return place_of(urlsplit(text).path)
+    text = text.rstrip("/")
+    # One store under the names that Hadoop gave it.
+    text = re.sub(r"^s3[an]://", "s3://", text)
+    try:
+        found, path = fs.FileSystem.from_uri(text)
+    except (ArrowInvalid, OSError) as error:
+        raise UsageError(
+            f"{text}: cannot be opened ({reason(error)}); a path, or a URI with file, hdfs, s3, gs or abfs"
+        ) from None
+    return Place(found, path, text)

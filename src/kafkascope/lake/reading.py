@@ -1,0 +1,118 @@
+"""A table of the lake in, its visible rows out: those of ingests that `captures` names. An ingest that is under way, or
+was killed, shows nothing."""
+
+from collections.abc import Set as AbstractSet
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from kafkascope.errors import NotFoundError
+from kafkascope.lake.active import ActiveFile, active_files
+from kafkascope.lake.commit import find_table
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import told
+from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, table_named
+
+CAPTURES = "captures"
+
+
+def visible_ingests(lake: Lake) -> frozenset[str]:
+    table = find_table(lake, CAPTURES)
+    if table is None:
+        return frozenset()
+    place = lake.table(CAPTURES)
+    with told(place.uri):
+        found = ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in active_files(table)],
+            schema=pa.schema([(INGEST_ID, pa.string())]),
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+        ).to_table()
+    return frozenset(pc.unique(found.column(0)).to_pylist())
+
+
+def is_visible(name: str, file: ActiveFile, ingests: AbstractSet[str]) -> bool:
+    return name == CAPTURES or file.ingest is None or file.ingest in ingests
+
+
+def visible_files(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> list[str]:
+    """Paths within the table's folder. Where `ingests` are given, rows of files that `must_filter` names have to be
+    chosen by their `ingest_id` too."""
+    table = find_table(lake, name)
+    return [] if table is None else [file.path for file in _visible(lake, name, table, None, ingests)]
+
+
+def must_filter(path: str) -> bool:
+    """Whether a file may hold rows of ingests that came later than those that a reader has chosen."""
+    return ActiveFile(path, 0, 0, None, None, None).compacted
+
+
+def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> ds.Dataset:
+    """The visible rows as an Arrow dataset, for DuckDB, Polars and pyarrow; empty where the table is not there yet. A
+    filter on the date or the time opens only the files that can have such rows."""
+    found = find_table(lake, name)
+    table = _known(name) if found is None else _as_found(name, found)
+    files = [] if found is None else _visible(lake, name, found, table.time, ingests)
+    place = lake.table(name)
+    with told(place.uri):
+        rows = ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in files],
+            schema=table.schema,
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+            partitions=[_holds(table, file) for file in files],
+        )
+    if ingests is not None and name != CAPTURES and any(file.compacted for file in files):
+        return rows.filter(pc.field(INGEST_ID).isin(pa.array(sorted(ingests), pa.string())))
+    return rows
+
+
+def _visible(
+    lake: Lake, name: str, table: DeltaTable, time: str | None, ingests: AbstractSet[str] | None
+) -> list[ActiveFile]:
+    files = active_files(table, time)
+    # After the table: what compaction has merged by then, `captures` names.
+    seen = visible_ingests(lake) if ingests is None else ingests
+    return [file for file in files if is_visible(name, file, seen)]
+
+
+def _holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
+    """What is true of every row of a file."""
+    known = pc.scalar(True)
+    if table.time and file.date is not None:
+        known = pc.field(DATE) == pa.scalar(file.date, pa.date32())
+    if table.time and file.low is not None and file.high is not None:
+        type_ = table.schema.field(table.time).type
+        known &= pc.field(table.time) >= pa.scalar(file.low, type_)
+        known &= pc.field(table.time) <= pa.scalar(file.high, type_)
+    return known
+
+
+def table_in(lake: Lake, name: str) -> LakeTable:
+    """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
+    found = find_table(lake, name)
+    return _known(name) if found is None else _as_found(name, found)
+
+
+def _known(name: str) -> LakeTable:
+    try:
+        return table_named(name)
+    except NotFoundError:
+        from kafkascope.lake.marts import MARTS
+
+        if name not in MARTS:
+            raise
+        return MARTS[name]
+
+
+def _as_found(name: str, found: DeltaTable) -> LakeTable:
+    schema = pa.schema(found.schema().to_arrow())
+    try:
+        known = _known(name)
+    except NotFoundError:
+        times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+        dated = DATE in found.metadata().partition_columns
+        return LakeTable(name, schema, times[0] if dated and times else None)
+    return LakeTable(name, schema, known.time, known.otherwise)

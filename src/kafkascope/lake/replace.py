@@ -1,0 +1,43 @@
+"""A table's new files in, a commit that puts them in the place of all that were there out."""
+
+from collections.abc import Iterable
+
+from deltalake import Schema
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from kafkascope.errors import InputError
+from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, carrying, open_or_create
+from kafkascope.lake.commit import _action as add_action
+from kafkascope.lake.files import NewFile
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import reason
+from kafkascope.lake.tables import LakeTable
+
+
+def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile]) -> None:
+    """Readers see what was before, or what is after. Of two at once the later one stays, whole."""
+    actions: list[AddAction | RemoveAction] = [add_action(file) for file in files]
+    said = ""
+    for _ in range(ATTEMPTS):
+        try:
+            _replace(lake, table, actions)
+        except DeltaError as error:
+            said = reason(error)
+        except OSError as error:
+            raise InputError(f"{lake.table(table.name).uri}: {reason(error)}") from None
+        else:
+            return
+    raise InputError(f"{lake.table(table.name).uri}: {said}")
+
+
+def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveAction]) -> None:
+    found = open_or_create(lake, table)
+    turn = (found.transaction_version(MAINTENANCE) or 0) + 1
+    found.create_write_transaction(
+        actions,
+        mode="overwrite",
+        schema=Schema.from_arrow(table.schema),
+        partition_by=table.partition_by,
+        commit_properties=carrying((MAINTENANCE, turn)),
+    )

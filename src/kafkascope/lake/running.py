@@ -1,0 +1,132 @@
+"""An ingest in, its sign of life in the lake out: a small file that it renews while it runs, so that `vacuum` leaves
+its files alone. The last commit lands only if nobody has taken the ingest for dead."""
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from kafkascope.errors import InputError
+from kafkascope.lake.commit import commit, find_table
+from kafkascope.lake.files import NewFile
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import Place
+from kafkascope.lake.tables import table_named
+
+INGESTS = "_ingests"
+# How often the driver should renew it, and when an ingest counts as dead: a pause of a virtual machine is no death.
+BEAT_SECONDS = 30
+SILENCE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """`token` tells two runs of one ingest apart. `given_up` is how often `vacuum` had taken the ingest out when this
+    run began, as the version of its transaction in `captures`."""
+
+    ingest_id: str
+    token: str
+    user: str
+    host: str
+    pid: int
+    started: datetime
+    beat: datetime
+    given_up: int = 0
+
+    def alive(self, now: datetime) -> bool:
+        return now - self.beat < SILENCE
+
+    def place(self, lake: Lake) -> Place:
+        return lake.place.child(INGESTS, f"{self.ingest_id}-{self.token}.json")
+
+
+def begin(lake: Lake, ingest_id: str) -> Running:
+    """To be called before the first look at the tables and the first file."""
+    if not ingest_id.isalnum():
+        raise AssertionError(f"{ingest_id!r} stands in names of files: letters and digits alone")
+    now = datetime.now(UTC)
+    run = Running(ingest_id, uuid4().hex[:12], _user(), socket.gethostname(), os.getpid(), now, now)
+    _write(lake, run)
+    # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
+    captures = find_table(lake, "captures")
+    version = captures.transaction_version(ingest_id) if captures is not None else None
+    return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
+
+
+def beat(lake: Lake, run: Running) -> Running:
+    """The sign renewed. An ingest that was taken for dead hears it here."""
+    if not run.place(lake).exists():
+        raise InputError(
+            f"{lake.uri}: ingest {run.ingest_id} was silent for so long that `lake vacuum` gave it up; run it again"
+        )
+    renewed = replace(run, beat=datetime.now(UTC))
+    _write(lake, renewed)
+    return renewed
+
+
+def seal(lake: Lake, run: Running, files: Iterable[NewFile]) -> bool:
+    """The commit of `captures`, which makes the ingest visible. False where it was already."""
+    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up)
+
+
+def end(lake: Lake, run: Running) -> None:
+    run.place(lake).delete()
+
+
+def running_ingests(lake: Lake) -> list[Running]:
+    """All signs there are, those of the dead too; ask `alive`."""
+    found = []
+    for info in lake.place.child(INGESTS).inside():
+        if not info.base_name.endswith(".json"):
+            continue
+        try:
+            found.append(_read(lake.place.child(INGESTS, info.base_name).read()))
+        except InputError:
+            # It ended between the two looks.
+            continue
+    return sorted(found, key=lambda run: (run.started, run.ingest_id))
+
+
+def alive_ingests(lake: Lake) -> frozenset[str]:
+    now = datetime.now(UTC)
+    return frozenset(run.ingest_id for run in running_ingests(lake) if run.alive(now))
+
+
+def _write(lake: Lake, run: Running) -> None:
+    said = {
+        "ingest_id": run.ingest_id,
+        "token": run.token,
+        "user": run.user,
+        "host": run.host,
+        "pid": run.pid,
+        "started": run.started.isoformat(),
+        "beat": run.beat.isoformat(),
+    }
+    run.place(lake).write(json.dumps(said).encode())
+
+
+def _read(content: bytes) -> Running:
+    try:
+        said = json.loads(content)
+        return Running(
+            ingest_id=str(said["ingest_id"]),
+            token=str(said["token"]),
+            user=str(said["user"]),
+            host=str(said["host"]),
+            pid=int(said["pid"]),
+            started=datetime.fromisoformat(said["started"]),
+            beat=datetime.fromisoformat(said["beat"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        raise InputError("a sign of life that cannot be read") from None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

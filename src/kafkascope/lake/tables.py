@@ -1,0 +1,164 @@
+"""The tables of the lake by name: their columns, the column that their date is of."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+
+from kafkascope.capture.exchange_columns import SCHEMA as EXCHANGES
+from kafkascope.capture.exchange_columns import TIME
+from kafkascope.columnar.decode import ERROR, full_schema
+from kafkascope.columnar.tables import snake_case
+from kafkascope.errors import NotFoundError
+from kafkascope.lake.shape import lake_schema
+from kafkascope.schema.catalog import apis
+
+INGEST_ID = "ingest_id"
+DATE = "date"
+
+# What every body says of its exchange, so that most questions need no join.
+KEYS = pa.schema(
+    [
+        ("exchange_id", pa.string()),
+        ("connection_id", pa.string()),
+        ("request_at", TIME),
+        ("response_at", TIME),
+        ("client_id", pa.string()),
+        ("client_address", pa.string()),
+        ("broker_address", pa.string()),
+        ("api_version", pa.int16()),
+        ("error", pa.string()),
+    ]
+)
+CONNECTIONS = pa.schema(
+    [
+        ("connection_id", pa.string()),
+        ("client_address", pa.string()),
+        ("broker_address", pa.string()),
+        ("protocol", pa.string()),
+        ("client_software", pa.string()),
+        ("opened", pa.bool_()),
+        ("closed", pa.string()),
+        ("first_at", TIME),
+        ("last_at", TIME),
+        ("client_bytes", pa.int64()),
+        ("broker_bytes", pa.int64()),
+        ("client_gap_bytes", pa.int64()),
+        ("broker_gap_bytes", pa.int64()),
+        ("retransmitted_bytes", pa.int64()),
+        ("duplicated_bytes", pa.int64()),
+        ("conflict_bytes", pa.int64()),
+    ]
+)
+CAPTURES = pa.schema(
+    [
+        ("ingest_id", pa.string()),
+        ("capture_uri", pa.string()),
+        ("kind", pa.string()),
+        ("digest", pa.string()),
+        ("bytes", pa.int64()),
+        ("packets", pa.int64()),
+        ("log_lines", pa.int64()),
+        ("first_at", TIME),
+        ("last_at", TIME),
+        ("frames", pa.int64()),
+        ("exchanges", pa.int64()),
+        ("lost_bytes", pa.int64()),
+        ("lost_places", pa.int64()),
+        ("tls_bytes", pa.int64()),
+        ("tcp_bytes", pa.int64()),
+        ("quarantined", pa.int64()),
+        ("ingested_at", TIME),
+        ("options", pa.string()),
+    ]
+)
+QUARANTINE = pa.schema(
+    [
+        ("capture_uri", pa.string()),
+        ("packet", pa.int64()),
+        ("at", TIME),
+        ("connection_id", pa.string()),
+        ("exchange_id", pa.string()),
+        ("kind", pa.string()),
+        ("message", pa.string()),
+        ("api_version", pa.int16()),
+        ("detail", pa.string()),
+        ("bytes", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeTable:
+    """`schema` is whole: with the columns that every row carries. `time` is the column that its date is of, `otherwise`
+    the one for rows that have no such time."""
+
+    name: str
+    schema: pa.Schema
+    time: str | None
+    otherwise: str | None = None
+
+    @property
+    def partition_by(self) -> list[str]:
+        return [DATE] if self.time else []
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """Without what the folder's name says."""
+        return pa.schema([field for field in self.schema if field.name not in self.partition_by])
+
+
+def _table(name: str, schema: pa.Schema, time: str | None, otherwise: str | None = None) -> LakeTable:
+    if INGEST_ID not in schema.names:
+        schema = schema.append(pa.field(INGEST_ID, pa.string()))
+    if time:
+        schema = schema.append(pa.field(DATE, pa.date32()))
+    return LakeTable(name, schema, time, otherwise)
+
+
+@cache
+def _fixed() -> dict[str, LakeTable]:
+    tables = (
+        _table("captures", CAPTURES, None),
+        _table("connections", CONNECTIONS, "first_at"),
+        # An answer alone has no request.
+        _table("exchanges", EXCHANGES, "request_at", "response_at"),
+        _table("quarantine", QUARANTINE, "at"),
+    )
+    return {table.name: table for table in tables}
+
+
+def body_table_name(message: str) -> str:
+    """`share_fetch_request` of `ShareFetchRequest`."""
+    return snake_case(message)
+
+
+@cache
+def _bodies() -> dict[str, str]:
+    return {
+        body_table_name(f"{api}{kind}"): f"{api}{kind}" for api in apis().values() for kind in ("Request", "Response")
+    }
+
+
+@cache
+def body_table(message: str, *, contents: bool = False) -> LakeTable:
+    """The table of one request or response."""
+    columns = full_schema(message, contents=contents)
+    columns = columns.remove(columns.get_field_index(ERROR))
+    schema = pa.schema([*KEYS, *lake_schema(columns)])
+    return _table(body_table_name(message), schema, "request_at", "response_at")
+
+
+def message_of(name: str) -> str | None:
+    """`ShareFetchRequest` of `share_fetch_request`."""
+    return _bodies().get(name)
+
+
+def table_named(name: str, *, contents: bool = False) -> LakeTable:
+    found = _fixed().get(name)
+    if found is not None:
+        return found
+    message = message_of(name)
+    if message is None:
+        raise NotFoundError(f"no table of the lake is called {name}")
+    return body_table(message, contents=contents)
