@@ -1,0 +1,84 @@
+"""Thresholds in, what the rules read of each mart out, so that whoever brings the rows reads little.
+
+`where` is Spark SQL and may be left out: the rules look again. Times are compared by `unix_micros`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafkascope.health.findings_rules import limits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Columns of a mart, and which of its rows; None is all."""
+
+    columns: tuple[str, ...]
+    where: str | None = None
+
+
+def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
+    limits = limits_of(thresholds)
+    lock_share = limits["share_slow_acknowledgement"]["lock_share"]
+    late = f"unix_micros(outcome_at) - unix_micros(acquired_at) >= {lock_share * 1000:g} * lock_timeout_ms"
+    return {
+        "captures": _need("capture_uri first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
+        "quarantine": _need("capture_uri at exchange_id kind message"),
+        "share_deliveries": _need(
+            "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
+            " lock_timeout_ms renewals outcome outcome_at archived acquire_exchange_id outcome_exchange_id rule",
+            f"delivery_count > 1 OR archived OR outcome IN ('lock_expired', 'disconnected', 'moved')"
+            f" OR (renewals = 0 AND {late})",
+        ),
+        "share_group_health": _need(
+            "group_id window_start members acquired redelivered accepted released rejected lag lag_partitions"
+            " standing_still near_limit"
+        ),
+        "streams_group_health": _need(
+            "group_id minute_at members joined left lost fenced tasks moves pause_max_ms standbys_missing"
+            " shutdown_requests"
+        ),
+        "streams_tasks": _need(
+            "group_id member_id client_id subtopology_id partition role from_at to_at ended_by from_exchange_id"
+            " to_exchange_id",
+            "role = 'warmup'",
+        ),
+        "streams_moves": _need(
+            "group_id subtopology_id partition released_at taken_at pause_ms cause warm exchange_id",
+            f"pause_ms >= {limits['streams_long_pause']['ms']:.0f}",
+        ),
+        "streams_unheld": _need(
+            "group_id subtopology_id partition from_at to_at cause ended_by known exchange_id",
+            "known AND (cause = 'new' OR ended_by IS NULL OR ended_by <> 'taken')",
+        ),
+        "streams_lost_members": _need(
+            "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks warmup_tasks"
+            " exchange_id"
+        ),
+        "streams_statuses": _need("group_id name detail from_at to_at members exchange_id"),
+        "quorum_replicas": _need(
+            "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id"
+        ),
+        "quorum_events": _need(
+            "at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id",
+            "kind IN ('elected', 'election_failed', 'leaderless', 'resigned', 'voters_changed')",
+        ),
+        "api_latency": _need("minute api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"),
+        "api_errors": _need(
+            "minute api error_code error client_id broker_address calls first_at last_at first_exchange_id"
+        ),
+        "throttling": _need(
+            "minute api client_id broker_address throttled throttle_ms max_throttle_ms longest_exchange_id"
+        ),
+        "client_versions": _need(
+            "client_software client_id api_key api api_version calls connections first_at last_at first_release"
+            " last_release in_newest_release last_exchange_id",
+            "NOT in_newest_release",
+        ),
+    }
+
+
+def _need(columns: str, where: str | None = None) -> Need:
+    return Need(tuple(columns.split()), where)
+
+
+NEEDS = needs_of({})

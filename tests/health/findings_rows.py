@@ -1,0 +1,143 @@
+"""A mart and a few values in, a row with just the columns that the rules say they need out."""
+
+from typing import Any
+
+from kafkascope.health.findings_needs import NEEDS
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+# The start of a minute.
+T0 = 1_794_744_420 * SECOND
+
+_USUAL: dict[str, dict[str, Any]] = {
+    "captures": {"capture_uri": "night.pcap", "first_at": T0, "last_at": T0 + 60 * MINUTE, "tcp_bytes": 1_000_000},
+    "quarantine": {"capture_uri": "night.pcap", "at": T0, "exchange_id": "q1", "kind": "undecoded"},
+    "share_deliveries": {
+        "group_id": "g",
+        "topic": "orders",
+        "topic_id": "t1",
+        "member_id": "m1",
+        "client_id": "c1",
+        "delivery_count": 1,
+        "acquired_at": T0,
+        "lock_timeout_ms": 30_000,
+        "outcome": "accepted",
+        "outcome_at": T0 + SECOND,
+        "archived": False,
+        "acquire_exchange_id": "a1",
+        "outcome_exchange_id": "o1",
+        "rule": "acknowledged",
+    },
+    "share_group_health": {
+        "group_id": "g",
+        "window_start": T0,
+        "members": 2,
+        "acquired": 1000,
+        "accepted": 1000,
+        "lag": None,
+        "standing_still": [],
+    },
+    "streams_group_health": {"group_id": "s", "minute_at": T0, "members": 2, "tasks": 6},
+    "streams_tasks": {
+        "group_id": "s",
+        "member_id": "m1",
+        "client_id": "c1",
+        "subtopology_id": "0",
+        "role": "warmup",
+        "from_at": T0,
+        "from_exchange_id": "f1",
+    },
+    "streams_moves": {
+        "group_id": "s",
+        "subtopology_id": "0",
+        "released_at": T0,
+        "taken_at": T0 + SECOND,
+        "pause_ms": 1000,
+        "cause": "revoked",
+        "warm": True,
+        "exchange_id": "x1",
+    },
+    "streams_unheld": {
+        "group_id": "s",
+        "subtopology_id": "0",
+        "from_at": T0,
+        "to_at": T0 + SECOND,
+        "cause": "new",
+        "ended_by": "taken",
+        "known": True,
+        "exchange_id": "x1",
+    },
+    "streams_lost_members": {
+        "group_id": "s",
+        "member_id": "m1",
+        "client_id": "c1",
+        "last_seen_at": T0,
+        "noticed_at": T0 + 45 * SECOND,
+        "silent_ms": 45_000,
+        "how": "silent",
+        "exchange_id": "x1",
+    },
+    "streams_statuses": {
+        "group_id": "s",
+        "name": "ASSIGNMENT_DELAYED",
+        "detail": "wait",
+        "from_at": T0,
+        "to_at": T0 + SECOND,
+        "exchange_id": "x1",
+    },
+    "quorum_replicas": {
+        "observed_at": T0,
+        "leader_id": 1,
+        "leader_epoch": 7,
+        "replica_id": 2,
+        "role": "follower",
+        "fetch_age_ms": 300,
+        "exchange_id": "x1",
+    },
+    "quorum_events": {"at": T0, "kind": "elected", "node_id": 2, "exchange_id": "x1"},
+    "api_latency": {
+        "minute": T0,
+        "api": "Metadata",
+        "broker_address": "b:9092",
+        "long_poll": False,
+        "calls": 1000,
+        "p99_us": 2000,
+        "max_us": 3000,
+        "slowest_exchange_id": "x1",
+    },
+    "api_errors": {
+        "minute": T0,
+        "api": "Metadata",
+        "client_id": "c1",
+        "broker_address": "b:9092",
+        "calls": 1,
+        "first_at": T0,
+        "last_at": T0 + SECOND,
+        "first_exchange_id": "x1",
+    },
+    "throttling": {"minute": T0, "api": "Produce", "client_id": "c1", "broker_address": "b:9092", "throttled": 1},
+    "client_versions": {
+        "client_software": "lib 1.0",
+        "client_id": "c1",
+        "api": "Fetch",
+        "api_version": 12,
+        "calls": 1,
+        "connections": 1,
+        "first_at": T0,
+        "last_at": T0 + SECOND,
+        "first_release": "2.7",
+        "in_newest_release": True,
+        "last_exchange_id": "x1",
+    },
+}
+# What is null where nothing was seen; other columns are counts.
+_NULL = frozenset(
+    "to_at ended_by to_exchange_id message detail cause previous_leader_id voting_ms duration_ms last_release error"
+    " standbys_missing".split()
+)
+
+
+def row(mart: str, **values: Any) -> dict[str, Any]:
+    """Healthy, save what is given."""
+    usual = {**_USUAL[mart], **values}
+    return {name: usual.pop(name) if name in usual else None if name in _NULL else 0 for name in NEEDS[mart].columns}

@@ -1,0 +1,66 @@
+"""docs/findings.md says of every rule what the table says; `python -m tests.health.test_findings_page` writes it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkascope.health.findings_api_rules import PASSING
+from kafkascope.health.findings_episodes import MERGE_US, MINUTE_US, MOST_EVIDENCE, MOST_SUBJECTS
+from kafkascope.health.findings_needs import NEEDS
+from kafkascope.health.findings_rule import Rule
+from kafkascope.health.findings_rules import RULES
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+START, END = "<!-- rules -->\n", "<!-- end of rules -->\n"
+SECTIONS: dict[str, str | tuple[str, ...]] = {
+    "Share groups": "share_",
+    "Streams groups": "streams_",
+    "The quorum": "quorum_",
+    "APIs and clients": ("api_", "client_"),
+    "The recording": "recording_",
+}
+
+
+def rendered() -> str:
+    return "\n".join(line for title, prefix in SECTIONS.items() for line in _section(title, prefix))
+
+
+def _section(title: str, prefix: str | tuple[str, ...]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for rule in RULES.values():
+        if rule.name.startswith(prefix):
+            yield from _rule(rule)
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    yield f"### {rule.name}\n"
+    yield f"{rule.says}\n"
+    marts = ", ".join(f"`{mart}`" for mart in rule.marts)
+    yield f"*Severity:* {rule.severity}. *Subject:* `{rule.subject_kind}`. *From:* {marts}.\n"
+    yield "| threshold | default | | reason |\n|---|---|---|---|"
+    for one in rule.thresholds:
+        yield f"| `{one.name}` | {one.default:,g} | {one.unit} | {one.reason} |"
+    yield f"\n*Do:* {rule.advice.replace('{group}', 'GROUP')}\n"
+
+
+def test_page_says_what_the_table_of_rules_says() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text[text.index(START) + len(START) : text.index(END)] == rendered()
+
+
+def test_every_rule_has_one_section() -> None:
+    assert re.findall(r"^### (\w+)$", rendered(), re.MULTILINE) == list(RULES)
+
+
+def test_page_names_how_findings_are_made() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"{MERGE_US // MINUTE_US} minutes" in text
+    assert f"more than {MOST_SUBJECTS} " in text and f"at most {MOST_EVIDENCE}," in text
+    assert set(re.findall(r"^\| `(\w+)` \|.*\|$", text[text.index("## What is read") :], re.MULTILINE)) == set(NEEDS)
+    passing = text[text.index("## Errors that pass") :]
+    assert {error for error in PASSING if f"`{error}`" not in passing} == set()
+
+
+if __name__ == "__main__":
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    PAGE.write_text(before + START + rendered() + END + rest.partition(END)[2], encoding="utf-8")
