@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,columns]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,spark]'
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 

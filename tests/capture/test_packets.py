@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.capture.packets import read_packets
+from kafkascope.capture.packets import CHUNK_BYTES, FIRST_BYTES, read_packets
 from kafkascope.capture.source import Waiting
 from kafkascope.errors import InputError
 from tests.support.hexes import hexes
@@ -329,3 +329,12 @@ def test_follow_waits_while_a_name_has_no_file(tmp_path: Path) -> None:
     waiting = Waiting(None, pause)
     assert read(path, waiting=waiting) == (SEEN, [])
     assert (waiting.changed, next(pauses, None)) == ("replaced", None)
+
+
+def test_the_first_batches_of_a_large_file_are_small_and_grow(tmp_path: Path) -> None:
+    """So that the first exchanges need not wait for megabytes."""
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([(number, bytes(60_000)) for number in range(200)]))
+    sizes = [len(batch.data) for batch in read_packets(path)]
+    assert sizes[0] == FIRST_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
+    assert max(sizes) == CHUNK_BYTES

@@ -18,7 +18,8 @@ MOST_KEPT = 5
 
 @dataclass(slots=True)
 class Account:
-    """`kept` has the file beside each problem."""
+    """`kept` has the file beside each problem. `forgotten` are connections that are no longer among `connections`, as
+    `protocols` has them."""
 
     files: int = 0
     file: str = ""
@@ -40,10 +41,21 @@ class Account:
     problem_bytes: Counter[str] = field(default_factory=Counter)
     kept: dict[str, list[tuple[str, Problem]]] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
+    starts: list[tuple[str, int, int]] = field(default_factory=list)
+    forgotten: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def begin(self, file: str) -> None:
         self.files += 1
         self.file = file
+        self.starts.append((file, self.packets, self.log_lines))
+
+    def by_file(self) -> dict[str, tuple[int, int]]:
+        """File to (packets, log lines) that were read of it."""
+        ends = [start[1:] for start in self.starts[1:]] + [(self.packets, self.log_lines)]
+        return {
+            file: (last_packet - packets, last_line - lines)
+            for (file, packets, lines), (last_packet, last_line) in zip(self.starts, ends, strict=True)
+        }
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -76,7 +88,7 @@ class Account:
 
     def protocols(self) -> dict[str, tuple[int, int]]:
         """Protocol to (connections, bytes)."""
-        found: dict[str, tuple[int, int]] = {}
+        found = dict(self.forgotten)
         for connection in self.connections:
             number, size = found.get(connection.protocol, (0, 0))
             found[connection.protocol] = (number + 1, size + sum(connection.bytes_seen))

@@ -123,4 +123,4 @@ def values_of(column: pa.Array) -> list[Any]:
     if column.type != TIME:
         return list(column.to_pylist())
     # Through pyarrow each would look its time zone up.
-    return [None if us is None else _EPOCH + timedelta(microseconds=us) for us in column.cast(pa.int64()).to_pylist()]
+    return [None if us is None else _EPOCH + timedelta(microseconds=us) for us in column.view(pa.int64()).to_pylist()]

@@ -1,12 +1,11 @@
 """A batch of exchanges in, the columns of the table `exchanges` out as an Arrow record batch. Times are UTC
 microseconds; what is not known is null."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafkascope.capture.arrow_arrays import booleans, numbers, texts, words
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import TOKEN
 from kafkascope.capture.headers import (
@@ -25,7 +24,6 @@ from kafkascope.capture.headers import (
     VERSION,
 )
 from kafkascope.capture.identity import connection_name, exchange_ids
-from kafkascope.capture.memory_view import binary_at
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
 from kafkascope.schema.catalog import apis
@@ -91,71 +89,56 @@ def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     read = (facts.seen[:, ERROR] > 0) & answered
     columns = [
         exchange_ids(hashes, offsets, (~asked).astype(np.int64)),
-        _words([connection_name(end.number) for end in ends], where),
-        _words(batch.recordings.uris, files),
-        pa.array(packets),
-        _times(request_ns, asked),
-        _times(response_ns, answered),
+        words([connection_name(end.number) for end in ends], where),
+        words(batch.recordings.uris, files),
+        numbers(packets, pa.int64()),
+        numbers(request_ns // 1000, TIME, asked),
+        numbers(response_ns // 1000, TIME, answered),
         # A response that was recorded before its request has no latency.
-        _numbers(latency, both & (latency >= 0), pa.int64()),
-        pa.array(long_poll),
-        _numbers(facts.values[:, MAX_WAIT], long_poll & waits, pa.int32()),
-        _numbers(keys, framed, pa.int16()),
+        numbers(latency, pa.int64(), both & (latency >= 0)),
+        booleans(long_poll),
+        numbers(facts.values[:, MAX_WAIT].astype(np.int32), pa.int32(), long_poll & waits),
+        numbers(keys.astype(np.int16), pa.int16(), framed),
         _apis(keys, asked, framed),
-        _numbers(rows[row, VERSION], framed, pa.int16()),
-        _numbers(rows[row, CORRELATION], rows[row, KIND] != TOKEN, pa.int32()),
+        numbers(rows[row, VERSION].astype(np.int16), pa.int16(), framed),
+        numbers(rows[row, CORRELATION].astype(np.int32), pa.int32(), rows[row, KIND] != TOKEN),
         _client_ids(batch),
-        _words([end.client_address for end in ends], where),
-        _words([end.broker_address for end in ends], where),
-        _words([end.software for end in ends], where, offsets >= software_from),
-        _numbers(rows[batch.request, SIZE] + PREFIX_BYTES, asked & batch.sized, pa.int64()),
-        _numbers(rows[batch.response, SIZE] + PREFIX_BYTES, answered & batch.sized, pa.int64()),
-        _numbers(facts.values[:, ERROR], read, pa.int16()),
+        words([end.client_address for end in ends], where),
+        words([end.broker_address for end in ends], where),
+        words([end.software for end in ends], where, offsets >= software_from),
+        numbers(rows[batch.request, SIZE] + PREFIX_BYTES, pa.int64(), asked & batch.sized),
+        numbers(rows[batch.response, SIZE] + PREFIX_BYTES, pa.int64(), answered & batch.sized),
+        numbers(facts.values[:, ERROR].astype(np.int16), pa.int16(), read),
         _errors(facts.values[:, ERROR], read),
-        _numbers(facts.values[:, THROTTLE], facts.seen[:, THROTTLE] > 0, pa.int32()),
-        _words(list(STATUSES), batch.status.astype(np.int64)),
+        numbers(facts.values[:, THROTTLE].astype(np.int32), pa.int32(), facts.seen[:, THROTTLE] > 0),
+        words(STATUSES, batch.status.astype(np.int64)),
     ]
-    return pa.record_batch(columns, schema=SCHEMA)
-
-
-def _numbers(values: Ints, there: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    return pa.array(values.astype(kind.to_pandas_dtype()), mask=~there)
-
-
-def _times(ns: Ints, there: npt.NDArray[np.bool_]) -> pa.Array:
-    return pa.array(ns // 1000, mask=~there).cast(TIME)
-
-
-def _words(words: list[Any], which: Ints, there: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    mask = None if there is None else ~there
-    if not len(which):
-        return pa.array([], pa.string())
-    return pa.DictionaryArray.from_arrays(
-        pa.array(which.astype(np.int32), mask=mask), pa.array(words, pa.string())
-    ).dictionary_decode()
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def _apis(keys: Ints, asked: npt.NDArray[np.bool_], framed: npt.NDArray[np.bool_]) -> pa.Array:
     """Null for a key that the catalog does not know, and for an answer alone."""
     known, which = np.unique(np.where(framed, keys, -1), return_inverse=True)
     names = [apis().get(int(key)) for key in known] + [TOKEN_API]
-    return _words(names, np.where(asked & ~framed, len(known), which))
+    return words(names, np.where(asked & ~framed, len(known), which))
 
 
 def _errors(codes: Ints, read: npt.NDArray[np.bool_]) -> pa.Array:
     known, which = np.unique(codes, return_inverse=True)
-    return _words([error_name(int(code)) if code else None for code in known], which, read)
+    return words([error_name(int(code)) if code else None for code in known], which, read)
 
 
 def _client_ids(batch: ExchangeBatch) -> pa.Array:
     rows = batch.rows[batch.request]
     there = (batch.request >= 0) & (rows[:, CLIENT_AT] >= 0)
-    found = binary_at(rows[:, ADDRESS] + rows[:, CLIENT_AT], np.where(there, rows[:, CLIENT_SIZE], -1))
+    found = texts(rows[:, ADDRESS] + rows[:, CLIENT_AT], np.where(there, rows[:, CLIENT_SIZE], -1))
     try:
-        return found.cast(pa.large_string()).cast(pa.string())
+        found.validate(full=True)
     except pa.ArrowInvalid:
         # Clients send what they like; here it is shown with replacement characters.
-        return pa.array([None if v is None else v.decode(errors="replace") for v in found.to_pylist()], pa.string())
+        sent = found.view(pa.binary()).to_pylist()
+        return pa.array([None if v is None else v.decode(errors="replace") for v in sent], pa.string())
+    return found
 
 
 def _long_poll_keys() -> list[int]:

@@ -1,6 +1,7 @@
 """Exchanges: frames of a recording in, requests with their responses out, as batches of columns."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from kafkascope.capture.headers import (
     API_KEY,
     API_VERSIONS,
     BODY_AT,
+    CLIENT_AT,
+    CLIENT_SIZE,
     CONNECTION,
     FIRST_NS,
     KIND,
@@ -36,6 +39,10 @@ from kafkascope.limits import MAX_WAITING_BYTES
 
 # ApiVersions names the client's software since v3 (KIP-511).
 FIRST_WITH_SOFTWARE = 3
+# Longer ones are not kept to be found again.
+MOST_COMMON_BYTES = 1_024
+# Correlation id 0, client id null; and where a null one ends in a frame.
+_NOBODY, _NULL_CLIENT_END = bytes.fromhex("00000000ffff"), 10
 
 
 @dataclass(slots=True)
@@ -171,7 +178,7 @@ class Pairer:
         for connection in self._connections[len(self.ends) :]:
             self.ends.append(Ends(0, "", ""))
             assert connection.number == len(self.ends) - 1
-        for number in np.unique(rows[:, CONNECTION]):
+        for number in np.unique(rows[:, CONNECTION]).tolist():
             known = self.ends[number]
             if not known.client_address:
                 found = self._connections[number]
@@ -182,15 +189,27 @@ class Pairer:
                 known.broker_address = sides[1 - (found.client or 0)]
         telling = (rows[:, KIND] == FRAME) & (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0)
         telling &= (rows[:, API_KEY] == API_VERSIONS) & (rows[:, VERSION] >= FIRST_WITH_SOFTWARE)
-        for index in np.flatnonzero(telling):
-            known = self.ends[rows[index, CONNECTION]]
-            software = software_of(bytes_at(rows[index, ADDRESS], rows[index, SIZE]))
-            if software and known.software is None:
-                known.software, known.software_from = software, int(rows[index, OFFSET])
+        for row in rows[telling][:, _TELLING].tolist():
+            number, offset, address, size, client_at, client_size = row
+            known = self.ends[number]
+            if known.software is None:
+                software = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
+                if software:
+                    known.software, known.software_from = software, offset
 
 
-def software_of(frame: bytes) -> str | None:
-    """`apache-kafka-java 4.3.1`, out of an ApiVersions request."""
+_TELLING = [CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE]
+
+
+def software_of(frame: bytes, client_end: int) -> str | None:
+    """`apache-kafka-java 4.3.1`, out of an ApiVersions request; `client_end` is -1 where the client id is null."""
+    if len(frame) > MOST_COMMON_BYTES:
+        return _software_of(frame)
+    # Without what tells one client from another, all of one kind send the same.
+    return _common_software_of(frame[:4] + _NOBODY + frame[client_end if client_end >= 0 else _NULL_CLIENT_END :])
+
+
+def _software_of(frame: bytes) -> str | None:
     try:
         read = decode_request(frame)
     except DecodeError:
@@ -199,6 +218,9 @@ def software_of(frame: bytes) -> str | None:
         return None
     words = (read.value.get("clientSoftwareName"), read.value.get("clientSoftwareVersion"))
     return " ".join(word for word in words if word) or None
+
+
+_common_software_of = lru_cache(maxsize=1_024)(_software_of)
 
 
 def times(batch: ExchangeBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -88,8 +88,8 @@ from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
 # What a connection or a piece that waits takes beside its bytes.
-_CONNECTION_COST = 2_048
-_PIECE_COST = 256
+CONNECTION_COST = 2_048
+PIECE_COST = 256
 # One kind of array, so that the kernel is compiled once.
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _SMALL_IDENTITY = 65_536
@@ -99,7 +99,7 @@ _NONE = np.empty(0, np.int32)
 
 
 @dataclass(slots=True)
-class _Search:
+class Search:
     """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far."""
 
     row: int  # of the kernel's state
@@ -136,7 +136,7 @@ class Framer:
         self._programs = ScanPrograms()
         self._scanning = make_scanning(self._programs)
         self._undecided: dict[int, Undecided] = {}
-        self._searches: dict[int, _Search] = {}
+        self._searches: dict[int, Search] = {}
         self._kept = 0
         self._output = make_output(0, 0)
         self._work: list[_Work] = []
@@ -277,9 +277,9 @@ class Framer:
                 self._tables.place[stream] = SKIP
                 return
             undecided = self._undecided[number] = self._new(number)
-            self._kept += _CONNECTION_COST
+            self._kept += CONNECTION_COST
         undecided.add(kind, stream & 1, offset, data, length, time, packet)
-        self._kept += len(data) + _PIECE_COST
+        self._kept += len(data) + PIECE_COST
         verdict = undecided.verdict()
         if verdict is not None:
             self._forget(number)
@@ -305,7 +305,7 @@ class Framer:
 
     def _forget(self, number: int) -> None:
         undecided = self._undecided.pop(number)
-        self._kept -= _CONNECTION_COST + undecided.size + _PIECE_COST * len(undecided.entries)
+        self._kept -= CONNECTION_COST + undecided.size + PIECE_COST * len(undecided.entries)
         self._tables.place[2 * number : 2 * number + 2] = SKIP
 
     def _begin(self, number: int, client: int, undecided: Undecided) -> None:
@@ -339,7 +339,7 @@ class Framer:
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         begin_frame(self._tables.state[row])
         self._tables.place[stream] = PYTHON
-        self._searches[stream] = _Search(row, offset, first_ns, packet, Run(at, aligned=False), first_ns)
+        self._searches[stream] = Search(row, offset, first_ns, packet, Run(at, aligned=False), first_ns)
 
     def _distrust(self, work: _Work, at: int, position: int) -> None:
         """A length that no frame has: everything from its prefix on is searched."""
@@ -357,7 +357,7 @@ class Framer:
         search.run.add(prefix, first_ns, packet)
         # Not there again: what begins here was just found wanting.
         search.run.skipped = 1
-        self._kept += 4 + _PIECE_COST
+        self._kept += 4 + PIECE_COST
         go_on(work.cursor, work.following, len(piece.kind))
         start, end = int(piece.start[at]) + position, int(piece.start[at] + piece.length[at])
         if start < end:
@@ -371,7 +371,7 @@ class Framer:
             search.first_ns, search.packet = time, packet
         if kind == BYTES:
             search.run.add(data, time, packet)
-            self._kept += len(data) + _PIECE_COST
+            self._kept += len(data) + PIECE_COST
             found = self._find(search, final=False)
             if found is not None:
                 self._resume(stream, found, None)
@@ -380,11 +380,11 @@ class Framer:
         elif kind in (GAP, CLOSE, RESET):
             self._last_chance(stream, (kind, stream, offset, time, packet, length, b""))
 
-    def _shorten(self, search: _Search) -> None:
+    def _shorten(self, search: Search) -> None:
         """The older half of what is searched goes; the rest may hold the next frame still."""
-        before = len(search.run.data) + _PIECE_COST * len(search.run.marks)
+        before = len(search.run.data) + PIECE_COST * len(search.run.marks)
         search.run.drop(len(search.run.data) // 2)
-        self._kept -= before - len(search.run.data) - _PIECE_COST * len(search.run.marks)
+        self._kept -= before - len(search.run.data) - PIECE_COST * len(search.run.marks)
 
     def _last_chance(self, stream: int, behind: tuple[int, int, int, int, int, int, bytes] | None) -> None:
         """Nothing follows on these bytes: one frame is enough now. `behind` is the piece that ends them."""
@@ -407,10 +407,10 @@ class Framer:
         if behind is not None:
             self._row(ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
 
-    def _drop(self, search: _Search) -> None:
-        self._kept -= len(search.run.data) + _PIECE_COST * len(search.run.marks)
+    def _drop(self, search: Search) -> None:
+        self._kept -= len(search.run.data) + PIECE_COST * len(search.run.marks)
 
-    def _find(self, search: _Search, *, final: bool) -> int | None:
+    def _find(self, search: Search, *, final: bool) -> int | None:
         response = bool(search.row & 1)
         chains = search.run.responses(self._asked(search.row >> 1), anew=final) if response else search.run.requests()
         for chain in chains:

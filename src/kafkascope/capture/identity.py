@@ -3,6 +3,7 @@ a place in the stream in, `exchange_id` out. The same bytes get the same names i
 
 from hashlib import blake2b
 from ipaddress import IPv6Address
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from kafkascope.capture.numbers import jit
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
+_ENDS = Struct(">16sH16sH")
+# What an IPv4 address has in front as one of IPv6.
+_IPV4 = bytes.fromhex("00000000000000000000ffff")
 
 
 def connection_hash(connection: Connection) -> int:
@@ -21,10 +25,7 @@ def connection_hash(connection: Connection) -> int:
     ends = connection.ends
     start = connection.initial_sequence
     parts = [
-        ends.address_a.rjust(16, b"\0"),
-        ends.port_a.to_bytes(2, "big"),
-        ends.address_b.rjust(16, b"\0"),
-        ends.port_b.to_bytes(2, "big"),
+        _ENDS.pack(ends.address_a.rjust(16, b"\0"), ends.port_a, ends.address_b.rjust(16, b"\0"), ends.port_b),
         b"" if start[0] is None else start[0].to_bytes(4, "big"),
         b"/",
         b"" if start[1] is None else start[1].to_bytes(4, "big"),
@@ -43,9 +44,9 @@ def connection_name(number: int) -> str:
 
 def address_text(address: bytes, port: int) -> str:
     """`10.0.0.1:9092`, `[2001:db8::1]:9092`."""
-    found = IPv6Address(address)
-    mapped = found.ipv4_mapped
-    return f"{mapped}:{port}" if mapped else f"[{found}]:{port}"
+    if address.startswith(_IPV4):
+        return f"{'.'.join(map(str, address[len(_IPV4) :]))}:{port}"
+    return f"[{IPv6Address(address)}]:{port}"
 
 
 def exchange_ids(

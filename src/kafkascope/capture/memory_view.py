@@ -19,15 +19,23 @@ def bytes_at(address: int | np.int64, size: int | np.int64) -> bytes:
 
 def binary_at(addresses: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> pa.LargeBinaryArray:
     """One value an address; a size below 0 is null."""
+    ends, data = gather_all(addresses, sizes)
+    valid = None
+    if (sizes < 0).any():
+        valid = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little"))
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [valid, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+def gather_all(
+    addresses: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """(ends, with a 0 in front; all the bytes side by side)"""
     kept = np.maximum(sizes, 0)
     ends = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(kept, out=ends[1:])
     data = np.empty(int(ends[-1]), dtype=np.uint8)
     gather(addresses, kept, data)
-    valid = None
-    if (sizes < 0).any():
-        valid = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little"))
-    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [valid, pa.py_buffer(ends), pa.py_buffer(data)])
+    return ends, data
 
 
 @jit
@@ -37,3 +45,9 @@ def gather(addresses: Any, sizes: Any, data: Any) -> None:
     for index in range(len(addresses)):
         _copy(base + at, addresses[index], sizes[index])
         at += sizes[index]
+
+
+@jit
+def copy_all(addresses: Any, sizes: Any, destinations: Any) -> None:
+    for index in range(len(addresses)):
+        _copy(destinations[index], addresses[index], sizes[index])

@@ -1,6 +1,7 @@
 """Exchanges in, their bodies out as Arrow tables: one message a table, keyed by `exchange_id`, all versions alike."""
 
 from collections.abc import Iterator, Sequence
+from ctypes import memmove
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -8,20 +9,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafkascope.capture.arrow_arrays import numbers
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION
-from kafkascope.capture.memory_view import binary_at
+from kafkascope.capture.memory_view import copy_all
 from kafkascope.capture.scan_program import ERROR
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.schema.catalog import apis, message
 
 # The kernel wants many frames at once; memory wants them not to pile up.
 ENOUGH_ROWS = 5_000
-ENOUGH_BYTES = 16 << 20
-MOST_BYTES = 64 << 20
+ENOUGH_BYTES = 8 << 20
+MOST_BYTES = 32 << 20
+MOST_KEY_BYTES = 8 << 20
 
 KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
@@ -38,10 +41,36 @@ class MessageTable:
 
 @dataclass(slots=True)
 class _Group:
+    """Of one message and version. Its pieces are its own: one of a rare message that waits for long holds no memory of
+    others."""
+
     keys: list[pa.RecordBatch] = field(default_factory=list)
-    bodies: list[pa.Array] = field(default_factory=list)
+    sizes: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    pieces: list[npt.NDArray[np.uint8]] = field(default_factory=list)
     rows: int = 0
     size: int = 0
+
+    def put(self, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
+        """The address where the bodies go, side by side; `size` is that of all."""
+        piece = np.empty(size, np.uint8)
+        self.keys.append(keys)
+        self.sizes.append(sizes.copy())
+        self.pieces.append(piece)
+        self.rows += len(sizes)
+        self.size += size
+        return int(piece.ctypes.data)
+
+    def bodies(self) -> pa.LargeBinaryArray:
+        ends = np.zeros(self.rows + 1, np.int64)
+        np.cumsum(np.concatenate(self.sizes), out=ends[1:])
+        content = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
+        return pa.Array.from_buffers(pa.large_binary(), self.rows, buffers)
+
+    def own_keys(self) -> None:
+        """Slices hold all the keys of the batches that they are of: copied, they do not."""
+        table = pa.Table.from_batches(self.keys).take(numbers(np.arange(self.rows), pa.int64()))
+        self.keys = table.combine_chunks().to_batches()
 
 
 class Messages:
@@ -52,6 +81,7 @@ class Messages:
         self._contents = contents
         self._groups: dict[tuple[str, int], _Group] = {}
         self._size = 0
+        self._key_bytes = 0
 
     def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
         """What there is enough of now. `exchanges` are the batch's columns, where the caller has them already."""
@@ -67,8 +97,14 @@ class Messages:
         self._take_inner(keys, batch, np.flatnonzero(asked & (apis_ == ENVELOPE)))
         for key in list(self._groups):
             group = self._groups[key]
-            if group.rows >= ENOUGH_ROWS or group.size >= ENOUGH_BYTES or self._size >= MOST_BYTES:
+            if group.rows >= ENOUGH_ROWS or group.size >= ENOUGH_BYTES:
                 yield self._give(key)
+        while self._size >= MOST_BYTES:
+            yield self._give(max(self._groups, key=lambda key: self._groups[key].size))
+        if self._key_bytes >= MOST_KEY_BYTES:
+            for group in self._groups.values():
+                group.own_keys()
+            self._key_bytes = 0
 
     def finish(self) -> Iterator[MessageTable]:
         for key in list(self._groups):
@@ -78,12 +114,13 @@ class Messages:
         group = self._groups.pop(key)
         self._size -= group.size
         name, version = key
-        bodies = group.bodies[0] if len(group.bodies) == 1 else pa.concat_arrays(group.bodies)
-        table = decode_columns(name, version, bodies, contents=self._contents)
+        table = decode_columns(name, version, group.bodies(), contents=self._contents)
+        versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
+        table = table.add_column(0, VERSION_COLUMN, versions)
         keys = pa.Table.from_batches(group.keys)
-        versions = pa.array(np.full(group.rows, version, dtype=np.int16))
-        names = [*self._keys, VERSION_COLUMN, *table.column_names]
-        return MessageTable(name, pa.table([*keys.columns, versions, *table.columns], names=names))
+        for key_name in reversed(self._keys):
+            table = table.add_column(0, key_name, keys.column(key_name))
+        return MessageTable(name, table)
 
     def _take(
         self,
@@ -96,22 +133,31 @@ class Messages:
         body_at: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int64],
     ) -> None:
-        """All bodies of one direction are copied once, those of one message and version side by side."""
+        """All bodies of one direction are copied at once, each to the others of its message and version."""
         chosen = np.flatnonzero(there)
+        if not len(chosen):
+            return
         codes = apis_[chosen] << 16 | versions[chosen] & 0xFFFF
         order = np.argsort(codes, kind="stable")
         chosen, codes = chosen[order], codes[order]
         at = which[chosen]
         sizes = rows[at, SIZE] - body_at[chosen]
-        bodies = binary_at(rows[at, ADDRESS] + body_at[chosen], sizes)
-        taken = keys.take(pa.array(chosen))
+        taken = keys.take(numbers(chosen, pa.int64()))
+        self._key_bytes += taken.nbytes
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=False):
+        ends = np.append(starts[1:], len(codes))
+        behind = np.cumsum(sizes) - sizes
+        shift = np.zeros(len(starts), np.int64)
+        totals = np.add.reduceat(sizes, starts).tolist()
+        for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             code = int(codes[start])
             name = _name(code >> 16, code & 0xFFFF, kind)
-            if name is not None:
-                one = slice(start, end)
-                self._put(name, code & 0xFFFF, taken[one], bodies[one], int(sizes[one].sum()))
+            if name is None:
+                sizes[start:end] = 0
+            else:
+                address = self._put(name, code & 0xFFFF, taken[start:end], sizes[start:end], totals[index])
+                shift[index] = address - behind[start]
+        copy_all(rows[at, ADDRESS] + body_at[chosen], sizes, behind + np.repeat(shift, ends - starts))
 
     def _take_inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, envelopes: npt.NDArray[np.int64]) -> None:
         """The request within an Envelope, under the same exchange (GOTCHAS 9a)."""
@@ -120,16 +166,15 @@ class Messages:
         for index in envelopes.tolist():
             for frame, content in inner_frames(batch.request_frame(index), batch.response_frame(index)):
                 if frame.name is not None and frame.body is not None:
-                    body = pa.array([content[frame.body_at :]], pa.large_binary())
-                    self._put(frame.name, frame.version, keys.slice(index, 1), body, len(content))
+                    body = content[frame.body_at :]
+                    sizes = np.array([len(body)], np.int64)
+                    memmove(
+                        self._put(frame.name, frame.version, keys.slice(index, 1), sizes, len(body)), body, len(body)
+                    )
 
-    def _put(self, name: str, version: int, keys: pa.RecordBatch, bodies: pa.Array, size: int) -> None:
-        group = self._groups.setdefault((name, version), _Group())
-        group.keys.append(keys)
-        group.bodies.append(bodies)
-        group.rows += len(keys)
-        group.size += size
+    def _put(self, name: str, version: int, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
         self._size += size
+        return self._groups.setdefault((name, version), _Group()).put(keys, sizes, size)
 
 
 @cache

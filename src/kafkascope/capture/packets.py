@@ -17,6 +17,9 @@ from kafkascope.errors import InputError
 
 # Thousands of packets for the kernels, and small enough to stay in a processor's cache for the steps behind this one.
 CHUNK_BYTES = 4 << 20
+# The first are smaller, so that the first exchanges come at once; each is so many times the one before.
+FIRST_BYTES = 512 << 10
+GROWTH = 2
 
 
 def read_packets(
@@ -39,13 +42,13 @@ def read_packets(
 def _batches(unpacked: Unpacked, name: str, chunk_bytes: int) -> Iterator[Packets]:
     rows = Rows()
     reader: PcapReader | PcapngReader | None = None
-    buffer: Bytes = np.empty(chunk_bytes, np.uint8)
+    buffer: Bytes = np.empty(min(chunk_bytes, FIRST_BYTES), np.uint8)
     filled = position = base = 0
     while True:
         if filled == len(buffer):
             # Packets handed out still lie in the old buffer: only what is not read yet moves on.
             left = filled - position
-            larger: Bytes = np.empty(max(chunk_bytes, 2 * left), np.uint8)
+            larger: Bytes = np.empty(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left), np.uint8)
             larger[:left] = buffer[position:filled]
             buffer, base, filled, position = larger, base + position, left, 0
         count = unpacked.fill(memoryview(buffer)[filled:])  # type: ignore[arg-type]

@@ -12,11 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope.capture.account import Account
+from kafkascope.capture.carry import Carried
+from kafkascope.capture.carry_bytes import after
+from kafkascope.capture.carry_choose import Chooser
+from kafkascope.capture.carry_place import PlaceReader
+from kafkascope.capture.carry_run import WHOLE, Part, Steps, carry, flows_of, late_pieces, leave_out, resume
 from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.exchanges import ExchangeBatch, Pairer, Recordings
-from kafkascope.capture.flow import Flows, Frames, Packets, Problem
+from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
+from kafkascope.capture.flow import Frames, Packets, Problem
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import LAST_NS
 from kafkascope.capture.learn import Knowledge
@@ -64,7 +69,10 @@ class Reading:
 
     `follow` goes on at the end of a growing file until `deadline`, if there is one, and with the next file where one of
     the same name takes its place: `on_change` hears how. `on_bad` hears of a file that cannot be read, and the others
-    are read; without it that is an `InputError`. `on_step` is called now and then, also where nothing is found."""
+    are read; without it that is an `InputError`. `on_step` is called now and then, also where nothing is found.
+
+    `part` says that more was read before, or will be later, or is read by others; `carried` is for the next run then.
+    """
 
     def __init__(
         self,
@@ -77,6 +85,7 @@ class Reading:
         on_change: Callable[[str], None] = lambda _: None,
         on_bad: Callable[[InputError], None] | None = None,
         on_step: Callable[[], None] = lambda: None,
+        part: Part | None = None,
     ) -> None:
         one = isinstance(paths, str | os.PathLike | io.IOBase) or not isinstance(paths, Iterable)
         self._paths: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
@@ -90,11 +99,19 @@ class Reading:
         self._file_bytes = 0
         self.live = False
         self.account = Account()
+        self._part = part or WHOLE
+        self._numbers_before = 0  # of packets that are not counted here
+        self.carried: list[Carried] = []
 
     @property
     def file_bytes(self) -> int:
         """Read of regular files so far, packed as they are."""
         return self._file_bytes + (self._file.tell() if self._file is not None else 0)
+
+    @property
+    def ends(self) -> list[Ends]:
+        """What is known of the ends of `account.connections`, by their numbers."""
+        return self._capture.ends if self._capture is not None else []
 
     def batches(self) -> Iterator[ExchangeBatch]:
         """None of them is empty."""
@@ -105,7 +122,17 @@ class Reading:
             else:
                 self._on_step()
 
+    def pending(self) -> Iterator[ExchangeBatch]:
+        """After `batches` of a part that is not the last: what is `carried`, as if the recording ended here."""
+        if self._capture is not None and not self._part.last:
+            for batch in self._capture.finish():
+                if len(batch):
+                    self.account.add_batch(batch)
+                    yield batch
+
     def _all(self) -> Iterator[ExchangeBatch]:
+        if self._part.carried:
+            self._numbers_before = self._begin().numbers_before
         for path in self._paths:
             goes_on = True
             while goes_on:
@@ -122,7 +149,15 @@ class Reading:
                     self._on_change(f"{uri_of(path)} was {self._waiting.changed}; reading goes on with the new one")
                     self._waiting.changed = None
         if self._capture is not None:
-            yield from self._capture.finish()
+            yield from self._capture.finish() if self._part.last else self._capture.suspend()
+            self.carried = self._capture.carried
+
+    def _begin(self) -> "Capture":
+        if self._capture is None:
+            self._capture = Capture(
+                self._recordings, self.account, names=self.names, kafka_ports=self._ports, part=self._part
+            )
+        return self._capture
 
     def _changed(self) -> bool:
         return self._waiting is not None and self._waiting.changed is not None
@@ -133,7 +168,8 @@ class Reading:
         self._file = found.file
         try:
             self._recordings.uris.append(uri_of(path))
-            self._recordings.first_packets.append(self.account.packets + self.account.log_lines)
+            read = self.account.packets + self.account.log_lines
+            self._recordings.first_packets.append(self._numbers_before + read)
             self.account.begin(uri_of(path))
             yield from self._log(found) if found.kind == LOG else self._packets(found)
         finally:
@@ -142,15 +178,18 @@ class Reading:
                 found.file.close()
 
     def _packets(self, found: Found) -> Iterator[ExchangeBatch]:
-        if self._capture is None:
-            self._capture = Capture(self._recordings, self.account, names=self.names, kafka_ports=self._ports)
+        capture = self._begin()
         first = self._recordings.first_packets[-1]
         bytes_before = self.account.bytes_read
+        skip = self._part.skip.get(self._recordings.uris[-1], 0)
         for packets in read_packets(found.source, waiting=self._waiting):
+            known = len(packets.start)
+            packets = after(packets, skip)
+            self._numbers_before += known - len(packets.start)
             self.account.packets += len(packets.start)
             self.account.bytes_read = bytes_before + packets.base + len(packets.data)
             self.account.add_times(packets.time_ns)
-            yield from self._capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
+            yield from capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
 
     def _log(self, found: Found) -> Iterator[ExchangeBatch]:
         log = RequestLog(self._recordings, names=self.names)
@@ -171,23 +210,55 @@ class Reading:
 
 
 class Capture:
-    """The steps from packets to exchanges, for all files of one recording."""
+    """The steps from packets to exchanges, for all files of one recording, or of a part of it."""
 
-    def __init__(self, recordings: Recordings, account: Account, *, names: bool, kafka_ports: Collection[int]) -> None:
-        flows = Flows()
+    def __init__(
+        self,
+        recordings: Recordings,
+        account: Account,
+        *,
+        names: bool,
+        kafka_ports: Collection[int],
+        part: Part | None = None,
+    ) -> None:
+        self._part = part = part or WHOLE
+        old = PlaceReader(part.carried, recordings)
+        self.numbers_before = old.end
+        self.carried: list[Carried] = []
+        mine = [one for one in part.carried if part.choose is None or part.choose(one.ends)]
+        flows, numbers = flows_of(mine)
         self._account = account
+        self._names, self._ports = names, kafka_ports
         self._segments = SegmentReader(flows)
         self._reassembler = Reassembler(flows)
         account.connections = self._reassembler.connections
         self._framer = Framer(self._reassembler.connections, kafka_ports=kafka_ports)
         self._pairer = Pairer(self._reassembler.connections, recordings, names=names)
         self._held: list[Frames] = []
+        self._chooser = Chooser(flows, part.choose) if part.choose is not None else None
+        self._steps = Steps(flows, self._reassembler, self._framer, self._pairer, recordings)
+        self._late = late_pieces(self._steps, lambda: self._held) if not part.last else None
+        if mine:
+            unread = resume(self._steps, self._late, mine, numbers, old, part.reopen)
+            for uri, problem in unread:
+                account.file = uri
+                account.add_problems([problem])
+
+    @property
+    def ends(self) -> list[Ends]:
+        return self._pairer.ends
 
     def feed(self, packets: Packets, *, live: bool) -> Iterator[ExchangeBatch]:
         """One step behind unless it is `live`: the last frames are paired together with the end, so that requests that
         nobody answered stand in their places."""
+        if self._chooser is not None:
+            self._chooser.renew()
         segments = self._segments.feed(packets)
+        if self._chooser is not None:
+            segments = self._chooser.choose(segments)
         pieces = self._reassembler.feed(segments)
+        if self._late is not None:
+            self._late.note(pieces, packets.first)
         frames = self._framer.feed(pieces)
         self._note(packets, segments, pieces)
         for one in self._held:
@@ -207,6 +278,29 @@ class Capture:
         self._account.lost_answers = self._pairer.lost_answers
         self._held = []
 
+    def suspend(self) -> Iterator[ExchangeBatch]:
+        """Instead of `finish`: what is certain now. The rest is `carried`, but for what waits for a connection that
+        was idle for too long: that comes out as if the recording ended."""
+        assert self._late is not None
+        self._note(self._segments.finish())
+        if self._held:
+            yield self._pairer.feed(join_frames(self._held))
+            self._held = []
+        times = (one.last_ns for one in self._reassembler.connections)
+        now = max(self._account.last_ns or 0, max(times, default=0))
+        self.carried, idle = carry(self._steps, self._late, now_ns=now, idle_ns=self._part.idle_ns)
+        self._account.lost_answers = self._pairer.lost_answers
+        if idle:
+            account = Account()
+            part = Part(carried=idle, reopen=self._part.reopen)
+            ended = Capture(Recordings(), account, names=self._names, kafka_ports=self._ports, part=part)
+            yield from ended.finish()
+            leave_out(self._steps, idle)
+            self._account.lost_answers += account.lost_answers
+            for one, last in zip(idle, account.connections, strict=True):
+                self._reassembler.connections[one.number].gap_bytes[:] = last.gap_bytes
+                self._reassembler.connections[one.number].bytes_seen[:] = last.bytes_seen
+
     def _hold(self, frames: Frames) -> None:
         self._account.add_frames(frames)
         self._account.add_problems(frames.problems)
@@ -215,6 +309,7 @@ class Capture:
     def _note(self, *steps: Any) -> None:
         for step in steps:
             self._account.add_problems(step.problems)
+        self._account.forgotten = self._reassembler.forgotten
 
 
 def join_frames(parts: list[Frames]) -> Frames:

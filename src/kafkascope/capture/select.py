@@ -4,18 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kafkascope.capture.arrow_arrays import Mask
 from kafkascope.capture.exchange_columns import TIME
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.headers import API_KEY
 from kafkascope.capture.learn import Names
-from kafkascope.capture.where import Mask, Node, pick
+
+if TYPE_CHECKING:
+    from kafkascope.capture.where import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Wanted:
     errors: tuple[int, ...] | None = None
     slow_us: int | None = None
     between: tuple[datetime | None, datetime | None] | None = None
-    where: Node | None = None
+    where: "Node | None" = None
 
     @property
     def needs_names(self) -> bool:
@@ -58,6 +61,8 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
     if wanted.between is not None:
         mask &= _between(columns, *wanted.between)
     if wanted.where is not None:
+        from kafkascope.capture.where import pick
+
         mask &= pick(wanted.where, columns)
     for patterns, pull in ((wanted.groups, _groups), (wanted.topics, _topics)):
         if patterns:
@@ -107,6 +112,8 @@ def _address(columns: pa.RecordBatch, patterns: tuple[str, ...]) -> Mask:
 
 
 def _between(columns: pa.RecordBatch, first: datetime | None, last: datetime | None) -> Mask:
+    import pyarrow.compute as pc  # nothing else here needs it, and it takes its time
+
     at = pc.coalesce(columns.column("request_at"), columns.column("response_at"))
     mask = np.ones(columns.num_rows, dtype=bool)
     if first is not None:

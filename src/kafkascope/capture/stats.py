@@ -29,7 +29,7 @@ class Tally:
     errors: int = 0
     unanswered: int = 0
     slowest_us: int = 0
-    buckets: Counter[int] = field(default_factory=Counter)
+    buckets: dict[int, int] = field(default_factory=dict)
 
     def add(self, other: "Tally") -> None:
         self.calls += other.calls
@@ -38,11 +38,12 @@ class Tally:
         self.errors += other.errors
         self.unanswered += other.unanswered
         self.slowest_us = max(self.slowest_us, other.slowest_us)
-        self.buckets.update(other.buckets)
+        for bucket, number in other.buckets.items():
+            self.buckets[bucket] = self.buckets.get(bucket, 0) + number
 
     def percentile(self, percent: float) -> int | None:
         """In microseconds; None where no latency is known."""
-        total = self.buckets.total()
+        total = sum(self.buckets.values())
         if not total:
             return None
         wanted = max(1, int(np.ceil(total * percent / 100)))
@@ -116,13 +117,10 @@ def _distinct(columns: pa.RecordBatch, *names: str) -> tuple[Ints, list[tuple[An
         parts.append(words)
     found, index = np.unique(codes, return_inverse=True)
     values = []
-    for code in found.tolist():
-        value = []
-        for words in reversed(parts):
-            code, at = divmod(code, len(words))
-            value.append(words[at])
-        values.append(tuple(reversed(value)))
-    return index, values
+    for words in reversed(parts):
+        found, at = np.divmod(found, len(words))
+        values.append([words[number] for number in at.tolist()])
+    return index, list(zip(*reversed(values), strict=True))
 
 
 def _tally(
@@ -131,24 +129,27 @@ def _tally(
     """`leave_out` are rows whose latency does not count, None for none."""
     found, where = np.unique(codes, return_inverse=True)
     count = len(found)
-    calls = np.bincount(where, minlength=count)
-    requests = np.bincount(where, numbers.request_bytes, count)
-    responses = np.bincount(where, numbers.response_bytes, count)
-    errors = np.bincount(where, numbers.failed, count)
-    unanswered = np.bincount(where, numbers.unanswered, count)
     timed = numbers.latency >= 0 if leave_out is None else (numbers.latency >= 0) & ~leave_out
     slowest = np.zeros(count, dtype=np.int64)
     np.maximum.at(slowest, where[timed], numbers.latency[timed])
-    pairs, times = np.unique(where[timed] * _BUCKETS + numbers.bucket[timed], return_counts=True)
+    summed = (numbers.request_bytes, numbers.response_bytes, numbers.failed, numbers.unanswered)
+    sums = [np.bincount(where, weights, count).astype(np.int64) for weights in summed]
     mine = []
-    for at, code in enumerate(found.tolist()):
-        tally = tallies.setdefault(name_of(code), Tally())
-        tally.calls += int(calls[at])
-        tally.request_bytes += int(requests[at])
-        tally.response_bytes += int(responses[at])
-        tally.errors += int(errors[at])
-        tally.unanswered += int(unanswered[at])
-        tally.slowest_us = max(tally.slowest_us, int(slowest[at]))
-        mine.append(tally)
-    for pair, number in zip(pairs.tolist(), times.tolist(), strict=True):
-        mine[pair // _BUCKETS].buckets[pair % _BUCKETS] += number
+    for code, calls, requests, responses, errors, unanswered, longest in zip(
+        *(column.tolist() for column in (found, np.bincount(where), *sums, slowest)), strict=True
+    ):
+        name = name_of(code)
+        tally = tallies.get(name)
+        if tally is None:
+            tally = tallies[name] = Tally()
+        tally.calls += calls
+        tally.request_bytes += requests
+        tally.response_bytes += responses
+        tally.errors += errors
+        tally.unanswered += unanswered
+        tally.slowest_us = max(tally.slowest_us, longest)
+        mine.append(tally.buckets)
+    pairs, times = np.unique(where[timed] * _BUCKETS + numbers.bucket[timed], return_counts=True)
+    for at, bucket, number in zip(*(part.tolist() for part in (*np.divmod(pairs, _BUCKETS), times)), strict=True):
+        buckets = mine[at]
+        buckets[bucket] = buckets.get(bucket, 0) + number

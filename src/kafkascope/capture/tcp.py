@@ -51,7 +51,7 @@ from kafkascope.capture.stream_table import (
 )
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
 
-_ENDINGS = (None, "fin", "reset", "reused")
+ENDINGS = (None, "fin", "reset", "reused")
 # One kind of array, so that the kernels are compiled once.
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _NO_DATA = np.empty(0, np.uint8)
@@ -176,7 +176,7 @@ class Reassembler:
             connection.last_ns = row[LAST_NS]
             connection.opened = bool(row[OPENED])
             connection.opener = row[OPENER] if row[OPENER] >= 0 else None
-            connection.closed = _ENDINGS[row[ENDED]]
+            connection.closed = ENDINGS[row[ENDED]]
             connection.initial_sequence = (
                 first[INITIAL] if first[INITIAL] >= 0 else None,
                 second[INITIAL] if second[INITIAL] >= 0 else None,

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 from kafkascope.errors import InputError
 from kafkascope.lake.active import COMPACTED, ActiveFile, active_files
 from kafkascope.lake.commit import find_table, maintain
-from kafkascope.lake.files import NO_DATE, Files, discard
+from kafkascope.lake.files import NO_DATE, PENDING, Files, discard
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
 from kafkascope.lake.reading import is_visible, table_in, visible_ingests
@@ -62,8 +62,10 @@ def _portions(
     """What becomes one file each."""
     days: dict[date | None, list[ActiveFile]] = {}
     for file in files:
-        # A mart's files are its writer's; rows without a date expire with their ingest, so they stay apart.
-        ours = file.compacted or (file.ingest is not None and is_visible(name, file, seen))
+        # A mart's files are its writer's; rows without a date expire with their ingest, and pending ones go when
+        # another ingest goes on from them, so they stay apart.
+        whole = file.ingest is not None and not file.ingest.endswith(PENDING)
+        ours = file.compacted or (whole and is_visible(name, file, seen))
         if ours and file.size < target_bytes // 2 and file.date != NO_DATE:
             days.setdefault(file.date, []).append(file)
     for small in days.values():

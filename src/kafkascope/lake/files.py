@@ -27,6 +27,8 @@ MOST_WAITING_BYTES = 192 << 20
 MOST_OPEN = 256
 # Names begin with this and the ingest, so that a reader knows whose they are without opening them.
 PREFIX = "ingest-"
+# Behind the name of an ingest, which has only digits up to f.
+PENDING = "p"
 COMPRESSION = "zstd"
 COMPRESSION_LEVEL = 1
 # An hour's question needs no finer order.
@@ -53,6 +55,12 @@ class NewFile:
 
     def place(self, lake: Lake) -> Place:
         return lake.table(self.table).child(*self.path.split("/"))
+
+
+def pending(ingest_id: str) -> str:
+    """The name under which an ingest's rows stand that a later one will say again, whole: requests that were not
+    answered yet when the recording ended."""
+    return f"{ingest_id}{PENDING}"
 
 
 def ingest_of(path: str) -> str | None:

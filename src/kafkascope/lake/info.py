@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.commit import find_table
+from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import FORMAT, Lake
 from kafkascope.lake.reading import CAPTURES, is_visible, table_in, visible_ingests
 from kafkascope.lake.retention import HalfDone, half_done
@@ -44,7 +45,7 @@ def info(lake: Lake) -> LakeInfo:
         format=FORMAT,
         tables=tables,
         recordings=next((table.rows for table in tables if table.name == CAPTURES), 0),
-        ingests=len(seen),
+        ingests=sum(not one.endswith(PENDING) for one in seen),
         running=tuple(run for run in running_ingests(lake) if run.alive(now)),
         half_done=tuple(half_done(lake)),
     )

@@ -2,6 +2,7 @@
 was killed, shows nothing."""
 
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,26 +12,39 @@ from deltalake import DeltaTable
 from kafkascope.errors import NotFoundError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.commit import find_table
+from kafkascope.lake.files import pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
+from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, table_named
 
 CAPTURES = "captures"
+FOLLOWS = "follows"
 
 
 def visible_ingests(lake: Lake) -> frozenset[str]:
+    """Those that `captures` names, and of those that no other goes on from what is pending too."""
+    rows = captures_rows(lake, [INGEST_ID, FOLLOWS])
+    named = frozenset(row[INGEST_ID] for row in rows)
+    followed = frozenset(one for row in rows for one in row[FOLLOWS] or ())
+    return named | frozenset(pending(one) for one in named - followed)
+
+
+def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
+    """Of every recording that is in the lake."""
     table = find_table(lake, CAPTURES)
     if table is None:
-        return frozenset()
+        return []
     place = lake.table(CAPTURES)
     with told(place.uri):
         found = ds.FileSystemDataset.from_paths(
             [f"{place.path}/{file.path}" for file in active_files(table)],
-            schema=pa.schema([(INGEST_ID, pa.string())]),
+            schema=pa.schema([CAPTURES_SCHEMA.field(name) for name in columns]),
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
         ).to_table()
-    return frozenset(pc.unique(found.column(0)).to_pylist())
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
 
 
 def is_visible(name: str, file: ActiveFile, ingests: AbstractSet[str]) -> bool:

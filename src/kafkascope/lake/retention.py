@@ -13,7 +13,7 @@ from pyarrow import fs
 from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is_in, maintain
-from kafkascope.lake.files import NO_DATE, NewFile, ingest_of
+from kafkascope.lake.files import NO_DATE, NewFile, ingest_of, pending
 from kafkascope.lake.home import LOG, Lake
 from kafkascope.lake.place import Place
 from kafkascope.lake.reading import CAPTURES, dataset, visible_ingests
@@ -126,7 +126,8 @@ def _over(lake: Lake, before: date) -> frozenset[str]:
     limit = datetime(before.year, before.month, before.day, tzinfo=UTC)
     ended = pc.fill_null(pc.less(rows.column("last_at"), limit), False)
     lasting = set(rows.filter(pc.invert(ended)).column("ingest_id").to_pylist())
-    return frozenset(rows.column("ingest_id").to_pylist()) - lasting
+    over = frozenset(rows.column("ingest_id").to_pylist()) - lasting
+    return over | frozenset(pending(one) for one in over)
 
 
 def _take_out(

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from kafkascope.errors import InputError
 from kafkascope.lake.commit import commit, find_table
-from kafkascope.lake.files import NewFile
+from kafkascope.lake.files import NewFile, pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import Place
 from kafkascope.lake.tables import table_named
@@ -92,8 +92,10 @@ def running_ingests(lake: Lake) -> list[Running]:
 
 
 def alive_ingests(lake: Lake) -> frozenset[str]:
+    """With the names of what is pending of them."""
     now = datetime.now(UTC)
-    return frozenset(run.ingest_id for run in running_ingests(lake) if run.alive(now))
+    alive = [run.ingest_id for run in running_ingests(lake) if run.alive(now)]
+    return frozenset(alive) | frozenset(pending(one) for one in alive)
 
 
 def _write(lake: Lake, run: Running) -> None:

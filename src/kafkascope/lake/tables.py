@@ -70,8 +70,11 @@ CAPTURES = pa.schema(
         ("quarantined", pa.int64()),
         ("ingested_at", TIME),
         ("options", pa.string()),
+        ("follows", pa.list_(pa.string())),
     ]
 )
+# What a later ingest goes on from, by connection: places and numbers, never bytes.
+UNFINISHED = pa.schema([("connection_id", pa.string()), ("last_at", TIME), ("state", pa.string())])
 QUARANTINE = pa.schema(
     [
         ("capture_uri", pa.string()),
@@ -123,6 +126,7 @@ def _fixed() -> dict[str, LakeTable]:
         _table("connections", CONNECTIONS, "first_at"),
         # An answer alone has no request.
         _table("exchanges", EXCHANGES, "request_at", "response_at"),
+        _table("unfinished", UNFINISHED, None),
         _table("quarantine", QUARANTINE, "at"),
     )
     return {table.name: table for table in tables}

@@ -1,0 +1,116 @@
+"""A report in, its short form for a terminal out: the verdict, what was found, and each part in a line."""
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from kafkascope.cli.read_units import number, plural, size
+from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, table, width
+from kafkascope.report.build import Report
+from kafkascope.report.icons import WORDS
+from kafkascope.report.quorum import Quorum
+from kafkascope.report.share import ShareGroup
+from kafkascope.report.streams import StreamsGroup
+from kafkascope.report.words import interval, lasting, printable, share
+
+MOST_FINDINGS = 10
+STYLES = {
+    "critical": ("bold", "red"),
+    "attention": ("bold", "yellow"),
+    "healthy": ("bold", "green"),
+    "unknown": ("bold",),
+}
+_MARKS = {"critical": "✖", "attention": "▲", "healthy": "✔", "unknown": "?"}
+_SEVERITIES = {"critical": ("bold", "red"), "warning": ("yellow",), "info": ("blue",)}
+
+
+def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> None:
+    verdict = report.findings.verdict
+    print(paint(f"{_MARKS[verdict.state]} {WORDS[verdict.state]}", *STYLES[verdict.state]))
+    prose(printable(verdict.sentence))
+    total = report.unread.total
+    recorded = f"{plural(report.unread.recordings, 'recording')}, {plural(total.exchanges, 'exchange')}"
+    times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
+    remark(f"{printable(report.lake)}: {recorded}{times}")
+    _findings(report)
+    _groups(report)
+    heading("Not read")
+    print(f"  {_unread(report)}")
+    if written:
+        print()
+        for what, file, count in written:
+            print(f"{what} written to {file} ({size(count)})")
+    else:
+        remark("--html FILE writes the page with pictures and evidence.")
+
+
+def _findings(report: Report) -> None:
+    findings = report.findings
+    verdict = findings.verdict
+    if not findings.shown:
+        return
+    counts = (
+        f"{number(verdict.critical)} critical, {plural(verdict.warning, 'warning')}, {plural(verdict.info, 'note')}"
+    )
+    heading(f"Findings: {counts}")
+    for one in findings.shown[:MOST_FINDINGS]:
+        word = paint(f"{WORDS[one.severity].lower():<8}", *_SEVERITIES[one.severity])
+        lines = wrap(printable(one.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
+        print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
+    rest = len(findings.shown) - MOST_FINDINGS + findings.left_out
+    if rest > 0:
+        remark(f"and {number(rest)} more", "  ")
+
+
+def _groups(report: Report) -> None:
+    for title, groups, count in (
+        ("Share groups", [(one.group_id, _share(one)) for one in report.share.shown], report.share.count),
+        ("Streams groups", [(one.group_id, _streams(one)) for one in report.streams.shown], report.streams.count),
+    ):
+        if groups:
+            heading(title)
+            table([(printable(name), words) for name, words in groups])
+            if count > len(groups):
+                remark(f"and {number(count - len(groups))} more in less trouble", "  ")
+    if report.quorum is not None:
+        heading("Quorum")
+        prose(_quorum(report.quorum), "  ")
+
+
+def _share(group: ShareGroup) -> str:
+    words = [f"{plural(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
+    for outcome, told in (("lock_expired", "lock expired"), ("disconnected", "disconnected"), ("rejected", "rejected")):
+        if group.outcomes.get(outcome):
+            words.append(f"{number(group.outcomes[outcome])} {told}")
+    words += [f"{number(group.archived)} given up"] if group.archived else []
+    words += [f"lag {number(group.health.lag)}"] if group.health.lag is not None else []
+    return ", ".join(words)
+
+
+def _streams(group: StreamsGroup) -> str:
+    totals = group.totals
+    words = [plural(totals.tasks, "task"), plural(totals.moves, "move")]
+    words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
+    words += [f"unheld {lasting(1000 * totals.unheld_ms)} of all tasks together"] if totals.unheld_ms else []
+    words += [f"{plural(totals.lost, 'member')} lost"] if totals.lost else []
+    return ", ".join(words)
+
+
+def _quorum(quorum: Quorum) -> str:
+    words = []
+    if quorum.bands:
+        last = quorum.bands[-1]
+        words.append(f"led by node {last.leader_id} in epoch {last.epoch}")
+    words.append(plural(sum(event.kind == "elected" for event in quorum.events), "election"))
+    without = max((event.duration_ms or 0 for event in quorum.events), default=0)
+    words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
+    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    if behind is not None and behind.worst_behind_ms:
+        words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
+    return ", ".join(words)
+
+
+def _unread(report: Report) -> str:
+    total = report.unread.total
+    lost = f"{size(total.lost_bytes)} lost at {plural(total.lost_places, 'place')}"
+    quarantined = f"{plural(total.quarantined, 'frame')} in quarantine"
+    return f"{lost}, {share(total.tls_bytes, total.tcp_bytes)} TLS, {quarantined}"

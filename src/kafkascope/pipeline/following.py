@@ -1,0 +1,135 @@
+"""A folder that a rotating tcpdump or log fills, in; its files ingested as they become complete, out, by Structured
+Streaming: it goes on where it stopped, and the lake has the same rows as after one ingest of all of them."""
+
+import os
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from kafkascope.errors import UsageError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import place_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from kafkascope.pipeline.ingest import Ingested, Options
+
+SOURCE = "kafkascope_files"
+STREAMS = "_streams"
+# A file that has not grown for so long is complete, also where none came after it.
+QUIET_SECONDS = 60
+TRIGGER = "2 seconds"
+
+
+class CompleteFiles(DataSource):
+    """Paths of complete files of a folder: all but the newest, and that one once it is quiet."""
+
+    @classmethod
+    def name(cls) -> str:
+        return SOURCE
+
+    def schema(self) -> str:
+        return "uri string"
+
+    def streamReader(self, schema: "StructType") -> "CompleteFilesReader":  # noqa: ARG002, N802
+        quiet = float(self.options.get("quiet", QUIET_SECONDS))
+        return CompleteFilesReader(str(self.options["path"]), quiet)
+
+
+class _File(InputPartition):
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        self.uri = uri
+
+
+class CompleteFilesReader(DataSourceStreamReader):
+    """An offset is (modified, name) of the last file that was given out."""
+
+    def __init__(self, folder: str, quiet: float) -> None:
+        self._folder = folder
+        self._quiet = quiet
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {"modified": 0, "name": ""}
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002, N802
+        found = complete(self._folder, self._quiet)
+        return {"modified": found[-1][0], "name": found[-1][1]} if found else start
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        low, high = (start["modified"], start["name"]), (end["modified"], end["name"])
+        return [_File(name) for modified, name in complete(self._folder, 0) if low < (modified, name) <= high]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _File)
+        yield pa.record_batch([pa.array([partition.uri])], names=["uri"])
+
+
+def complete(folder: str, quiet: float) -> list[tuple[int, str]]:
+    """(modified in ns, path), the oldest first."""
+    import time
+
+    with os.scandir(folder) as entries:
+        files = [entry for entry in entries if entry.is_file() and entry.name[0] not in "._"]
+    found = sorted((entry.stat().st_mtime_ns, entry.path) for entry in files)
+    if found and time.time_ns() - found[-1][0] < quiet * 1e9:
+        found.pop()
+    return found
+
+
+def follow(
+    spark: "SparkSession",
+    uris: tuple[str, ...],
+    lake: Lake,
+    options: "Options",
+    told: Callable[["Ingested"], None],
+    *,
+    marts: bool,
+    quiet: float = QUIET_SECONDS,
+) -> int:
+    """Until it is interrupted."""
+    query = start(spark, uris, lake, options, told, marts=marts, quiet=quiet)
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return 0
+
+
+def start(
+    spark: "SparkSession",
+    uris: tuple[str, ...],
+    lake: Lake,
+    options: "Options",
+    told: Callable[["Ingested"], None],
+    *,
+    marts: bool,
+    quiet: float = QUIET_SECONDS,
+) -> "StreamingQuery":
+    from kafkascope.pipeline.ingest import ingest
+    from kafkascope.pipeline.marts.build import build_marts
+
+    if len(uris) != 1 or not place_of(uris[0]).local or not os.path.isdir(place_of(uris[0]).path):
+        raise UsageError("--follow goes with one folder on this machine")
+    folder = place_of(uris[0]).path
+
+    def each(batch: "DataFrame", _: int) -> None:
+        files = sorted(row.uri for row in batch.collect())
+        if files:
+            done = ingest(spark, files, lake, options)
+            if marts and done.new:
+                build_marts(spark, lake)
+            told(done)
+
+    spark.dataSource.register(CompleteFiles)
+    name = blake2b(folder.encode(), digest_size=6).hexdigest()
+    rows = spark.readStream.format(SOURCE).option("path", folder).option("quiet", str(quiet)).load()
+    writer: Any = rows.writeStream.foreachBatch(each).trigger(processingTime=TRIGGER)
+    query: StreamingQuery = writer.option("checkpointLocation", lake.place.child(STREAMS, name).uri).start()
+    return query

@@ -1,0 +1,135 @@
+"""Plain frames in a file in, bodies as Arrow columns out: Parquet, JSON lines, CSV, or lines of `NAME:VERSION HEX`.
+
+A frame is named by its message and version, or by API, direction and version; its bytes are binary, hex or base64."""
+
+import base64
+import binascii
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafkascope.errors import DecodeError, InputError, KafkascopeError
+from kafkascope.lake.place import Place, told
+from kafkascope.schema.catalog import message as read_message
+from kafkascope.schema.names import find
+
+FRAMES = "frames"
+# What the columns may be called.
+MESSAGE, API, DIRECTION, VERSION = "message", "api", "direction", "version"
+BYTES = ("bytes", "hex", "base64", "body", "data")
+_HEX_LINE = re.compile(rb"^\s*([A-Za-z]+):(\d+)\s+([0-9a-fA-F\s]+)$")
+_HEAD = 4096
+_PARQUET = b"PAR1"
+# Rows that are decoded together.
+_SOME = 10_000
+
+Frame = tuple[int, str, int, bytes]
+
+
+def is_frames(place: Place) -> bool:
+    """By what the file begins with."""
+    with told(place.uri), place.filesystem.open_input_stream(place.path) as file:
+        head = bytes(file.read(_HEAD))
+    if head.startswith(_PARQUET):
+        return True
+    first = next((line for line in head.splitlines() if line.strip() and not line.lstrip().startswith(b"#")), b"")
+    if _HEX_LINE.match(first):
+        return True
+    if first.lstrip().startswith(b"{"):
+        try:
+            said = json.loads(first)
+        except ValueError:
+            return False
+        return isinstance(said, dict) and VERSION in said and any(name in said for name in BYTES)
+    names = {word.strip().strip('"').lower() for word in first.decode("utf-8", "replace").split(",")}
+    return VERSION in names and bool(names & set(BYTES)) and bool(names & {MESSAGE, API})
+
+
+def read_frames(place: Place) -> Iterator[list[Frame | tuple[int, str]]]:
+    """Some frames after the other, each with the number of its row; an odd one as its row and what is wrong with it."""
+    some: list[Frame | tuple[int, str]] = []
+    for number, row in enumerate(_rows(place)):
+        try:
+            some.append((number, *_frame(row)))
+        except KafkascopeError as error:
+            some.append((number, str(error)))
+        if len(some) >= _SOME:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _rows(place: Place) -> Iterator[dict[str, Any]]:
+    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+        if bytes(file.read(4)) == _PARQUET:
+            try:
+                for batch in pq.ParquetFile(file).iter_batches(_SOME):
+                    yield from batch.to_pylist()
+            except pa.ArrowInvalid as error:
+                raise InputError(f"{place.uri}: {str(error).splitlines()[0]}") from None
+            return
+    with told(place.uri), place.filesystem.open_input_stream(place.path) as stream:
+        lines = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="replace")
+        yield from _text_rows(lines)
+
+
+def _text_rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    rest = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    first = next(rest, "")
+    if _HEX_LINE.match(first.encode()):
+        for line in (first, *rest):
+            found = _HEX_LINE.match(line.encode())
+            yield {MESSAGE: found[1].decode(), VERSION: int(found[2]), "hex": found[3].decode()} if found else {}
+    elif first.lstrip().startswith("{"):
+        for line in (first, *rest):
+            try:
+                said = json.loads(line)
+            except ValueError:
+                said = {}
+            yield said if isinstance(said, dict) else {}
+    else:
+        names = [name.strip().lower() for name in next(csv.reader([first]))]
+        for values in csv.reader(rest):
+            yield dict(zip(names, values, strict=False))
+
+
+def _frame(row: dict[str, Any]) -> tuple[str, int, bytes]:
+    name = row.get(MESSAGE)
+    if not name and row.get(API):
+        direction = str(row.get(DIRECTION) or "").lower()
+        if direction not in ("request", "response"):
+            raise InputError("direction is neither request nor response")
+        name = f"{row[API]}{direction.capitalize()}"
+    if not name:
+        raise InputError("neither message nor api is given")
+    known = find(str(name))
+    try:
+        version = int(row[VERSION])
+    except (KeyError, TypeError, ValueError):
+        raise InputError("version is not a number") from None
+    if not read_message(known).releases_of(version):
+        raise DecodeError(f"{known} has no version {version}")
+    return known, version, _bytes(row)
+
+
+def _bytes(row: dict[str, Any]) -> bytes:
+    column = next((name for name in BYTES if row.get(name) is not None), None)
+    if column is None:
+        raise InputError("no bytes are given")
+    value = row[column]
+    if isinstance(value, bytes):
+        return value
+    text = "".join(str(value).split())
+    try:
+        if column == "base64" or (column != "hex" and re.fullmatch(r"(?:[0-9a-fA-F]{2})*", text) is None):
+            return base64.b64decode(text, validate=True)
+        return bytes.fromhex(text)
+    except (ValueError, binascii.Error):
+        raise InputError("bytes are neither hex nor base64") from None

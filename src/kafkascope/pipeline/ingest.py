@@ -1,0 +1,248 @@
+"""Recordings in, rows of the lake out, exactly once: plan, tasks on Spark, one commit a table, `captures` last."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kafkascope.errors import InputError
+from kafkascope.lake.commit import commit
+from kafkascope.lake.compact import compact
+from kafkascope.lake.files import Files, NewFile, discard
+from kafkascope.lake.home import Lake, make_lake
+from kafkascope.lake.running import Running, beat, begin, end, seal
+from kafkascope.lake.tables import CAPTURES, message_of, table_named
+from kafkascope.pipeline.inputs import Found, find
+from kafkascope.pipeline.plan import AUTO, make_plan
+from kafkascope.pipeline.progress import watched
+from kafkascope.pipeline.state import State, state_of
+from kafkascope.pipeline.task import CAPTURES as CAPTURES_KIND
+from kafkascope.pipeline.task import Done, FileAccount, Task, done_from, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# A sign of life of the driver, for `lake vacuum`.
+BEAT_SECONDS = 30.0
+_ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest did. `known` are files that were in the lake already, `bad` those that could not be read."""
+
+    ingest_id: str
+    new: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    bad: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    exchanges: int = 0
+    quarantined: int = 0
+    bytes: int = 0
+    accounts: dict[str, FileAccount] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    problems: dict[str, int] = field(default_factory=dict)
+    protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`contents` stores keys, values and headers of records; `tasks` is how many run side by side, `plan` how they
+    share the work: auto, buckets or shuffle."""
+
+    contents: bool = False
+    pseudonymise: bool = False
+    plan: str = AUTO
+    kafka_ports: tuple[int, ...] = ()
+    tasks: int | None = None
+
+
+def ingest(
+    spark: "SparkSession",
+    uris: Iterable[str | os.PathLike[str]],
+    lake: str | os.PathLike[str] | Lake,
+    options: Options = Options(),  # noqa: B008
+    progress: Callable[[int, int], None] = lambda _, __: None,
+) -> Ingested:
+    """`progress` hears of bytes read and bytes there are."""
+    home = lake if isinstance(lake, Lake) else make_lake(lake)
+    found = find(uris)
+    for _ in range(_ATTEMPTS):
+        try:
+            return _ingest(spark, found, home, options, progress)
+        except Overtaken:
+            # Another ingest went on from the same unfinished ends, and was first: begin again from what it left.
+            continue
+    raise InputError(f"{home.uri}: other ingests were first {_ATTEMPTS} times; run this one again")
+
+
+def _ingest(
+    spark: "SparkSession", found: list[Found], lake: Lake, options: Options, progress: Callable[[int, int], None]
+) -> Ingested:
+    before = state_of(lake)
+    new = [before.grown(one) for one in found if one.digest not in before.digests]
+    ingest_id = _identity(new, before, options)
+    result = Ingested(ingest_id, known=[one.uri for one in found if one.digest in before.digests])
+    if not new:
+        return result
+    sign = begin(lake, ingest_id)
+    try:
+        with beating(lake, sign) as current:
+            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores_of(spark, options.tasks))
+            total = sum(one.size for one in new) * max((task.buckets for task in tasks), default=1)
+            with watched(lake, ingest_id, len(tasks), lambda done: progress(done, total)):
+                done = run_on_spark(spark, tasks)
+            for one in surveyed:
+                if one.error:
+                    result.bad[one.found.uri] = one.error
+            goes_on = any(task.kind == CAPTURES_KIND for task in tasks)
+            if goes_on and state_of(lake).heads != before.heads:
+                discard(lake, [file for one in done for file in one.files])
+                raise Overtaken
+            read = [one.found for one in surveyed]
+            _commit(lake, current(), read, done, result, options, before.heads if goes_on else ())
+            compact(lake)
+    finally:
+        end(lake, sign)
+    return result
+
+
+class Overtaken(Exception):
+    """Another ingest landed while this one read."""
+
+
+def _identity(found: list[Found], before: State, options: Options) -> str:
+    """The same for the same bytes, options and beginnings: what a killed run left is completed, not doubled."""
+    wanted = [options.contents, options.pseudonymise, sorted(options.kafka_ports)]
+    said = json.dumps([sorted(one.digest for one in found), sorted(before.heads), wanted])
+    return blake2b(said.encode(), digest_size=10).hexdigest()
+
+
+def cores_of(spark: "SparkSession", wanted: int | None) -> int:
+    """How many tasks run side by side, where the session tells."""
+    if wanted:
+        return wanted
+    master = spark.conf.get("spark.master", "") or ""
+    local = re.fullmatch(r"local\[(\d+|\*)\]", master)
+    if local:
+        return os.cpu_count() or 1 if local[1] == "*" else int(local[1])
+    told = spark.conf.get("spark.default.parallelism", "") or spark.conf.get("spark.cores.max", "") or "2"
+    return int(told)
+
+
+def run_on_spark(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.record_batch([pa.array([run(tasks[number]).to_json()])], names=["done"])
+
+    numbers: Any = spark.range(0, len(tasks), 1, len(tasks))
+    return [done_from(row.done) for row in numbers.mapInArrow(work, "done string").collect()]
+
+
+def _commit(
+    lake: Lake, sign: Running, found: list[Found], done: list[Done], result: Ingested, options: Options,
+    follows: Iterable[str],
+) -> None:  # fmt: skip
+    by_table: dict[str, list[NewFile]] = {}
+    for one in done:
+        for file in one.files:
+            by_table.setdefault(file.table, []).append(file)
+        _merge(result, one)
+    for name, files in sorted(by_table.items()):
+        contents = options.contents and message_of(name) is not None
+        commit(lake, table_named(name, contents=contents), files, sign.ingest_id, expected=sign.given_up or None)
+        result.rows[name] = sum(file.rows for file in files)
+    rows = _captures(sign.ingest_id, [one for one in found if one.uri not in result.bad], result, options, follows)
+    files_of = Files(lake, sign.ingest_id)
+    files_of.add(table_named("captures"), rows)
+    seal(lake, sign, files_of.close())
+    result.new = [one.uri for one in found if one.uri not in result.bad]
+    result.bytes = sum(one.size for one in found)
+
+
+def _merge(result: Ingested, done: Done) -> None:
+    result.exchanges += done.exchanges
+    result.quarantined += done.quarantined
+    for uri, account in done.accounts.items():
+        _add(result.accounts.setdefault(uri, FileAccount()), account)
+        if account.error:
+            result.bad[uri] = account.error
+    for name in ("statuses", "problems"):
+        counts = getattr(result, name)
+        for kind, count in getattr(done, name).items():
+            counts[kind] = counts.get(kind, 0) + count
+    for name, (count, size) in done.protocols.items():
+        before = result.protocols.get(name, (0, 0))
+        result.protocols[name] = (before[0] + count, before[1] + size)
+
+
+def _add(total: FileAccount, more: FileAccount) -> None:
+    for name, value in asdict(more).items():
+        if isinstance(value, int) and not name.endswith("_ns"):
+            setattr(total, name, getattr(total, name) + value)
+    if more.first_ns is not None and more.last_ns is not None:
+        total.first_ns = min(more.first_ns, total.first_ns or more.first_ns)
+        total.last_ns = max(more.last_ns, total.last_ns or more.last_ns)
+    total.error = total.error or more.error
+
+
+def _captures(
+    ingest_id: str, found: list[Found], result: Ingested, options: Options, follows: Iterable[str]
+) -> pa.Table:
+    now = int(datetime.now(UTC).timestamp() * 1e6)
+    rows = []
+    for one in found:
+        account = result.accounts.get(one.uri, FileAccount())
+        rows.append(
+            {
+                "ingest_id": ingest_id,
+                "capture_uri": one.uri,
+                "kind": one.kind,
+                "digest": one.digest,
+                "bytes": one.size,
+                "packets": account.packets,
+                "log_lines": account.log_lines,
+                "first_at": account.first_ns and account.first_ns // 1000,
+                "last_at": account.last_ns and account.last_ns // 1000,
+                "frames": account.frames,
+                "exchanges": account.exchanges,
+                "lost_bytes": account.lost_bytes,
+                "lost_places": account.lost_places,
+                "tls_bytes": account.tls_bytes,
+                "tcp_bytes": account.tcp_bytes,
+                "quarantined": result.quarantined,
+                "ingested_at": now,
+                "options": json.dumps(asdict(options)),
+                "follows": sorted(follows),
+            }
+        )
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in CAPTURES])
+    return pa.Table.from_pylist(rows, schema=plain).cast(CAPTURES)
+
+
+@contextmanager
+def beating(lake: Lake, sign: Running) -> Iterator[Callable[[], Running]]:
+    """Signs of life while the work goes on; the newest one when asked."""
+    newest = [sign]
+    stop = Event()
+
+    def go_on() -> None:
+        while not stop.wait(BEAT_SECONDS):
+            newest[0] = beat(lake, newest[0])
+
+    thread = Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield lambda: newest[0]
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,131 @@
+"""Files, globs and folders in, the recordings among them out: what kind each is, and by what it is known again."""
+
+import fnmatch
+import io
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from pyarrow import fs
+
+from kafkascope.errors import NotFoundError
+from kafkascope.lake.place import Place, place_of, told
+
+# A digest reads this much at both ends, and a little at places between: the whole of what one capture has that another
+# of the same length could not.
+_END_BYTES = 1 << 20
+_PLACES, _PLACE_BYTES = 62, 1 << 16
+_GLOB = set("*?[")
+# An object store is asked for this much at a time.
+_READ_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that was asked for. `digest` is that of its first `size` bytes."""
+
+    uri: str
+    size: int
+    digest: str
+    kind: str = "capture"
+    read_packets: int = 0  # of it, by an earlier ingest
+
+
+def find(uris: Iterable[str | os.PathLike[str]]) -> list[Found]:
+    """Every file once, in the order of their names within what was asked for."""
+    found: dict[str, Place] = {}
+    for uri in uris:
+        for place in _expand(place_of(uri)):
+            found.setdefault(place.uri, place)
+    return [Found(place.uri, place.info().size, digest(place)) for place in found.values()]
+
+
+def _expand(place: Place) -> Iterator[Place]:
+    if _GLOB & set(place.uri) and not place.exists():
+        yield from _matching(place)
+        return
+    info = place.info()
+    if info.type == fs.FileType.NotFound:
+        raise NotFoundError(f"{place.uri}: no such file or directory")
+    if info.type == fs.FileType.File:
+        yield place
+        return
+    inside = list(_inside(place))
+    if not inside:
+        raise NotFoundError(f"{place.uri}: this folder holds no files")
+    yield from inside
+
+
+def _matching(place: Place) -> Iterator[Place]:
+    """A glob's files: the part before the first wildcard is listed, the rest compared part by part."""
+    parts = place.path.split("/")
+    first = next(index for index, part in enumerate(parts) if _GLOB & set(part))
+    tail = len("/".join(parts[first:]))
+    above = Place(place.filesystem, "/".join(parts[:first]) or "/", place.uri[: -tail - 1])
+    if not above.exists():
+        raise NotFoundError(f"{place.uri}: no such directory as {above.uri}")
+    found = [
+        one
+        for one in _inside(above)
+        if len(names := one.path.split("/")) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
+    ]
+    if not found:
+        raise NotFoundError(f"{place.uri}: no file matches")
+    yield from found
+
+
+def _inside(place: Place) -> Iterator[Place]:
+    """Files of a folder and of those in it, by name; hidden ones are left alone."""
+    with told(place.uri):
+        listed = place.filesystem.get_file_info(fs.FileSelector(place.path, recursive=True))
+    for info in sorted(listed, key=lambda info: str(info.path)):
+        below = str(info.path)[len(place.path) :].strip("/")
+        if info.type == fs.FileType.File and not any(part[0] in "._" for part in below.split("/")):
+            yield place.child(*below.split("/"))
+
+
+def digest(place: Place, size: int | None = None) -> str:
+    """Of the first `size` bytes, or of all: a file that has grown since is known by what it was."""
+    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+        whole = file.size() if size is None else size
+        said = blake2b(whole.to_bytes(8, "big"), digest_size=16)
+        if whole <= 2 * _END_BYTES + _PLACES * _PLACE_BYTES:
+            said.update(file.read(whole))
+            return said.hexdigest()
+        said.update(file.read(_END_BYTES))
+        for index in range(1, _PLACES + 1):
+            file.seek(whole * index // (_PLACES + 1))
+            said.update(file.read(_PLACE_BYTES))
+        file.seek(whole - _END_BYTES)
+        said.update(file.read(_END_BYTES))
+        return said.hexdigest()
+
+
+class Remote(io.RawIOBase):
+    """A stream of an object store under its own URI, as the readers take open files."""
+
+    def __init__(self, place: Place) -> None:
+        self.name = place.uri
+        with told(place.uri):
+            self._stream = place.filesystem.open_input_stream(place.path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with told(self.name):
+            content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def opened(uri: str) -> Any:
+    """A path where it is local, for the fastest reader there is; else a stream of the object store."""
+    place = place_of(uri)
+    return place.path if place.local else io.BufferedReader(Remote(place), _READ_BYTES)

@@ -1,0 +1,49 @@
+"""The other marts in, the mart of findings out. The rules read what they need of each mart, a batch at a time."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope.health.findings import Finding, findings_of
+from kafkascope.health.findings_needs import Need, needs_of
+from kafkascope.lake.files import Files
+from kafkascope.lake.home import Lake
+from kafkascope.lake.marts import MARTS
+from kafkascope.lake.reading import dataset
+from kafkascope.lake.replace import replace
+
+_ROWS = 16_384
+
+
+def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> int:
+    """How many there are."""
+    found = list(findings(lake, thresholds))
+    files = Files(lake, "", prefix)
+    if found:
+        files.add(MARTS["findings"], _table(found))
+    replace(lake, MARTS["findings"], files.close())
+    return len(found)
+
+
+def findings(lake: Lake, thresholds: Mapping[str, float]) -> Iterator[Finding]:
+    needs = needs_of(thresholds)
+    return findings_of({name: _rows(lake, name, need) for name, need in needs.items() if lake.has(name)}, thresholds)
+
+
+def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
+    """Times as whole microseconds. The rules look again at what `need.where` would leave out."""
+    for batch in dataset(lake, name).to_batches(columns=list(need.columns), batch_size=_ROWS):
+        columns = [
+            column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in batch.columns
+        ]
+        yield from pa.record_batch(columns, names=batch.schema.names).to_pylist()
+
+
+def _table(found: list[Finding]) -> pa.Table:
+    schema = MARTS["findings"].schema
+    rows = [{**asdict(one), "figures": json.dumps(one.figures)} for one in found]
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
+    return pa.Table.from_pylist(rows, schema=plain).cast(schema)

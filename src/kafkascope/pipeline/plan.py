@@ -1,0 +1,67 @@
+"""Files of an ingest in, its tasks out: captures by buckets of connections, logs and frames a task each."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from kafkascope.lake.home import Lake
+from kafkascope.pipeline.inputs import Found
+from kafkascope.pipeline.pseudonyms import key
+from kafkascope.pipeline.state import State
+from kafkascope.pipeline.survey import BAD, CAPTURE, Surveyed, balanced, survey
+from kafkascope.pipeline.task import CAPTURES, Task
+
+
+class Wanted(Protocol):
+    """What a plan needs of the options."""
+
+    @property
+    def contents(self) -> bool: ...
+
+    @property
+    def pseudonymise(self) -> bool: ...
+
+    @property
+    def kafka_ports(self) -> tuple[int, ...]: ...
+
+
+AUTO, BUCKETS, SHUFFLE = "auto", "buckets", "shuffle"
+# Fewer bytes than this are not worth a second task.
+SMALL_BYTES = 8 << 20
+
+
+def make_plan(
+    lake: Lake, ingest_id: str, found: Iterable[Found], before: State, options: Wanted, cores: int
+) -> tuple[list[Task], list[Surveyed]]:
+    """Tasks, and what every file is. A file that cannot be read has no task."""
+    files = list(found)
+    size = sum(one.size for one in files)
+    buckets = 1 if size < SMALL_BYTES else max(cores, 1)
+    surveyed = [survey(one, sample=buckets > 1) for one in files]
+    secret = key() if options.pseudonymise else None
+    tasks: list[Task] = []
+    captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
+    if captures:
+        placed = balanced(captures, buckets) if buckets > 1 else {}
+        skip = {one.found.uri: one.found.read_packets for one in captures if one.found.read_packets}
+        uris = tuple(one.found.uri for one in captures)
+        whole = Task(
+            lake=lake.uri,
+            ingest_id=ingest_id,
+            number=0,
+            kind=CAPTURES,
+            uris=uris,
+            buckets=buckets,
+            placed=placed,
+            carried=before.carried,
+            skip=skip,
+            contents=options.contents,
+            secret=secret,
+            kafka_ports=options.kafka_ports,
+        )
+        tasks += [replace(whole, number=bucket, bucket=bucket) for bucket in range(buckets)]
+    for one in surveyed:
+        if one.kind not in (CAPTURE, BAD):
+            number, uris = len(tasks), (one.found.uri,)
+            tasks.append(Task(lake.uri, ingest_id, number, one.kind, uris, contents=options.contents, secret=secret))
+    return tasks, surveyed

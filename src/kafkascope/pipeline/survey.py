@@ -1,0 +1,93 @@
+"""Files in, what they are and where they belong out: capture, request log or plain frames; captures by their first
+packet's time, and how many bytes each of their flows has in a sample."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from kafkascope.capture.flow import Endpoints, Flows, Packets
+from kafkascope.capture.packets import read_packets
+from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.sniff import LOG, sniff
+from kafkascope.errors import InputError
+from kafkascope.lake.place import place_of
+from kafkascope.pipeline.frames_input import FRAMES, is_frames
+from kafkascope.pipeline.inputs import Found, opened
+
+CAPTURE = "capture"
+BAD = "bad"
+# Batches of packets that are looked at, of a few megabytes each: enough to know an elephant.
+SAMPLE_BATCHES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """`flows` are bytes by the ends of a flow, in the sample."""
+
+    found: Found
+    kind: str
+    first_ns: int = 0
+    error: str | None = None
+    flows: tuple[tuple[Endpoints, int], ...] = ()
+
+
+def survey(found: Found, *, sample: bool) -> Surveyed:
+    """Never raises on what the file holds."""
+    place = place_of(found.uri)
+    try:
+        if is_frames(place):
+            return Surveyed(replace(found, kind=FRAMES), FRAMES)
+        seen = sniff(opened(found.uri))
+        if seen.file is not None:
+            seen.file.close()
+        if seen.kind == LOG:
+            return Surveyed(replace(found, kind="request_log"), "request_log")
+        return _capture(replace(found, kind=CAPTURE), sample)
+    except InputError as error:
+        return Surveyed(replace(found, kind=BAD), BAD, error=str(error))
+
+
+def _capture(found: Found, sample: bool) -> Surveyed:
+    first = None
+    sizes: Counter[int] = Counter()
+    flows = Flows()
+    reader = SegmentReader(flows)
+    for packets in islice(_packets(found.uri), SAMPLE_BATCHES if sample else 1):
+        if len(packets.time_ns) and first is None:
+            first = int(packets.time_ns[0])
+        if not sample:
+            break
+        segments = reader.feed(packets)
+        totals = np.bincount(segments.flow, weights=segments.wire_length)
+        for number in np.flatnonzero(totals).tolist():
+            sizes[number] += int(totals[number])
+    known = tuple((flows.ends[number], size) for number, size in sizes.most_common())
+    return Surveyed(found, CAPTURE, first or 0, None, known)
+
+
+def _packets(uri: str) -> Iterator[Packets]:
+    source = opened(uri)
+    if not isinstance(source, str):
+        yield from read_packets(source)
+        return
+    with open(source, "rb") as file:
+        yield from read_packets(file)
+
+
+def balanced(surveyed: list[Surveyed], buckets: int) -> dict[Endpoints, int]:
+    """Flows of the sample to buckets, the largest first and each into the emptiest: one connection may have nearly half
+    of all bytes. What the sample has not goes by its hash."""
+    sizes: Counter[Endpoints] = Counter()
+    for one in surveyed:
+        for ends, size in one.flows:
+            sizes[ends] += size
+    filled = [0] * buckets
+    chosen: dict[Endpoints, int] = {}
+    for ends, size in sizes.most_common():
+        emptiest = filled.index(min(filled))
+        filled[emptiest] += size
+        chosen[ends] = emptiest
+    return chosen

@@ -1,0 +1,229 @@
+"""One task of an ingest: recordings in, new files of the lake and an account of what was read out. It knows nothing of
+Spark; nothing is in the lake until the driver commits."""
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope.capture.carry import Carried
+from kafkascope.capture.carry_choose import Choice, flow_hash
+from kafkascope.capture.carry_run import Part
+from kafkascope.capture.flow import Endpoints, Problem
+from kafkascope.capture.reader import Reading
+from kafkascope.errors import InputError
+from kafkascope.lake.files import Files, NewFile, pending
+from kafkascope.lake.home import Lake, open_lake
+from kafkascope.lake.place import place_of
+from kafkascope.lake.tables import UNFINISHED, table_named
+from kafkascope.pipeline.connections import connection_rows
+from kafkascope.pipeline.frames_input import FRAMES
+from kafkascope.pipeline.frames_intake import read_plain_frames
+from kafkascope.pipeline.inputs import opened
+from kafkascope.pipeline.intake import Intake
+from kafkascope.pipeline.progress import tell
+from kafkascope.pipeline.pseudonyms import Pseudonyms
+
+# How often a task says how far it is.
+PROGRESS_SECONDS = 1.0
+CAPTURES, LOG = "captures", "request_log"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`kind` is CAPTURES, for all captures of the ingest, LOG or FRAMES for one file. `bucket` of `buckets` are the
+    connections that are this task's, by hash or as `placed` says; the first also accounts for the files. `carried` is
+    what an earlier ingest left unfinished, `skip` how many packets of a file were read then."""
+
+    lake: str
+    ingest_id: str
+    number: int
+    kind: str
+    uris: tuple[str, ...]
+    bucket: int = 0
+    buckets: int = 1
+    placed: Mapping[Endpoints, int] = field(default_factory=dict)
+    carried: tuple[str, ...] = ()
+    skip: Mapping[str, int] = field(default_factory=dict)
+    contents: bool = False
+    secret: bytes | None = None
+    kafka_ports: tuple[int, ...] = ()
+
+    def choice(self) -> Choice | None:
+        if self.buckets == 1:
+            return None
+        return lambda ends: self.placed.get(ends, flow_hash(ends) % self.buckets) == self.bucket
+
+
+@dataclass(slots=True)
+class FileAccount:
+    """What one task found in one file."""
+
+    packets: int = 0
+    log_lines: int = 0
+    frames: int = 0
+    exchanges: int = 0
+    lost_bytes: int = 0
+    lost_places: int = 0
+    tls_bytes: int = 0
+    tcp_bytes: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Done:
+    """What a task leaves: its files, and the account of every recording by its URI."""
+
+    files: list[NewFile] = field(default_factory=list)
+    accounts: dict[str, FileAccount] = field(default_factory=dict)
+    exchanges: int = 0
+    quarantined: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    problems: dict[str, int] = field(default_factory=dict)
+    protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def done_from(text: str) -> Done:
+    said = json.loads(text)
+    said["files"] = [NewFile(**file) for file in said["files"]]
+    said["accounts"] = {uri: FileAccount(**one) for uri, one in said["accounts"].items()}
+    said["protocols"] = {name: (count, size) for name, (count, size) in said["protocols"].items()}
+    return Done(**said)
+
+
+def run(task: Task) -> Done:
+    # Another task has the other cores.
+    pa.set_cpu_count(1)
+    lake = open_lake(task.lake)
+    files = [Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))]
+    try:
+        return _plain(task, files[0]) if task.kind == FRAMES else _recorded(task, lake, *files)
+    except BaseException:
+        for one in files:
+            one.abort()
+        raise
+
+
+def _recorded(task: Task, lake: Lake, files: Files, pending_files: Files) -> Done:
+    began = time.process_time()
+    pseudonyms = Pseudonyms(task.secret) if task.secret else None
+    intake = Intake(files, contents=task.contents, pseudonyms=pseudonyms)
+    bad: dict[str, str] = {}
+
+    def on_bad(error: InputError) -> None:
+        said = str(error)
+        bad[next((uri for uri in task.uris if said.startswith(uri)), task.uris[0])] = said
+
+    part = Part(
+        carried=[Carried.from_json(one) for one in task.carried],
+        last=task.kind != CAPTURES,
+        skip=task.skip,
+        choose=task.choice(),
+        reopen=_reopened,
+    )
+    paths = [opened(uri) for uri in task.uris]
+    reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
+    told = [0.0]
+    for batch in reading.batches():
+        intake.add(batch)
+        if time.monotonic() - told[0] > PROGRESS_SECONDS:
+            told[0] = time.monotonic()
+            with suppress(InputError):
+                tell(lake, task.ingest_id, task.number, reading.file_bytes)
+    intake.finish()
+    _unfinished(files, reading.carried)
+    later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
+    for batch in reading.pending():
+        later.add(batch)
+    later.finish()
+    _connections(files, reading, pseudonyms)
+    account = reading.account
+    if task.bucket == 0:
+        _problems(intake, account.kept, account.problems)
+    return Done(
+        files=[*files.close(), *pending_files.close()],
+        exchanges=intake.exchanges + later.exchanges,
+        quarantined=intake.quarantined + later.quarantined,
+        statuses=dict(account.statuses),
+        problems=dict(account.problems) if task.bucket == 0 else {},
+        protocols=account.protocols(),
+        accounts=_accounts(task, reading, intake, later, bad),
+        seconds=time.process_time() - began,
+    )
+
+
+def _reopened(uri: str) -> Any:
+    return opened(uri) if place_of(uri).exists() else None
+
+
+def _plain(task: Task, files: Files) -> Done:
+    began = time.process_time()
+    pseudonyms = Pseudonyms(task.secret) if task.secret else None
+    accounts = {}
+    quarantined = 0
+    for uri in task.uris:
+        account = accounts[uri] = FileAccount()
+        try:
+            account.frames, odd = read_plain_frames(place_of(uri), files, task.contents, pseudonyms)
+            quarantined += odd
+        except InputError as error:
+            account.error = str(error)
+    return Done(files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began)
+
+
+def _unfinished(files: Files, carried: list[Carried]) -> None:
+    rows = [
+        {"connection_id": one.connection_id, "last_at": one.last_ns // 1000, "state": one.to_json()} for one in carried
+    ]
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in UNFINISHED])
+    files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
+
+
+def _connections(files: Files, reading: Reading, pseudonyms: Pseudonyms | None) -> None:
+    found = reading.account.connections
+    if found:
+        rows = connection_rows(found, reading.ends)
+        files.add(table_named("connections"), pseudonyms.table(rows) if pseudonyms else rows)
+
+
+def _problems(intake: Intake, kept: dict[str, list[tuple[str, Problem]]], counts: Mapping[str, int]) -> None:
+    rows = [place for some in kept.values() for place in some]
+    for kind, count in counts.items():
+        more = count - len(kept.get(kind, ()))
+        if more:
+            rows.append(("", Problem(kind, f"{more} more of this kind", -1, -1, 0)))
+    intake.problems(rows)
+
+
+def _accounts(
+    task: Task, reading: Reading, intake: Intake, later: Intake, bad: dict[str, str]
+) -> dict[str, FileAccount]:
+    """Losses and TLS are those of the recordings together: a connection goes from one file to the next."""
+    account = reading.account
+    found = {uri: FileAccount() for uri in task.uris}
+    for uri, count in (intake.by_uri + later.by_uri).items():
+        if uri in found:
+            found[uri].exchanges = count
+    whole = found[task.uris[-1]] if task.uris else FileAccount()
+    whole.frames, whole.lost_bytes, whole.lost_places = account.frames, account.lost_bytes, account.lost_places
+    protocols = account.protocols()
+    whole.tls_bytes = protocols.get("tls", (0, 0))[1]
+    whole.tcp_bytes = sum(size for _, size in protocols.values())
+    if task.bucket == 0:
+        for uri, (packets, lines) in account.by_file().items():
+            if uri in found:
+                found[uri].packets, found[uri].log_lines = packets + task.skip.get(uri, 0), lines
+        whole.first_ns, whole.last_ns = account.first_ns, account.last_ns
+    for uri, error in bad.items():
+        found[uri].error = error
+    return found
