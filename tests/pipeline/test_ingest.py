@@ -99,3 +99,16 @@ def test_a_file_that_has_grown_adds_what_is_new(spark: "SparkSession", lake: str
     path.write_bytes(whole)
     ingest(spark, [path], lake)
     assert lake_rows(lake) == read_rows(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shuffled_segments_have_the_rows_of_buckets(
+    spark: "SparkSession", lake: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    path = capture(name, tmp_path)
+    cut = pieces(path, 4, seed=2)
+    # The second call goes on from what the first left.
+    ingest(spark, cut[:2], lake, Options(plan="shuffle", tasks=3))
+    ingest(spark, cut[2:], lake, Options(plan="shuffle", tasks=2))
+    assert lake_rows(lake) == read_rows(path)

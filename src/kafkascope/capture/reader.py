@@ -21,7 +21,7 @@ from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
-from kafkascope.capture.flow import Frames, Packets, Problem
+from kafkascope.capture.flow import Flows, Frames, Packets, Problem, Segments
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import LAST_NS
 from kafkascope.capture.learn import Knowledge
@@ -121,6 +121,10 @@ class Reading:
                 yield batch
             else:
                 self._on_step()
+
+    def by_file(self) -> dict[str, tuple[int, int]]:
+        """File to (packets, log lines) that were read of it."""
+        return self.account.by_file()
 
     def pending(self) -> Iterator[ExchangeBatch]:
         """After `batches` of a part that is not the last: what is `carried`, as if the recording ended here."""
@@ -248,6 +252,10 @@ class Capture:
     def ends(self) -> list[Ends]:
         return self._pairer.ends
 
+    @property
+    def flows(self) -> Flows:
+        return self._steps.flows
+
     def feed(self, packets: Packets, *, live: bool) -> Iterator[ExchangeBatch]:
         """One step behind unless it is `live`: the last frames are paired together with the end, so that requests that
         nobody answered stand in their places."""
@@ -256,11 +264,16 @@ class Capture:
         segments = self._segments.feed(packets)
         if self._chooser is not None:
             segments = self._chooser.choose(segments)
+        self._note(packets)
+        yield from self.feed_segments(segments, packets.first, live=live)
+
+    def feed_segments(self, segments: Segments, first: int, *, live: bool = False) -> Iterator[ExchangeBatch]:
+        """The same behind the packets; `first` is the number of the first of them."""
         pieces = self._reassembler.feed(segments)
         if self._late is not None:
-            self._late.note(pieces, packets.first)
+            self._late.note(pieces, first)
         frames = self._framer.feed(pieces)
-        self._note(packets, segments, pieces)
+        self._note(segments, pieces)
         for one in self._held:
             yield self._pairer.feed(one)
         self._held = []

@@ -21,8 +21,9 @@ from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.running import Running, beat, begin, end, seal
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
 from kafkascope.pipeline.inputs import Found, find
-from kafkascope.pipeline.plan import AUTO, make_plan
+from kafkascope.pipeline.plan import AUTO, make_plan, shuffles
 from kafkascope.pipeline.progress import watched
+from kafkascope.pipeline.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.state import State, state_of
 from kafkascope.pipeline.task import CAPTURES as CAPTURES_KIND
 from kafkascope.pipeline.task import Done, FileAccount, Task, done_from, run
@@ -99,7 +100,7 @@ def _ingest(
             tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores_of(spark, options.tasks))
             total = sum(one.size for one in new) * max((task.buckets for task in tasks), default=1)
             with watched(lake, ingest_id, len(tasks), lambda done: progress(done, total)):
-                done = run_on_spark(spark, tasks)
+                done = run_on_spark(spark, tasks, shuffle=shuffles(new, options.plan))
             for one in surveyed:
                 if one.error:
                     result.bad[one.found.uri] = one.error
@@ -138,7 +139,13 @@ def cores_of(spark: "SparkSession", wanted: int | None) -> int:
     return int(told)
 
 
-def run_on_spark(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
+def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[Done]:
+    """With `shuffle` each capture is read once, and its segments go to the tasks of their connections."""
+    if shuffle:
+        captures = [task for task in tasks if task.kind == CAPTURES_KIND]
+        rest = [task for task in tasks if task.kind != CAPTURES_KIND]
+        return [*_shuffled(spark, captures), *(run_on_spark(spark, rest) if rest else ())]
+
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -146,6 +153,31 @@ def run_on_spark(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
 
     numbers: Any = spark.range(0, len(tasks), 1, len(tasks))
     return [done_from(row.done) for row in numbers.mapInArrow(work, "done string").collect()]
+
+
+def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
+    if not tasks:
+        return []
+    whole = tasks[0]
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                if row["uri"] is None:
+                    yield note_row(row["file"], -1, "")
+                else:
+                    yield from segment_rows(row["uri"], row["file"], whole.skip.get(row["uri"], 0), whole.buckets)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for bucket, rows in by_bucket(batches):
+            done = run(tasks[bucket], rows).to_json()
+            yield pa.record_batch([pa.array([done])], names=["done"])
+
+    # A row a bucket too: what an earlier ingest left of it may have no new segment.
+    given = [*((uri, file) for file, uri in enumerate(whole.uris)), *((None, one.bucket) for one in tasks)]
+    files: Any = spark.createDataFrame(given, "uri string, file int").repartition(len(given))
+    rows = files.mapInArrow(read, SCHEMA).repartition(len(tasks), "bucket").sortWithinPartitions(*ORDER)
+    return [done_from(row.done) for row in rows.mapInArrow(work, "done string").collect()]
 
 
 def _commit(

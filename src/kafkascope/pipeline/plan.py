@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.place import place_of
 from kafkascope.pipeline.inputs import Found
 from kafkascope.pipeline.pseudonyms import key
 from kafkascope.pipeline.state import State
@@ -22,12 +23,28 @@ class Wanted(Protocol):
     def pseudonymise(self) -> bool: ...
 
     @property
+    def plan(self) -> str: ...
+
+    @property
     def kafka_ports(self) -> tuple[int, ...]: ...
 
 
 AUTO, BUCKETS, SHUFFLE = "auto", "buckets", "shuffle"
 # Fewer bytes than this are not worth a second task.
 SMALL_BYTES = 8 << 20
+# With buckets every task reads all files: from a disk of its own machine that is cheaper than moving segments about, up
+# to what its page cache and its patience hold; from an object store not for long.
+MOST_LOCAL_BYTES = 64 << 30
+MOST_REMOTE_BYTES = 2 << 30
+
+
+def shuffles(found: Iterable[Found], wanted: str) -> bool:
+    """Whether segments are to move to the tasks of their connections."""
+    if wanted != AUTO:
+        return wanted == SHUFFLE
+    files = list(found)
+    local = all(place_of(one.uri).local for one in files)
+    return sum(one.size for one in files) > (MOST_LOCAL_BYTES if local else MOST_REMOTE_BYTES)
 
 
 def make_plan(
@@ -42,7 +59,7 @@ def make_plan(
     tasks: list[Task] = []
     captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
     if captures:
-        placed = balanced(captures, buckets) if buckets > 1 else {}
+        placed = balanced(captures, buckets) if buckets > 1 and not shuffles(files, options.plan) else {}
         skip = {one.found.uri: one.found.read_packets for one in captures if one.found.read_packets}
         uris = tuple(one.found.uri for one in captures)
         whole = Task(

@@ -1,26 +1,34 @@
-"""Segments as rows, for recordings that no one machine should read whole: files in, rows of TCP segments out, a flow's
-rows together and in the order of the recording; and such rows in, `Segments` as the reader makes them, out."""
+"""Segments as rows, for recordings that no one machine should read whole: files in, rows of TCP segments out, a bucket
+of connections after the other, a connection's rows in the order of the recording; and such rows in, exchanges out."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from struct import Struct
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kafkascope.capture.flow import Endpoints, Flows, Segments
+from kafkascope.capture.account import Account
+from kafkascope.capture.carry import Carried
+from kafkascope.capture.carry_bytes import after
+from kafkascope.capture.carry_choose import flow_hash
+from kafkascope.capture.carry_run import Part
+from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings
+from kafkascope.capture.flow import Endpoints, Flows, Packets, Problem, Segments
 from kafkascope.capture.packets import read_packets
+from kafkascope.capture.reader import Capture
 from kafkascope.capture.segments import SegmentReader
 from kafkascope.pipeline.inputs import opened
 
-# Both ends in 36 bytes, as a flow's name.
-_ENDS = Struct(">16sH16sH")
 SCHEMA = (
-    "flow binary, file int, packet bigint, direction tinyint, sequence bigint, acknowledgement bigint, flags tinyint,"
-    " wire_length int, time_ns bigint, payload binary"
+    "bucket int, flow binary, file int, packet bigint, direction tinyint, sequence bigint, acknowledgement bigint,"
+    " flags tinyint, wire_length int, time_ns bigint, payload binary"
 )
 _ARROW = pa.schema(
     [
+        ("bucket", pa.int32()),
         ("flow", pa.binary()),
         ("file", pa.int32()),
         ("packet", pa.int64()),
@@ -34,32 +42,80 @@ _ARROW = pa.schema(
     ]
 )
 # The order in which a task wants them: time is no order, it runs backwards in real files.
-ORDER = ("flow", "file", "packet")
+ORDER = ("bucket", "flow", "file", "packet")
+# Both ends in 36 bytes, as a flow's name. Rows without one are not segments: they tell of a file, in JSON, or that a
+# bucket is there.
+_ENDS = Struct(">16sH16sH")
+NO_FLOW = b""
+# Packets are numbered over all files: a file's number stands above its packets'.
+FILE_BITS = 40
 
 
-def segment_rows(uri: str, file: int, first_packet: int = 0) -> Iterator[pa.RecordBatch]:
-    """The segments of one capture; `file` is its place among all, `first_packet` the number of its first."""
+def segment_rows(uri: str, file: int, skip: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """The segments of one capture, and what is to be told of it; `file` is its place among all, `skip` how many of its
+    packets an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
+    told = Account()
+    names = _Names(flows, buckets)
     for packets in read_packets(opened(uri)):
-        yield _batch(reader.feed(packets), flows, file, first_packet)
-    yield _batch(reader.finish(), flows, file, first_packet)
+        new: Packets = after(packets, skip)
+        told.packets += len(new.start)
+        told.add_times(new.time_ns)
+        segments = reader.feed(new)
+        told.add_problems([*packets.problems, *segments.problems])
+        yield _batch(segments, names, file)
+    last = reader.finish()
+    told.add_problems(last.problems)
+    yield _batch(last, names, file)
+    yield note_row(0, file, _said(told))
 
 
-def _batch(segments: Segments, flows: Flows, file: int, first_packet: int) -> pa.RecordBatch:
+def _said(account: Account) -> str:
+    kept = [[kind, one.detail, one.place, one.lost_bytes] for kind, some in account.kept.items() for _, one in some]
+    return json.dumps([account.packets, account.first_ns, account.last_ns, dict(account.problems), kept])
+
+
+def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
+    values = [bucket, NO_FLOW, file, -1, 0, 0, -1, 0, 0, 0, text.encode()]
+    return pa.record_batch(
+        [pa.array([value], field.type) for value, field in zip(values, _ARROW, strict=True)], schema=_ARROW
+    )
+
+
+class _Names:
+    """Flow number to bucket and name, found once."""
+
+    def __init__(self, flows: Flows, buckets: int) -> None:
+        self._flows, self._buckets = flows, buckets
+        self._known: dict[Endpoints, tuple[int, bytes]] = {}
+
+    def __call__(self, number: int) -> tuple[int, bytes]:
+        ends = self._flows.ends[number]
+        if ends not in self._known:
+            name = _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
+            self._known[ends] = (flow_hash(ends) % self._buckets, name)
+        return self._known[ends]
+
+
+def _batch(segments: Segments, names: _Names, file: int) -> pa.RecordBatch:
     count = len(segments.flow)
     used, which = np.unique(segments.flow, return_inverse=True)
-    names = pa.array([_name(flows.ends[number]) for number in used.tolist()], pa.binary())
+    known = [names(number) for number in used.tolist()]
+    buckets = np.array([bucket for bucket, _ in known], np.int32)
+    flows = pa.array([name for _, name in known], pa.binary())
+    lengths = np.maximum(segments.length, 0).astype(np.int64)
     ends = np.zeros(count + 1, np.int32)
-    np.cumsum(segments.length, out=ends[1:])
-    payload = np.empty(int(ends[-1]), np.uint8)
-    for at, start, length in zip(ends.tolist(), segments.start.tolist(), segments.length.tolist(), strict=False):
-        payload[at : at + length] = segments.data[start : start + length]
+    np.cumsum(lengths, out=ends[1:])
+    # Every byte of the payloads by its place in the batch.
+    shift = np.repeat(segments.start - ends[:-1], lengths)
+    payload = segments.data[np.arange(int(ends[-1])) + shift] if count else np.zeros(0, np.uint8)
     acknowledgement = segments.acknowledgement
     columns = [
-        names.take(pa.array(which)) if count else pa.array([], pa.binary()),
+        pa.array(buckets[which] if count else buckets),
+        flows.take(pa.array(which)) if count else flows,
         pa.array(np.full(count, file, np.int32)),
-        pa.array(segments.packet + first_packet),
+        pa.array(segments.packet),
         pa.array(segments.direction.astype(np.int8)),
         pa.array(segments.sequence),
         pa.array(acknowledgement if acknowledgement is not None else np.full(count, -1)),
@@ -71,43 +127,136 @@ def _batch(segments: Segments, flows: Flows, file: int, first_packet: int) -> pa
     return pa.record_batch(columns, schema=_ARROW)
 
 
-def _name(ends: Endpoints) -> bytes:
-    return _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
+def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """Sorted rows as one stream of batches a bucket. Each must be read to its end before the next."""
+    pieces = (piece for batch in batches for piece in _split(batch))
+    ahead = next(pieces, None)
+    while ahead is not None:
+        number = ahead[0]
+        rest: list[tuple[int, pa.RecordBatch]] = []
+
+        def same(
+            first: pa.RecordBatch, wanted: int, left: list[tuple[int, pa.RecordBatch]]
+        ) -> Iterator[pa.RecordBatch]:
+            yield first
+            for one in pieces:
+                if one[0] != wanted:
+                    left.append(one)
+                    return
+                yield one[1]
+
+        yield number, same(ahead[1], number, rest)
+        ahead = rest[0] if rest else None
 
 
-class Rows:
-    """Rows of sorted segments back into `Segments`; `flows` grows with what is met."""
+def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    buckets = batch.column("bucket").to_numpy()
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(batch)], strict=False):
+        yield int(buckets[start]), batch.slice(start, end - start)
 
-    def __init__(self, flows: Flows) -> None:
-        self._flows = flows
+
+class SegmentsReading:
+    """What `Reading` is for files, for the rows of one bucket."""
+
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part
+    ) -> None:
+        self._batches, self._uris = batches, uris
+        self._ports, self._part = kafka_ports, part
+        self._capture: Capture | None = None
         self._known: dict[bytes, int] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
+        self.account = Account()
+        self.carried: list[Carried] = []
+        self.file_bytes = 0
 
-    def segments(self, batch: pa.RecordBatch) -> Segments:
-        names = batch.column("flow").dictionary_encode()
-        numbers = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
-        payload = batch.column("payload")
-        _, offsets, content = payload.buffers()
-        ends = np.frombuffer(offsets, np.int32)[payload.offset : payload.offset + len(payload) + 1]
-        data = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
+    @property
+    def ends(self) -> list[Ends]:
+        return self._capture.ends if self._capture is not None else []
+
+    def by_file(self) -> dict[str, tuple[int, int]]:
+        return self._counts
+
+    def batches(self) -> Iterator[ExchangeBatch]:
+        recordings = Recordings()
+        capture = Capture(recordings, self.account, names=False, kafka_ports=self._ports, part=self._part)
+        self._capture = capture
+        base = capture.numbers_before
+        for number, uri in enumerate(self._uris):
+            recordings.uris.append(uri)
+            recordings.first_packets.append(base + (number << FILE_BITS))
+        found = chain.from_iterable(self._fed(capture, batch, base) for batch in self._batches)
+        for one in chain(found, capture.suspend()):
+            if len(one):
+                self.account.add_batch(one)
+                yield one
+        self.carried = capture.carried
+
+    def pending(self) -> Iterator[ExchangeBatch]:
+        if self._capture is not None:
+            for one in self._capture.finish():
+                if len(one):
+                    self.account.add_batch(one)
+                    yield one
+
+    def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
+        notes = int((np.diff(_column_offsets(batch.column("flow"))) == 0).sum())
+        for row in batch.slice(0, notes).select(["file", "payload"]).to_pylist():
+            self._hear(row["file"], row["payload"])
+        rows = batch.slice(notes)
+        self.file_bytes += rows.nbytes
+        if len(rows):
+            segments = self._segments(rows, capture.flows, base)
+            yield from capture.feed_segments(segments, int(segments.packet[0]))
+
+    def _hear(self, file: int, text: bytes) -> None:
+        if file < 0:
+            return
+        packets, first, last, problems, kept = json.loads(text)
+        self._counts[self._uris[file]] = (packets, 0)
+        self.account.packets += packets
+        self.account.add_times(np.array([one for one in (first, last) if one is not None], np.int64))
+        self.account.file = self._uris[file]
+        for kind, detail, place, lost in kept:
+            self.account.add_problems([Problem(kind, detail, place, -1, lost)])
+        for kind, count in problems.items():
+            self.account.problems[kind] += count - sum(one[0] == kind for one in kept)
+
+    def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
+        names = rows.column("flow").dictionary_encode()
+        numbers = np.array([self._number(name, flows) for name in names.dictionary.to_pylist()], np.int32)
+        payload = rows.column("payload")
+        ends = _column_offsets(payload)
+        content = payload.buffers()[2]
+        packet = _column(rows, "packet") + (_column(rows, "file").astype(np.int64) << FILE_BITS) + base
         return Segments(
-            data=data,
-            flow=numbers[names.indices.to_numpy()] if len(batch) else np.zeros(0, np.int32),
-            direction=_column(batch, "direction").astype(np.uint8),
-            sequence=_column(batch, "sequence"),
-            flags=_column(batch, "flags").astype(np.uint8),
+            data=np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8),
+            flow=numbers[names.indices.to_numpy()],
+            direction=_column(rows, "direction").astype(np.uint8),
+            sequence=_column(rows, "sequence"),
+            flags=_column(rows, "flags").astype(np.uint8),
             start=ends[:-1].astype(np.int64),
             length=np.diff(ends).astype(np.int32),
-            wire_length=_column(batch, "wire_length"),
-            time_ns=_column(batch, "time_ns"),
-            packet=_column(batch, "packet"),
-            acknowledgement=_column(batch, "acknowledgement"),
+            wire_length=_column(rows, "wire_length"),
+            time_ns=_column(rows, "time_ns"),
+            packet=packet,
+            acknowledgement=_column(rows, "acknowledgement"),
         )
 
-    def _number(self, name: bytes) -> int:
+    def _number(self, name: bytes, flows: Flows) -> int:
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = len(self._flows.ends)
-            self._flows.ends.append(Endpoints(*_ENDS.unpack(name)))
+            ends = Endpoints(*_ENDS.unpack(name))
+            if not self._known:
+                # Those that an earlier ingest left have their numbers already.
+                self._known = {
+                    _ENDS.pack(one.address_a, one.port_a, one.address_b, one.port_b): number
+                    for number, one in enumerate(flows.ends)
+                }
+            found = self._known.setdefault(name, len(flows.ends))
+            if found == len(flows.ends):
+                flows.ends.append(ends)
         return found
 
 
@@ -115,7 +264,8 @@ def _column(batch: pa.RecordBatch, name: str) -> Any:
     return batch.column(name).to_numpy(zero_copy_only=False)
 
 
-def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, int]]:
-    """(uri, place among all files, first packet) of each row of a task."""
-    for batch in batches:
-        yield from zip(*(batch.column(index).to_pylist() for index in range(3)), strict=True)
+def _column_offsets(column: pa.Array) -> Any:
+    """Where the values of a binary column begin and end in its bytes."""
+    if not len(column):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]

@@ -3,7 +3,7 @@ Spark; nothing is in the lake until the driver commits."""
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -27,6 +27,7 @@ from kafkascope.pipeline.inputs import opened
 from kafkascope.pipeline.intake import Intake
 from kafkascope.pipeline.progress import tell
 from kafkascope.pipeline.pseudonyms import Pseudonyms
+from kafkascope.pipeline.shuffle import SegmentsReading
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
@@ -101,20 +102,23 @@ def done_from(text: str) -> Done:
     return Done(**said)
 
 
-def run(task: Task) -> Done:
+def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
+    """`segments` are the rows of this task's bucket, where others have read the captures."""
     # Another task has the other cores.
     pa.set_cpu_count(1)
     lake = open_lake(task.lake)
-    files = [Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))]
+    files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
     try:
-        return _plain(task, files[0]) if task.kind == FRAMES else _recorded(task, lake, *files)
+        return _plain(task, files) if task.kind == FRAMES else _recorded(task, lake, files, later, segments)
     except BaseException:
-        for one in files:
-            one.abort()
+        files.abort()
+        later.abort()
         raise
 
 
-def _recorded(task: Task, lake: Lake, files: Files, pending_files: Files) -> Done:
+def _recorded(
+    task: Task, lake: Lake, files: Files, pending_files: Files, segments: Iterator[pa.RecordBatch] | None
+) -> Done:
     began = time.process_time()
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
     intake = Intake(files, contents=task.contents, pseudonyms=pseudonyms)
@@ -131,8 +135,12 @@ def _recorded(task: Task, lake: Lake, files: Files, pending_files: Files) -> Don
         choose=task.choice(),
         reopen=_reopened,
     )
-    paths = [opened(uri) for uri in task.uris]
-    reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
+    reading: Reading | SegmentsReading
+    if segments is None:
+        paths = [opened(uri) for uri in task.uris]
+        reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
+    else:
+        reading = SegmentsReading(segments, task.uris, task.kafka_ports, part)
     told = [0.0]
     for batch in reading.batches():
         intake.add(batch)
@@ -189,7 +197,7 @@ def _unfinished(files: Files, carried: list[Carried]) -> None:
     files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
 
 
-def _connections(files: Files, reading: Reading, pseudonyms: Pseudonyms | None) -> None:
+def _connections(files: Files, reading: Reading | SegmentsReading, pseudonyms: Pseudonyms | None) -> None:
     found = reading.account.connections
     if found:
         rows = connection_rows(found, reading.ends)
@@ -206,7 +214,7 @@ def _problems(intake: Intake, kept: dict[str, list[tuple[str, Problem]]], counts
 
 
 def _accounts(
-    task: Task, reading: Reading, intake: Intake, later: Intake, bad: dict[str, str]
+    task: Task, reading: Reading | SegmentsReading, intake: Intake, later: Intake, bad: dict[str, str]
 ) -> dict[str, FileAccount]:
     """Losses and TLS are those of the recordings together: a connection goes from one file to the next."""
     account = reading.account
@@ -220,7 +228,7 @@ def _accounts(
     whole.tls_bytes = protocols.get("tls", (0, 0))[1]
     whole.tcp_bytes = sum(size for _, size in protocols.values())
     if task.bucket == 0:
-        for uri, (packets, lines) in account.by_file().items():
+        for uri, (packets, lines) in reading.by_file().items():
             if uri in found:
                 found[uri].packets, found[uri].log_lines = packets + task.skip.get(uri, 0), lines
         whole.first_ns, whole.last_ns = account.first_ns, account.last_ns
