@@ -15,6 +15,7 @@ from bench.columns import lines as column_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.messages import Case, cases
+from bench.pipeline import lines as pipeline_lines
 from bench.timing import ROUNDS, best
 from kafkascope.codec.engine import fast_decoder, is_native
 from kafkascope.codec.fast_encode import compile_encoder
@@ -28,7 +29,7 @@ HEAD = (
 )
 
 
-SECTIONS = ("codec", "columns", "captures", "start")
+SECTIONS = ("codec", "columns", "captures", "pipeline", "start")
 
 
 def main() -> None:
@@ -52,6 +53,10 @@ def main() -> None:
     if "captures" in chosen:
         print("\ncaptures")
         for line in capture_lines(whole=options.whole):
+            print(line, flush=True)
+    if "pipeline" in chosen:
+        print("\npipeline")
+        for line in pipeline_lines(whole=options.whole):
             print(line, flush=True)
     if "start" in chosen:
         for lines in (start.lines(), start.import_lines()):

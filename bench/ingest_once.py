@@ -1,0 +1,131 @@
+"""One ingest in a process of its own: a capture in, a line of JSON with what each step took out.
+
+`python -m bench.ingest_once FILE [--cores N] [--plan buckets|shuffle] [--plain] [--marts]`"""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--plan", default="buckets")
+    parser.add_argument("--plain", action="store_true", help="the same functions without Spark, in this process")
+    parser.add_argument("--marts", action="store_true")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="kafkascope-bench-")
+    try:
+        print(json.dumps(_plain(options, folder) if options.plain else _spark(options, folder)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(options: argparse.Namespace, folder: str) -> dict[str, Any]:
+    from kafkascope.columnar.compiled import warm_up
+    from kafkascope.lake.home import make_lake
+    from kafkascope.pipeline.task import CAPTURES, Task, run
+
+    warm_up()
+    lake = make_lake(f"{folder}/lake")
+    _warm(lake.uri)
+    began = time.perf_counter()
+    done = run(Task(lake.uri, "0123456789", 0, CAPTURES, (options.file,)))
+    return {"ingest": time.perf_counter() - began, "exchanges": done.exchanges}
+
+
+def _warm(lake: str) -> None:
+    """A small recording first: kernels are loaded when they are first used."""
+    from kafkascope.pipeline.task import CAPTURES, Task, run
+    from tests.captures import HERE
+
+    run(Task(lake, "fedcba9876", 0, CAPTURES, (str(HERE / "clients" / "capture.pcap.xz"),)))
+
+
+def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
+    from kafkascope.lake.home import make_lake
+    from kafkascope.pipeline.ingest import Options, ingest
+    from kafkascope.pipeline.session import local_session
+    from tests.captures import HERE
+
+    said: dict[str, Any] = {}
+    began = time.perf_counter()
+    spark = local_session(options.cores, log=f"{folder}/spark.log")
+    said["session"] = time.perf_counter() - began
+    began = time.perf_counter()
+    small = str(HERE / "clients" / "capture.pcap.xz")
+    # Every worker loads the kernels at its first task.
+    warm = Options(tasks=options.cores)
+    import kafkascope.pipeline.plan as plan
+
+    before, plan.SMALL_BYTES = plan.SMALL_BYTES, 0
+    ingest(spark, [small], f"{folder}/warm", warm)
+    plan.SMALL_BYTES = before
+    said["kernels"] = time.perf_counter() - began
+    peak = _Peak()
+    began = time.perf_counter()
+    lake = make_lake(f"{folder}/lake")
+    done = ingest(spark, [options.file], lake, Options(plan=options.plan, tasks=options.cores))
+    said["ingest"] = time.perf_counter() - began
+    said["exchanges"] = done.exchanges
+    said["worker_peak"] = peak.stop()
+    said["lake_bytes"] = sum(path.stat().st_size for path in Path(folder, "lake").rglob("*.parquet"))
+    if options.marts:
+        from kafkascope.pipeline.marts.build import build_marts
+
+        began = time.perf_counter()
+        build_marts(spark, lake)
+        said["marts"] = time.perf_counter() - began
+        try:
+            from kafkascope.cli.main import main as command
+        except ImportError:
+            return said
+        began = time.perf_counter()
+        command(["report", lake.uri, "--html", f"{folder}/report.html"])
+        said["report"] = time.perf_counter() - began
+    spark.stop()
+    return said
+
+
+class _Peak:
+    """The most that any Python worker below this process has resident."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._most = 0
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> int:
+        self._stop.set()
+        self._thread.join()
+        return self._most
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.2):
+            for pid in os.listdir("/proc"):
+                if pid.isdigit() and int(pid) != os.getpid():
+                    self._most = max(self._most, _resident(pid))
+
+
+def _resident(pid: str) -> int:
+    try:
+        if b"pyspark" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return 0
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The Spark pipeline on the honest capture: against tshark, against itself without Spark, by cores, plans and sizes.
+
+Wall time: Spark works in several processes. Session start and loading of the kernels are printed apart."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from bench.captures import LARGE_MEGABYTES, MEGABYTES, PART_MEGABYTES, tshark_command
+from bench.traffic import busy, first_part
+
+AIMS = {"ek": (150, 50), "fields": (20, 7)}
+HEAD = f"{'':<44}{'MB':>8}{'ingest s':>10}{'MB/s':>8}{'session':>9}{'kernels':>9}{'worker MB':>11}"
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def lines(*, whole: bool = False) -> Iterable[str]:
+    made = busy(MEGABYTES)
+    path = Path(made.path)
+    yield made.line()
+    yield HEAD
+    two = ingest_once(path, "--marts")
+    yield _line("local[2], buckets", path, two)
+    one = ingest_once(path, "--cores", "1")
+    yield _line("local[1], buckets", path, one)
+    shuffled = ingest_once(path, "--plan", "shuffle")
+    yield _line("local[2], shuffle", path, shuffled)
+    plain = ingest_once(path, "--plain")
+    yield _line("without Spark, one core", path, plain)
+    yield f"local[2] against local[1]: {one['ingest'] / two['ingest']:.2f} times (aim 1.9, floor 1.6)"
+    yield f"Spark local[2] against no Spark, one core: {plain['ingest'] / two['ingest']:.2f} times (aim 1.8, floor 1.3)"
+    yield f"buckets against shuffle: {shuffled['ingest'] / two['ingest']:.2f} times"
+    yield f"marts {two.get('marts', 0):.1f} s, report {two.get('report', 0):.1f} s at {MEGABYTES} MB"
+    yield from _tshark(path if whole else first_part(made, PART_MEGABYTES), path.stat().st_size / two["ingest"])
+    yield from _sizes(two)
+    yield from _decode()
+
+
+def ingest_once(path: Path, *more: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.ingest_once", str(path), *more]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def _line(label: str, path: Path, said: dict[str, Any]) -> str:
+    size = path.stat().st_size / 1e6
+    return (
+        f"{label:<44}{size:8,.0f}{said['ingest']:10.2f}{size / said['ingest']:8.0f}{said.get('session', 0):9.1f}"
+        f"{said.get('kernels', 0):9.1f}{said.get('worker_peak', 0) / 1e6:11.0f}"
+    )
+
+
+def _tshark(part: Path, ours: float) -> Iterator[str]:
+    if shutil.which("tshark") is None:
+        yield "tshark is not there to compare with"
+        return
+    for form, (aim, floor) in AIMS.items():
+        began = perf_counter()
+        subprocess.run(tshark_command(part, form), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        speed = part.stat().st_size / (perf_counter() - began)
+        yield (
+            f"tshark -T {form}: {speed / 1e6:.1f} MB/s on {part.stat().st_size / 1e6:,.0f} MB; ingest is"
+            f" {ours / speed:.0f} times that (aim {aim}, floor {floor})"
+        )
+
+
+def _sizes(at_one: dict[str, Any]) -> Iterator[str]:
+    small = busy(PART_MEGABYTES)
+    large = busy(LARGE_MEGABYTES)
+    few = ingest_once(Path(small.path))
+    many = ingest_once(Path(large.path))
+    yield _line("local[2], buckets", Path(small.path), few)
+    yield _line("local[2], buckets", Path(large.path), many)
+    rates = [
+        one["ingest"] / Path(made.path).stat().st_size
+        for one, made in ((few, small), (at_one, busy(MEGABYTES)), (many, large))
+    ]
+    yield f"seconds a byte, of the largest against 1 GB: {rates[2] / rates[1]:.2f} (linear within 1.15)"
+    peaks = [one["worker_peak"] for one in (few, at_one, many)]
+    yield f"peak of a worker, 3 GB against 150 MB: {peaks[2] / peaks[0]:.2f} (flat within 1.2)"
+
+
+def _decode() -> Iterator[str]:
+    command = [sys.executable, "-m", "bench.decode_once"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    yield done.stdout.splitlines()[-1] if not done.returncode else f"pipeline.decode failed: {done.stderr[-500:]}"
