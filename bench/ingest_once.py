@@ -117,7 +117,7 @@ class _Peak:
 
 def _resident(pid: str) -> int:
     try:
-        if b"pyspark" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"pyspark.daemon" not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return 0
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -15,8 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope.columnar import buffers as buffers_module
+from kafkascope.columnar import scratch as scratch_module
 from kafkascope.columnar.buffers import Buffers
+from kafkascope.columnar.frames import Frames, Places
+from kafkascope.columnar.plan import Ints
 from kafkascope.columnar.program import compile_program
+from kafkascope.columnar.scratch import Scratch
+from kafkascope.columnar.unknown import unknown_tags
 from tests.columnar import test_engines_agree as agree
 from tests.support.pairs import CHUNKS, every_place
 
@@ -39,51 +44,74 @@ class Guarded:
         self.bytes: Any = (ctypes.c_uint8 * size).from_address(self.address)
 
 
-HELD: list[Guarded] = []
+# What was handed out, and how many bytes of it stand before the column's own.
+HELD: list[tuple[Guarded, int]] = []
 
 
 def allocate(size: int) -> pa.Buffer:
+    return pa.py_buffer(guarded(size, 0).bytes)
+
+
+def reserve(_: Scratch, sizes: Ints, places: Ints) -> Ints:
+    """Each column of the scratch memory in pages of its own."""
+    starts = scratch_module.start_of(places).tolist()
+    made = [guarded(size + start, start).address + start for size, start in zip(sizes.tolist(), starts, strict=True)]
+    return np.array(made, dtype=np.int64)
+
+
+def guarded(size: int, start: int) -> Guarded:
     made = Guarded(size)
     ctypes.memset(made.address, _PATTERN, size)
-    HELD.append(made)
-    return pa.py_buffer(made.bytes)
+    HELD.append((made, start))
+    return made
 
 
 def check_patterns(buffers: Buffers) -> None:
-    for place, held in enumerate(buffers.held):
-        if held is not None:
-            before = np.frombuffer(held, dtype=np.uint8)[: buffers_module._start(place)]
-            assert (before == _PATTERN).all(), f"written before the start of buffer {place}"
+    before = [(made.bytes, start) for made, start in HELD]
+    for place, held in buffers.held.items():
+        before.append((held, int(buffers.addresses[place]) - held.address))
+    for held, start in before:
+        assert (np.frombuffer(held, dtype=np.uint8)[:start] == _PATTERN).all(), "written before the start of a column"
 
 
 def read(place: Any, frames: list[bytes], *, at_end: bool) -> int:
-    ends = np.cumsum([0, *map(len, frames)], dtype=np.int64)
     joined = b"".join(frames)
     given = Guarded(len(joined), at_end=at_end)
     ctypes.memmove(given.address, joined, len(joined))
-    buffers = Buffers(compile_program(*place), len(frames))
-    status = buffers.read(given.address, ends)
+    places = Places(len(frames))
+    places.ends[:] = np.cumsum([0, *map(len, frames)])
+    buffers = Buffers(compile_program(*place), Scratch())
+    at = given.address, places.ends_at, places.status, places.status_at
+    buffers.read(Frames(0, len(frames), len(joined), *at))
+    unknown_tags(buffers)
+    buffers.packed()
     check_patterns(buffers)
     HELD.clear()
-    return int(status.sum())
+    return int(places.status.sum())
 
 
 def main() -> None:
     chunk, mutations = int(sys.argv[1]), int(sys.argv[2])
     agree.MUTATIONS = mutations
     buffers_module.allocate = allocate
+    setattr(Scratch, "reserve", reserve)  # noqa: B010 - mypy
     frames_read = left = 0
     for number, place in enumerate(every_place()[chunk::CHUNKS]):
-        good = agree.canonical(place)
+        good = [*agree.canonical(place), *agree.tagged(place)]
         frames = [*good, *agree.mutated(place, good)]
         Random(agree.SEED).shuffle(frames)
-        # All at once, then the first ones alone with room for no more than one frame, so that each stands at the edge.
-        buffers_module.FIRST_BYTES = 4096
-        left += read(place, frames, at_end=number % 2 == 0)
-        buffers_module.FIRST_BYTES = 1
+        # All at once in the scratch memory; then beyond it; then the first ones alone with room for no more than one
+        # frame, so that each stands at the edge.
+        for small, first in ((sum(map(len, frames)), 0), (0, 4096)):
+            buffers_module.SMALL_BYTES = buffers_module.RECORDS_BYTES = small
+            buffers_module.FIRST_BYTES = first
+            left += read(place, frames, at_end=number % 2 == 0)
         for frame in frames[:40]:
-            left += read(place, [frame], at_end=True)
-        frames_read += len(frames) + 40
+            for small in (len(frame), 0):
+                buffers_module.SMALL_BYTES = buffers_module.RECORDS_BYTES = small
+                buffers_module.FIRST_BYTES = 0
+                left += read(place, [frame], at_end=True)
+        frames_read += 2 * len(frames) + 2 * len(frames[:40])
     print(f"{frames_read} frames read between guard pages, {left} of them left to the careful codec")
 
 

@@ -56,7 +56,8 @@ def test_every_form_of_a_binary_array_gives_the_same_rows(form: Callable[[list[b
 def test_portions_and_growing_buffers_change_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = pa.array(frames_of(300), type=pa.binary())
     wanted = columns(frames).to_pylist()
-    monkeypatch.setattr(buffers_module, "FIRST_BYTES", 1)
+    for name in ("SMALL_BYTES", "FIRST_BYTES", "RECORDS_BYTES"):
+        monkeypatch.setattr(buffers_module, name, 1)
     assert columns(frames).to_pylist() == wanted
     monkeypatch.setattr(decode_module, "PORTION_BYTES", 500)
     table = columns(frames)

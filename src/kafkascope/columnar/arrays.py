@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope.columnar.buffers import Buffers
-from kafkascope.columnar.program import Node
+from kafkascope.columnar.operations import Node
 from kafkascope.columnar.tables import BATCH_TYPE, RECORDS_TYPE, Column
 
 
@@ -12,7 +12,7 @@ def array_of(buffers: Buffers, node: Node) -> pa.Array:
     if node.element is not None:
         return _list(buffers, node.slot, node.column.arrow_type, array_of(buffers, node.element))
     column, index = node.column, node.slot
-    length = buffers.rows[node.group]
+    length = buffers.rows(node.group)
     type_ = column.element_type
     match column.type:
         case "struct":
@@ -39,14 +39,14 @@ def _struct(buffers: Buffers, node: Node, length: int) -> pa.Array:
 
 
 def _list(buffers: Buffers, index: int, type_: pa.DataType, element: pa.Array) -> pa.Array:
-    length = buffers.rows[buffers.slots[index].group]
+    length = buffers.rows(buffers.slots[index].group)
     parts = [buffers.valid(index), buffers.values(index)]
     return pa.Array.from_buffers(type_, length, parts, children=[element])
 
 
 def _records(buffers: Buffers, index: int, length: int) -> pa.Array:
     sizes = [pa.Array.from_buffers(pa.int32(), length, [None, buffers.values(index + n)]) for n in (1, 2)]
-    batches = buffers.rows[buffers.slots[index + 3].child]
+    batches = buffers.rows(buffers.slots[index + 3].child)
     columns = [
         pa.Array.from_buffers(field.type, batches, [None, buffers.values(index + 4 + number)])
         for number, field in enumerate(BATCH_TYPE)

@@ -5,7 +5,7 @@ The verdict is that of `decode_records(..., unpack=False)` of the codec.
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair, inline
 from kafkascope.columnar.memory import (
     load_i8,
     load_i16,
@@ -33,7 +33,7 @@ _COMPRESSIONS = 5
 WIDTHS = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
 
 
-@plain
+@inline
 def read_batches(p: Int, stop: Int, columns: Int, first: Int) -> Pair:
     """(row behind the last batch, bytes of a cut last batch); the row is -1 where this is no record data."""
     none = np.int64(-1)

@@ -9,12 +9,21 @@ from time import perf_counter
 from typing import Any
 
 import numba
+import numpy as np
 
-from kafkascope.columnar.machine import read_frames as _read
+from kafkascope.columnar.machine import read_frames
+from kafkascope.columnar.notes import notes_size, write_notes
+from kafkascope.columnar.offsets import check_offsets, largest_frame, narrow_offsets
+from kafkascope.columnar.pack import pack, packed_size
 
-ReadFrames = Callable[[int, int, int, int, int, int, int, int, int, int, int], tuple[int, int]]
-_SOURCES = ("batches", "compiled", "kernel", "machine", "memory", "pieces", "program", "scan", "../limits")
-_SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 11) + ")"
+Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
+_SOURCES = (
+    "batches", "compiled", "job", "kernel", "machine", "memory", "notes", "offsets", "operations", "pack", "pieces",
+    "scan", "sections", "values", "../limits",
+)  # fmt: skip
+_SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
+# What the kernel is asked to do: one entry for all of it, since each takes its time to load.
+READ, SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST = range(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,8 @@ def warm_up() -> WarmUp:
 
 
 @cache
-def kernel() -> ReadFrames:
+def kernel() -> Kernel:
+    """(task, job or what the task takes in its place, and its other arguments) to what it gives, 0 for nothing."""
     return _entry(_stamp())
 
 
@@ -48,17 +58,31 @@ def _stamp() -> int:
     return int.from_bytes(digest.digest()[:7]) + 1
 
 
-def _entry(stamp: int) -> ReadFrames:
-    def read_frames(code, stack, extents, extents_count, rows, base, ends, frame, frames, row, status):  # type: ignore[no-untyped-def]
+def _entry(stamp: int) -> Kernel:
+    def entry(task, job, a, b, c, d, e, f):  # type: ignore[no-untyped-def]
         # Never 0. A variable of the enclosing function is part of what the cache goes by.
         if stamp == 0:
-            return frame, row
-        return _read(code, stack, extents, extents_count, rows, base, ends, frame, frames, row, status)
+            return job, job
+        if task == READ:
+            return read_frames(job, a, b, c, d, e, f)
+        if task == SIZE:
+            return packed_size(job), np.int64(0)
+        if task == PACK:
+            return pack(job, a), np.int64(0)
+        if task == NOTES_SIZE:
+            return notes_size(job, a, b), np.int64(0)
+        if task == NOTES:
+            return write_notes(job, a, b, c), np.int64(0)
+        if task == CHECK:
+            return check_offsets(job, a, b)
+        if task == NARROW:
+            return narrow_offsets(job, a, b), np.int64(0)
+        return largest_frame(job, a, b), np.int64(0)
 
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
-        made: ReadFrames = numba.njit(_SIGNATURE, cache=True, **options)(read_frames)
+        made: Kernel = numba.njit(_SIGNATURE, cache=True, **options)(entry)
     except RuntimeError:
         # No folder to keep it in.
-        made = numba.njit(_SIGNATURE, **options)(read_frames)
+        made = numba.njit(_SIGNATURE, **options)(entry)
     return made

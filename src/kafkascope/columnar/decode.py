@@ -3,7 +3,6 @@
 The kernel reads what is in the form Kafka writes; the careful codec reads the rest, so that both engines say the same.
 """
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,24 +12,24 @@ import pyarrow as pa
 from kafkascope.codec.message import decode
 from kafkascope.columnar.arrays import array_of, nulls
 from kafkascope.columnar.buffers import Buffers
-from kafkascope.columnar.program import TOP, compile_program
+from kafkascope.columnar.frames import Frames, frames_of
+from kafkascope.columnar.operations import TOP
+from kafkascope.columnar.program import compile_program
 from kafkascope.columnar.rows import row_of
-from kafkascope.columnar.tables import arrow_schema, table_of
-from kafkascope.errors import DecodeError, UsageError
+from kafkascope.columnar.scratch import Scratch, give_back, take
+from kafkascope.columnar.tables import ERROR, UNKNOWN, full_schema, table_of
+from kafkascope.columnar.unknown import unknown_tags
+from kafkascope.errors import DecodeError
 from kafkascope.schema.layout import layout
 
-ERROR = "_error"
-UNKNOWN = "_unknown_tags"
-# Their bytes are nobody's: what a newer Kafka has there may be secret.
-UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int64()), ("size", pa.int32())]))
+__all__ = ["ERROR", "UNKNOWN", "decode_columns", "full_schema"]
+
 # Arrow's offsets are int32: what the frames of one portion hold stays far below that.
 PORTION_BYTES = 256 * 1024 * 1024
 # Records become Python objects on their way, so fewer of them at a time.
 CONTENTS_BYTES = 16 * 1024 * 1024
 # More changes between good and bad frames than this, and a table's chunks would be too small to be of use.
 FEW_RUNS = 64
-# A frame's length is an int32 on the wire.
-_MOST_BYTES = 0x7FFFFFFF
 
 
 def decode_columns(
@@ -38,75 +37,50 @@ def decode_columns(
 ) -> pa.Table:
     """Bodies (binary, without frame and header) to the columns of the message's table, whatever the version. `contents`
     adds the records in record batches, unpacked; it is slow."""
-    found = layout(name, version, release)
-    known = found.message.name
+    known = layout(name, version, release).message.name
     chunks = frames.chunks if isinstance(frames, pa.ChunkedArray) else [frames]
     tables = []
+    scratch = take()
     for chunk in chunks:
-        ends = _ends(chunk)
-        for first, last in _portions(ends, CONTENTS_BYTES if contents else PORTION_BYTES):
-            portion = chunk.slice(first, last - first)
+        for portion in frames_of(chunk, scratch.places, CONTENTS_BYTES if contents else PORTION_BYTES):
             if contents:
-                every = np.ones(len(portion), dtype=np.uint8)
-                tables.append(_careful(known, version, release, portion, every, contents=True))
+                bodies = chunk.slice(portion.first, portion.count)
+                tables.append(_careful(known, version, release, bodies, np.arange(portion.count), contents=True))
             else:
-                tables.append(_decode_portion(known, version, release, portion, ends[first : last + 1]))
+                tables.append(_decode_portion(known, version, release, chunk, portion, scratch))
+    give_back(scratch)
+    if len(tables) == 1:
+        return tables[0]
     return pa.concat_tables(tables) if tables else full_schema(known, contents=contents).empty_table()
 
 
-@cache
-def full_schema(name: str, *, contents: bool = False) -> pa.Schema:
-    """The same for all versions of a message."""
-    known = arrow_schema(name, contents=contents)
-    return known.append(pa.field(UNKNOWN, UNKNOWN_TYPE)).append(pa.field(ERROR, pa.string()))
-
-
-def _ends(chunk: pa.Array) -> npt.NDArray[np.int64]:
-    """Where frames end in the chunk's bytes, with the start of the first before them."""
-    if not (pa.types.is_binary(chunk.type) or pa.types.is_large_binary(chunk.type)):
-        raise UsageError(f"frames are {chunk.type}; an array of binary or large_binary wanted")
-    if chunk.null_count:
-        raise UsageError(f"frames hold {chunk.null_count} nulls; leave them out")
-    if len(chunk) == 0:
-        return np.zeros(1, dtype=np.int64)
-    _, offsets, content = chunk.buffers()
-    raw: npt.NDArray[Any] = np.frombuffer(offsets, dtype=np.int64 if pa.types.is_large_binary(chunk.type) else np.int32)
-    ends = raw[chunk.offset : chunk.offset + len(chunk) + 1]
-    # Arrow itself does not look, and the kernel believes them.
-    if ends[0] < 0 or ends[-1] > (content.size if content else 0) or (ends[1:] < ends[:-1]).any():
-        raise UsageError("frames have offsets that do not rise or lie outside of their bytes")
-    wide: npt.NDArray[np.int64] = ends.astype(np.int64)
-    return wide
-
-
-def _portions(ends: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """First and last of as many frames as have `most` bytes together, one at the least."""
-    parts = []
-    start = 0
-    while start < len(ends) - 1:
-        end = int(np.searchsorted(ends, ends[start] + most, side="right")) - 1
-        parts.append((start, max(end, start + 1)))
-        start = parts[-1][1]
-    return parts
-
-
 def _decode_portion(
-    name: str, version: int, release: str | None, frames: pa.Array, ends: npt.NDArray[np.int64]
+    name: str, version: int, release: str | None, chunk: pa.Array, frames: Frames, scratch: Scratch
 ) -> pa.Table:
-    if ends[-1] - ends[0] > _MOST_BYTES:
-        raise UsageError(f"a frame of {ends[-1] - ends[0]} bytes; Kafka's have {_MOST_BYTES} at the most")
-    program = compile_program(name, version, release)
-    content = frames.buffers()[2]
-    buffers = Buffers(program, len(frames))
-    status = buffers.read(content.address if content else 0, ends)
-    present = {node.column.name: array_of(buffers, node) for node in program.nodes}
-    good = buffers.rows[TOP]
-    schema = full_schema(name)
-    columns = [present[field.name] if field.name in present else nulls(field.type, good) for field in schema]
-    table = pa.table(columns, schema=schema)
-    if good == len(frames):
+    buffers = Buffers(compile_program(name, version, release), scratch)
+    buffers.read(frames)
+    table = _table(name, buffers)
+    if len(table) == frames.count:
         return table
-    return _in_order(table, _careful(name, version, release, frames, status), status)
+    status = frames.status[: frames.count].copy()
+    frames.status[: frames.count] = 0
+    bodies = chunk.slice(frames.first, frames.count)
+    return _in_order(table, _careful(name, version, release, bodies, np.flatnonzero(status)), status)
+
+
+def _table(name: str, buffers: Buffers) -> pa.Table:
+    schema = full_schema(name)
+    unknown = unknown_tags(buffers)
+    packed = buffers.packed()
+    if packed is not None:
+        table = pa.Table.from_batches([pa.ipc.read_record_batch(packed, schema)])
+    else:
+        buffers.settle()
+        present = {node.column.name: array_of(buffers, node) for node in buffers.program.nodes}
+        good = buffers.rows(TOP)
+        columns = [present[field.name] if field.name in present else nulls(field.type, good) for field in schema]
+        table = pa.table(columns, schema=schema)
+    return table if unknown is None else table.set_column(len(schema) - 2, schema.field(UNKNOWN), unknown)
 
 
 def _in_order(table: pa.Table, rest: pa.Table, status: npt.NDArray[np.uint8]) -> pa.Table:
@@ -132,16 +106,16 @@ def _careful(
     version: int,
     release: str | None,
     frames: pa.Array,
-    wanted: npt.NDArray[np.uint8],
+    wanted: npt.NDArray[np.int64],
     *,
     contents: bool = False,
 ) -> pa.Table:
     """Rows of the wanted frames as the careful codec reads them, or their errors."""
     fields, columns = layout(name, version, release).fields, table_of(name, contents=contents)
     rows: list[dict[str, Any]] = []
-    for index in np.flatnonzero(wanted):
+    for index in wanted.tolist():
         try:
-            decoded = decode(name, version, frames[int(index)].as_py(), release)
+            decoded = decode(name, version, frames[index].as_py(), release)
         except DecodeError as error:
             rows.append({ERROR: str(error)})
             continue

@@ -11,4 +11,5 @@ Pair = Any
 
 # No exceptions, no reference counts, no checks of indices: the functions handle plain addresses alone.
 inline: Any = numba.njit(nogil=True, error_model="numpy", boundscheck=False, forceinline=True)
-plain: Any = numba.njit(nogil=True, error_model="numpy", boundscheck=False)
+# Said aloud: what an inline function calls would be inline too.
+plain: Any = numba.njit(nogil=True, error_model="numpy", boundscheck=False, forceinline=False)

@@ -1,10 +1,10 @@
 """The kernel: a program and the bytes of many frames in, filled column buffers out.
 
-One pass over each frame. A frame that is not in the one form Kafka writes is left to the careful codec (status 1), and
-its row is written again by the next. Nothing is written behind a column's room: every row of a column takes bytes of
-the frame, so the bytes of the frames to come say how many rows there can be at the most, and the kernel stops before
-the frame that might not fit. Bytes behind a frame's end, up to `READ_SLACK`, may be read before the end is looked at;
-the caller sees to it that they are there.
+One pass over each frame. A frame that is neither in the one form Kafka writes nor close to it is left to the careful
+codec (status 1), and its row is written again by the next. Nothing is written behind a column's room: every row of a
+column takes bytes of the frame, so the bytes of the frames to come say how many rows there can be at the most, and the
+kernel stops before the frame that might not fit. Bytes behind a frame's end may be read before the end is looked at:
+behind the last one there are none, so its end is copied to where there are, and reading goes on there.
 
 A row of a list tells where the rows of its elements end, so no counters are kept: the row of the frame leads to all
 others, and a frame that fails leaves nothing to undo.
@@ -12,13 +12,31 @@ others, and a frame that fails leaves nothing to undo.
 
 import numpy as np
 
-from kafkascope.columnar.batches import read_batches
+from kafkascope.columnar.job import (
+    ACTIVE_CODE,
+    BASE,
+    CODE,
+    COUNTED,
+    ENDS,
+    EXTENTS,
+    EXTENTS_COUNT,
+    FIRST_OFFSETS,
+    FITTING,
+    LAST_FRAME,
+    LIMIT,
+    MOVED,
+    NOTED,
+    NOTED_ROWS,
+    OFFSETS_COUNT,
+    OPEN_CODE,
+    STACK,
+    TAIL,
+    TAIL_SIZE,
+)
 from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
 from kafkascope.columnar.memory import (
-    copy_8_numbers,
-    copy_32,
+    apart,
     copy_bytes,
-    load_i32,
     load_raw32,
     load_raw64,
     load_u8,
@@ -27,8 +45,7 @@ from kafkascope.columnar.memory import (
     store_64,
     word,
 )
-from kafkascope.columnar.pieces import fill, read_run, read_runs
-from kafkascope.columnar.program import (
+from kafkascope.columnar.operations import (
     ARRAY,
     ARRAY_DEPTH,
     BLOB,
@@ -44,64 +61,136 @@ from kafkascope.columnar.program import (
     RUNS,
     SECTION_DEPTH,
     SMALL_INTS,
-    TAG,
     TAG_END,
     TAGS,
     TEXT,
+    TRY_RUNS,
     UUID,
 )
-from kafkascope.columnar.scan import is_text, is_utf8, length_of, long_varint
-from kafkascope.limits import MAX_STRING_BYTES
+from kafkascope.columnar.pieces import fill, read_run
+from kafkascope.columnar.sections import begin_section, end_section, next_tag
+from kafkascope.columnar.values import (
+    read_blob,
+    read_count,
+    read_ints,
+    read_list,
+    read_records,
+    read_small_ints,
+    read_text,
+    step_over,
+    try_list,
+)
 
 _STEP = 8 * OPERATION
 _ARRAY = 8 * ARRAY_DEPTH
 _SECTION = 8 * SECTION_DEPTH
-_TAG = 8 * TAG
-# A position behind every frame: what is there cannot be read.
-_BAD = 1 << 62
-_SHORT = 32
-_FEW = 8
+# Frames that are read by the second program before the first is tried again.
+_MOST_OPEN = 64
 
 
 @plain
-def read_frames(
-    code: Int, stack: Int, extents: Int, extents_count: Int, rows: Int, base: Int, ends: Int, frame: Int, frames: Int,
-    row: Int, status: Int,
-) -> Pair:  # fmt: skip
+def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: Int, status: Int) -> Pair:
     """(the first frame that might not fit, or `frames`; the row behind the last). `ends` are where frames end, counted
-    from `base`; `rows` is room for the number of rows in each group."""
+    from `base`, and `job` says what the words of a job are."""
+    closed, opened = word(job, CODE), word(job, OPEN_CODE)
+    counted = word(job, COUNTED)
+    if row == 0:
+        store_64(job + 8 * NOTED, np.int64(0))
+        for index in range(word(job, OFFSETS_COUNT)):
+            store_32(word(word(job, FIRST_OFFSETS), index), np.int64(0))
+    store_64(job + 8 * BASE, base)
+    store_64(job + 8 * ENDS, ends)
+    copy_tail(job, base + load_raw32(ends + 4 * frame), base + load_raw32(ends + 4 * frames))
+    open_frames = np.int64(0)
     while frame < frames:
-        fitting = word(ends, frame) + bytes_that_fit(extents, extents_count, rows, row)
-        if word(ends, frame + 1) > fitting:
+        fitting = load_raw32(ends + 4 * frame) + bytes_that_fit(job, counted, row)
+        store_64(job + 8 * FITTING, fitting)
+        if load_raw32(ends + 4 * frame + 4) > fitting:
             break
-        while frame < frames and word(ends, frame + 1) <= fitting:
-            if read_frame(code, stack, base + word(ends, frame), base + word(ends, frame + 1), row):
-                row += 1
-            else:
-                store_8(status + frame, np.int64(1))
+        if open_frames == 0:
+            frame, row = read_good(job, closed, frame, frames, row)
+            if frame == frames or load_raw32(ends + 4 * frame + 4) > fitting:
+                continue
+            forget(job, row)
+            open_frames = np.int64(1)
+        # Once more, by the program that takes a tag anywhere; and with it the next ones, while there are such tags.
+        noted, last = word(job, NOTED), min(frames, frame + open_frames)
+        frame, row = read_good(job, opened, frame, last, row)
+        if frame < last and load_raw32(ends + 4 * frame + 4) <= fitting:
+            forget(job, row)
+            store_8(status + frame, np.int64(1))
             frame += 1
+        tagged = word(job, NOTED) > noted
+        open_frames = min(2 * open_frames, np.int64(_MOST_OPEN)) if tagged else np.int64(0)
+    bytes_that_fit(job, counted, row)
     return frame, row
 
 
 @plain
-def bytes_that_fit(extents: Int, count: Int, rows: Int, row: Int) -> Int:
-    """How many bytes of frames surely fit into what room is left. An extent is a list's or a string's column: the
-    group it is in, its offsets, the room behind them, the fewest bytes that one of it takes, the group behind it."""
-    store_64(rows, row)
+def read_good(job: Int, code: Int, frame: Int, frames: Int, row: Int) -> Pair:
+    """The frames up to the first that does not fit or that this program does not read; and the rows."""
+    apart()
+    store_64(job + 8 * ACTIVE_CODE, code)
+    store_64(job + 8 * LAST_FRAME, frames)
+    # What notes an unknown tag looks for the row there.
+    store_64(word(job, STACK), row)
+    while frame < word(job, LAST_FRAME):
+        end = load_raw32(word(job, ENDS) + 4 * frame + 4)
+        if end > word(job, FITTING):
+            break
+        start = word(job, BASE) + load_raw32(word(job, ENDS) + 4 * frame)
+        if not read_frame(job, word(job, ACTIVE_CODE), word(job, STACK), start, word(job, BASE) + end):
+            break
+        store_64(word(job, STACK), word(word(job, STACK), 0) + 1)
+        frame += 1
+    return frame, word(word(job, STACK), 0)
+
+
+@plain
+def forget(job: Int, row: Int) -> None:
+    """The unknown tags that are noted of a frame."""
+    noted = word(job, NOTED)
+    while noted and load_raw32(word(job, NOTED_ROWS) + 4 * noted - 4) == row:
+        noted -= 1
+    store_64(job + 8 * NOTED, noted)
+
+
+@inline
+def copy_tail(job: Int, start: Int, end: Int) -> None:
+    """Sets where to go over to the copy, and how far away that is. Of short frames all is copied."""
+    size = min(word(job, TAIL_SIZE), end - start)
+    copy_bytes(word(job, TAIL), end - size, size)
+    # All of them are behind the copy's start where all are in it.
+    store_64(job + 8 * LIMIT, start - 1 if size == end - start else end - size)
+    store_64(job + 8 * MOVED, word(job, TAIL) - (end - size))
+
+
+@plain
+def bytes_that_fit(job: Int, counted: Int, row: Int) -> Int:
+    """How many bytes of frames surely fit into what room is left; the rows of each group are counted on the way. An
+    extent is a list's or a string's column: the group it is in, its offsets, the room behind them, the fewest bytes
+    that one of it takes, the group behind it."""
+    store_64(counted, row)
     fitting = np.int64(1 << 62)
-    for index in range(count):
-        extent = extents + 40 * index
-        used = load_raw32(word(extent, 1) + 4 * word(rows, word(extent, 0)))
-        store_64(rows + 8 * word(extent, 4), used)
+    for index in range(word(job, EXTENTS_COUNT)):
+        extent = word(job, EXTENTS) + 40 * index
+        used = load_raw32(word(extent, 1) + 4 * word(counted, word(extent, 0)))
+        store_64(counted + 8 * word(extent, 4), used)
         # One more than fits by its bytes may be begun and not ended.
         fitting = min(fitting, (word(extent, 2) - used - 1) * word(extent, 3))
     return fitting
 
 
 @inline
-def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
-    """One frame, from `p` to `end`, into row `row`."""
+def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
+    """One frame, from `p` to `end`, into the row on the stack; from `LIMIT` on it is read `MOVED` bytes away."""
     last = np.int64(0)
+    row = word(stack, 0)
+    stack += 8
+    stop = min(end, word(job, LIMIT))
+    if p > stop:
+        p, end = p + word(job, MOVED), end + word(job, MOVED)
+        stop = end
     while True:
         count = word(code, RUN_AT)
         if count:
@@ -114,9 +203,7 @@ def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
             p = read_text(code, p, end, row)
         elif op == INTS:
             p = read_ints(code, p, end, row)
-            while word(code + _STEP, 0) == INTS and word(code + _STEP, RUN_AT) == 0:
-                if p > end:
-                    return False
+            while p <= stop and word(code + _STEP, 0) == INTS and word(code + _STEP, RUN_AT) == 0:
                 code += _STEP
                 p = read_ints(code, p, end, row)
         elif op == ARRAY:
@@ -141,16 +228,16 @@ def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
                 fill(word(code, 2), word(code, 3), row)
                 code = word(code, 1) - _STEP
             else:
-                code, p = begin_section(stack, code, number, p, end)
+                code, p = begin_section(stack, code, p - 1, end, row)
                 stack += _SECTION
         elif op == TAG_END:
-            if p != word(stack - _SECTION, 3):
+            if end - p != word(stack - _SECTION, 3):
                 return False
             if word(stack - _SECTION, 0) == 0:
                 stack -= _SECTION
                 code = end_section(stack, row)
             else:
-                code, p = next_tag(stack - _SECTION, p, end)
+                code, p = next_tag(stack - _SECTION, p, end, row)
         elif op == SMALL_INTS:
             p = read_small_ints(code, p, end, row)
         elif op == RUNS:
@@ -170,10 +257,19 @@ def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
             p = step_over(code, p, end, row)
         elif op == RECORDS:
             p = read_records(code, p, end, row)
+        elif op == TRY_RUNS:
+            tried = try_list(code, p, end, row)
+            if tried != p:
+                p = tried
+                code = word(code, 2) - _STEP
         elif op != NOTHING:
-            return op == END and p == end
-        if p > end:
-            return False
+            # What lies behind the message is nobody's.
+            return op == END and p <= end
+        if p > stop:
+            if p > end:
+                return False
+            p, end = p + word(job, MOVED), end + word(job, MOVED)
+            stop = end
         code += _STEP
         # An element's end is looked for here, not above: it comes most often, and a branch costs less than a jump.
         while word(code, 0) == NEXT:
@@ -188,199 +284,3 @@ def read_frame(code: Int, stack: Int, p: Int, end: Int, row: Int) -> Bool:
                 stack -= _ARRAY
                 row, last = word(stack, 0), word(stack, 1)
                 code += _STEP
-
-
-@inline
-def read_text(code: Int, p: Int, end: Int, row: Int) -> Int:
-    length, p = length_of(p, word(code, 4))
-    if length < 0 or length > _SHORT:
-        return read_other_text(code, p, length, end, row)
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    # The bytes behind the string are copied too, and written over by the next.
-    high = copy_32(word(code, 3) + used, p)
-    store_32(offsets + 4, used + length)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(1))
-    if high & ((np.int64(1) << length) - 1) and not is_utf8(p, length):
-        return np.int64(_BAD)
-    return p + length
-
-
-@plain
-def read_other_text(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
-    """A long string, or null."""
-    if length < -word(code, 5) or length > min(end - p, np.int64(MAX_STRING_BYTES)):
-        return np.int64(_BAD)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(length >= 0))
-    length = max(length, np.int64(0))
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    copy_bytes(word(code, 3) + used, p, length)
-    store_32(offsets + 4, used + length)
-    return p + length if is_text(p, length) else np.int64(_BAD)
-
-
-@plain
-def read_blob(code: Int, p: Int, end: Int, row: Int) -> Int:
-    length, p = length_of(p, word(code, 4))
-    if length < -word(code, 5) or length > end - p:
-        return np.int64(_BAD)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(length >= 0))
-    length = max(length, np.int64(0))
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    copy_bytes(word(code, 3) + used, p, length)
-    store_32(offsets + 4, used + length)
-    return p + length
-
-
-@inline
-def read_small_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A list of int8, which lies as bytes do."""
-    length, behind = length_of(p, word(code, 4))
-    if length < 0 or length > _SHORT:
-        return read_blob(code, p, end, row)
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    copy_32(word(code, 3) + used, behind)
-    store_32(offsets + 4, used + length)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(1))
-    return behind + length
-
-
-@plain
-def step_over(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A string or bytes that nobody is to see: null, whatever it is."""
-    length, p = length_of(p, word(code, 4))
-    if length < -word(code, 5) or length > min(end - p, word(code, 3)):
-        return np.int64(_BAD)
-    store_8(word(code, 2) + row, np.int64(0))
-    offsets = word(code, 1) + 4 * row
-    store_32(offsets + 4, load_raw32(offsets))
-    return p + max(length, np.int64(0))
-
-
-@inline
-def read_count(code: Int, p: Int, end: Int, row: Int) -> Pair:
-    """The number of elements of an array, 0 for null; its offset and validity are written."""
-    length, p = length_of(p, word(code, 3))
-    if length < -word(code, 4) or length * word(code, 5) > end - p:
-        return np.int64(0), np.int64(_BAD)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(length >= 0))
-    length = max(length, np.int64(0))
-    offsets = word(code, 1) + 4 * row
-    store_32(offsets + 4, load_raw32(offsets) + length)
-    return length, p
-
-
-@inline
-def read_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A list of int32."""
-    length, p = length_of(p, word(code, 3))
-    if length < 0 or length > _FEW:
-        return read_other_ints(code, p, length, end, row)
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    copy_8_numbers(word(code, 6) + 4 * used, p)
-    store_32(offsets + 4, used + length)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(1))
-    return p + 4 * length
-
-
-@plain
-def read_other_ints(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
-    """A long list, or null."""
-    if length < -word(code, 4) or 4 * length > end - p:
-        return np.int64(_BAD)
-    if word(code, 2):
-        store_8(word(code, 2) + row, np.int64(length >= 0))
-    length = max(length, np.int64(0))
-    offsets = word(code, 1) + 4 * row
-    used = load_raw32(offsets)
-    values = word(code, 6) + 4 * used
-    for index in range(length):
-        store_32(values + 4 * index, load_i32(p + 4 * index))
-    store_32(offsets + 4, used + length)
-    return p + 4 * length
-
-
-@inline
-def read_list(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A list whose elements are runs."""
-    length, p = read_count(code, p, end, row)
-    if length == 0:
-        return p
-    first = load_raw32(word(code, 1) + 4 * row)
-    if read_runs(word(code, 6), word(code, 7), p, word(code, 5), length, first):
-        return p + length * word(code, 5)
-    return np.int64(_BAD)
-
-
-@plain
-def read_records(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """Record data: its size, and a row for each batch, or null where these are no batches."""
-    length, p = length_of(p, word(code, 2))
-    if length < -word(code, 3) or length > end - p:
-        return np.int64(_BAD)
-    columns = word(code, 1)
-    if word(columns, 0):
-        store_8(word(columns, 0) + row, np.int64(length >= 0))
-    length = max(length, np.int64(0))
-    offsets = word(columns, 3) + 4 * row
-    first = load_raw32(offsets)
-    behind, left = read_batches(p, p + length, columns + 40, first)
-    store_8(word(columns, 4) + row, np.int64(behind >= 0))
-    store_32(offsets + 4, max(behind, first))
-    store_32(word(columns, 1) + 4 * row, length)
-    store_32(word(columns, 2) + 4 * row, max(left, np.int64(0)))
-    return p + length
-
-
-@plain
-def begin_section(section: Int, code: Int, number: Int, p: Int, end: Int) -> Pair:
-    """On the stack: tags left, the last one's number, those seen, where the present one ends, the operation."""
-    if number > 0x7F:
-        return code, np.int64(_BAD)
-    store_64(section, number)
-    store_64(section + 8, np.int64(-1))
-    store_64(section + 16, np.int64(0))
-    store_64(section + 32, code)
-    return next_tag(section, p, end)
-
-
-@plain
-def next_tag(section: Int, p: Int, end: Int) -> Pair:
-    """(before the first operation, position) of the next tag's content: known tags in ascending order, or none."""
-    code = word(section, 4)
-    number, p = long_varint(p, np.int64(0))
-    if number <= word(section, 1):
-        return code, np.int64(_BAD)
-    size, p = long_varint(p, np.int64(0))
-    if size < 0 or size > end - p:
-        return code, np.int64(_BAD)
-    store_64(section, word(section, 0) - 1)
-    store_64(section + 8, number)
-    store_64(section + 24, p + size)
-    for index in range(word(code, 5)):
-        tag = word(code, 4) + _TAG * index
-        if word(tag, 0) == number:
-            store_64(section + 16, word(section, 2) | (np.int64(1) << index))
-            return word(tag, 1) - _STEP, p
-    return code, np.int64(_BAD)
-
-
-@plain
-def end_section(section: Int, row: Int) -> Int:
-    """Fills what was not there; before the operation behind the section."""
-    code = word(section, 4)
-    for index in range(word(code, 5)):
-        if word(section, 2) >> index & 1 == 0:
-            tag = word(code, 4) + _TAG * index
-            fill(word(tag, 2), word(tag, 3), row)
-    return word(code, 1) - _STEP

@@ -69,6 +69,26 @@ store_32 = _store(32)
 store_64 = _store(64)
 
 
+def _item(bits: int) -> Any:
+    """Number `index` of the integers of so many bits that lie at an address, as they lie. By a pointer with an index,
+    unlike the others, so that a loop over all of them takes many at once."""
+
+    def typed(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            first = _pointer(builder, arguments[0], bits)
+            value = builder.load(builder.gep(first, [arguments[1]]), align=1)
+            return value if bits == 64 else builder.sext(value, _I64)
+
+        return types.int64(types.int64, types.int64), generate
+
+    return intrinsic(typed)
+
+
+item_8 = _item(8)
+item_32 = _item(32)
+item_64 = _item(64)
+
+
 @_intrinsic
 def word(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
     """The int64 number `index` of those that lie at an address: how the kernel reads its program."""
@@ -93,21 +113,28 @@ def copy_bytes(_: Any, target: Any, source: Any, count: Any) -> Any:  # noqa: AR
     return types.void(types.int64, types.int64, types.int64), generate
 
 
-def _vector(builder: Any, address: Any, bits: int) -> Any:
-    return builder.inttoptr(address, ir.VectorType(ir.IntType(bits), 256 // bits).as_pointer())
+def _vector(builder: Any, address: Any, bits: int, count: int) -> Any:
+    return builder.inttoptr(address, ir.VectorType(ir.IntType(bits), count).as_pointer())
 
 
-@_intrinsic
-def copy_32(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
-    """32 bytes; which of them have their high bit set comes back, the first as the lowest bit."""
+def _copy(count: int) -> Any:
+    def typed(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            value = builder.load(_vector(builder, arguments[1], 8, count), align=1)
+            builder.store(value, _vector(builder, arguments[0], 8, count), align=1)
+            high = builder.bitcast(
+                builder.icmp_signed("<", value, ir.Constant(value.type, [0] * count)), ir.IntType(count)
+            )
+            return high if count == 64 else builder.zext(high, _I64)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        value = builder.load(_vector(builder, arguments[1], 8), align=1)
-        builder.store(value, _vector(builder, arguments[0], 8), align=1)
-        high = builder.icmp_signed("<", value, ir.Constant(value.type, [0] * 32))
-        return builder.zext(builder.bitcast(high, ir.IntType(32)), _I64)
+        return types.int64(types.int64, types.int64), generate
 
-    return types.int64(types.int64, types.int64), generate
+    return intrinsic(typed)
+
+
+# So many bytes; which of them have their high bit set comes back, the first as the lowest bit.
+copy_32 = _copy(32)
+copy_64 = _copy(64)
 
 
 @_intrinsic
@@ -115,11 +142,51 @@ def copy_8_numbers(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
     """Eight int32, big-endian in, native out."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        value = builder.load(_vector(builder, arguments[1], 32), align=1)
+        value = builder.load(_vector(builder, arguments[1], 32, 8), align=1)
         swap = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(value.type, [value.type]), "llvm.bswap.v8i32"
         )
-        builder.store(builder.call(swap, [value]), _vector(builder, arguments[0], 32), align=1)
+        builder.store(builder.call(swap, [value]), _vector(builder, arguments[0], 32, 8), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
+
+
+@_intrinsic
+def apart(_: Any) -> Any:
+    """The function that this stands in is not compiled into others: it is called seldom, and would only take the
+    registers of what surrounds it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@_intrinsic
+def one_by_one(_: Any) -> Any:
+    """The loop that this stands in is not turned into one that takes many at once: from places that lie apart that is
+    slower, and a short loop ends before it has begun."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        builder.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], True)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@_intrinsic
+def prefetch(_: Any, address: Any) -> Any:  # noqa: ARG001
+    """The bytes there will be wanted soon. Any address will do."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        i32 = ir.IntType(32)
+        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32]), "llvm.prefetch.p0"
+        )
+        builder.call(function, [pointer, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate

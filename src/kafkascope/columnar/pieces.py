@@ -8,12 +8,14 @@ import numpy as np
 
 from kafkascope.columnar.kernel import Bool, Int, inline, plain
 from kafkascope.columnar.memory import (
+    apart,
     load_i16,
     load_i32,
     load_i64,
     load_raw32,
     load_raw64,
     load_u8,
+    one_by_one,
     store_8,
     store_16,
     store_32,
@@ -22,7 +24,7 @@ from kafkascope.columnar.memory import (
 )
 
 # Every buffer has so many bytes more than its rows take.
-WRITE_SLACK = 32
+WRITE_SLACK = 64
 
 # A piece of a run: kind, values, offset in the run, bits of eight bytes that are not its own, width, bits that must be
 # 0. The kind is the width, or one of these.
@@ -36,7 +38,7 @@ ONLY_VALID, AGAIN = 0, 5  # AGAIN: the offset before once more, an empty string 
 
 @inline
 def read_run(piece: Int, count: Int, p: Int, row: Int) -> Bool:
-    """Fields side by side, none of them a uuid; False for a bool that is neither 0 nor 1, or for a tag."""
+    """Fields side by side, none of them a uuid; False for a tag."""
     odd = np.int64(0)
     for _ in range(count):
         value = load_i64(p + word(piece, 2)) >> word(piece, 3)
@@ -49,28 +51,52 @@ def read_run(piece: Int, count: Int, p: Int, row: Int) -> Bool:
 @plain
 def read_runs(piece: Int, count: Int, p: Int, size: Int, length: Int, first: Int) -> Bool:
     """The same for `length` elements of `size` bytes, column by column; uuids may be among them."""
+    apart()
     odd = np.int64(0)
     for _ in range(count):
         kind, values, at = word(piece, 0), word(piece, 1), p + word(piece, 2)
         values += word(piece, 4) * first
+        # Four at a time, and none before the other: see `one_by_one`.
         if kind == 4:
-            for index in range(length):
-                store_32(values + 4 * index, load_i32(at + size * index))
+            for _ in range(length >> 2):
+                for _ in range(4):
+                    one_by_one()
+                    store_32(values, load_i32(at))
+                    at += size
+                    values += 4
+            for _ in range(length & 3):
+                one_by_one()
+                store_32(values, load_i32(at))
+                at += size
+                values += 4
         elif kind == 8:
-            for index in range(length):
-                store_64(values + 8 * index, load_i64(at + size * index))
+            for _ in range(length >> 2):
+                for _ in range(4):
+                    one_by_one()
+                    store_64(values, load_i64(at))
+                    at += size
+                    values += 8
+            for _ in range(length & 3):
+                one_by_one()
+                store_64(values, load_i64(at))
+                at += size
+                values += 8
         elif kind == 2:
             for index in range(length):
+                one_by_one()
                 store_16(values + 2 * index, load_i16(at + size * index))
         elif kind == 16:
             for index in range(length):
+                one_by_one()
                 store_64(values + 16 * index, load_raw64(at + size * index))
                 store_64(values + 16 * index + 8, load_raw64(at + size * index + 8))
         elif kind == NO_TAG:
             for index in range(length):
+                one_by_one()
                 odd |= load_u8(at + size * index)
         else:
             for index in range(length):
+                one_by_one()
                 byte = load_u8(at + size * index)
                 odd |= byte & word(piece, 5)
                 store_8(values + index, byte)

@@ -1,7 +1,10 @@
 """A layout and its table in, the flat integer program out that the kernel runs for every frame.
 
-The program is a row of int64 words: operations of eight, and behind them the lists that they refer to. Words that are
-addresses (of columns, of other places in the program) are named in `links` and set when the buffers are known.
+The program is a row of int64 words: operations, and behind them the lists that they refer to. Words that are addresses
+(of columns, of other places in the program) are named in `links` and set when the buffers are known.
+
+A layout with tags has two: in the first an empty tag section is one more byte among the fields of fixed size, the
+second takes a tag anywhere. Both fill the same columns.
 """
 
 from collections.abc import Iterator
@@ -10,102 +13,78 @@ from functools import lru_cache
 from typing import Any
 
 from kafkascope.columnar.batches import LEAST_BYTES, WIDTHS
+from kafkascope.columnar.operations import (
+    ARRAY,
+    ARRAY_DEPTH,
+    BLOB,
+    COUNT,
+    DATA,
+    END,
+    FIXED,
+    HIDDEN,
+    INTS,
+    LIST,
+    NEXT,
+    NOTHING,
+    OFFSETS,
+    PRESENT,
+    RECORDS,
+    RUN_AT,
+    RUNS,
+    SECTION_DEPTH,
+    SMALL_INTS,
+    STRUCT,
+    TAG,
+    TAG_END,
+    TAGS,
+    TEXT,
+    TOP,
+    TRY_RUNS,
+    UNKNOWN_GROUP,
+    UNKNOWN_INDEX,
+    UNKNOWN_TAG,
+    UUID,
+    VALID,
+    VALUES,
+    Link,
+    Node,
+    Program,
+    Slot,
+)
 from kafkascope.columnar.pieces import AGAIN, BOOL, FILL, NO_TAG, ONLY_VALID
 from kafkascope.columnar.secrets import Care
 from kafkascope.columnar.tables import Column, table_of
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
 
-# Operations, and the words behind the first. `size` is that of a length: 2 or 4 bytes, 0 for compact.
-(
-    END,
-    NOTHING,  # there for its run
-    UUID,  # values
-    TEXT,  # offsets, valid, data, size, nullable
-    BLOB,  # offsets, valid, data, size, nullable
-    HIDDEN,  # offsets, valid, longest, size, nullable
-    ARRAY,  # offsets, valid, size, nullable, least bytes an element, behind
-    NEXT,  # first operation of the element, whether an empty tag section ends it; has no run
-    RUNS,  # offsets, valid, size, nullable, bytes an element, pieces, their number: elements that are runs
-    INTS,  # offsets, valid, size, nullable, 4, values: the same for int32 alone
-    SMALL_INTS,  # offsets, valid, values, size, nullable: for int8 alone, laid out like BLOB
-    PRESENT,  # valid, the byte for null, behind, fills, their number
-    TAGS,  # behind, fills, their number, tags, their number
-    TAG_END,
-    RECORDS,  # columns, size, nullable
-) = range(15)
-# Before an operation comes its run, fields of fixed size that lie side by side: their number, bytes, pieces.
-RUN_AT = 8
-OPERATION = RUN_AT + 3
-
-# A tag of a section: number, first operation, fills, their number.
-TAG = 4
-
-# Words on the stack: an array saves its place, a tag section that and what it has seen.
-ARRAY_DEPTH, SECTION_DEPTH = 2, 5
-
-# What a column's buffers hold; see `buffers`.
-FIXED, OFFSETS, LIST, STRUCT = range(4)
-VALUES, VALID, DATA = range(3)
-
-TOP = 0
-
-
-@dataclass(slots=True)
-class Slot:
-    """One column of the buffers. Slots of one group have as many rows as each other."""
-
-    kind: int
-    group: int
-    width: int = 4  # bytes a value; offsets are int32
-    nullable: bool = False
-    data: bool = False  # whether bytes of strings are kept
-    child: int = -1  # the group of a list's elements
-    default: int = 0
-    null_default: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A column of the table that this version has, and its slot. A struct that is always there has none."""
-
-    column: Column
-    group: int
-    slot: int = -1
-    element: "Node | None" = None
-    children: tuple["Node", ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The word at `at` is the address of a slot's buffer (VALUES, VALID, DATA)."""
-
-    at: int
-    slot: int
-    buffer: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """`jumps` are (place, word number that it is the address of). `least` has the fewest bytes on the wire that a row
-    of each group takes; for the frames themselves it is not asked."""
-
-    words: tuple[int, ...]
-    links: tuple[Link, ...]
-    jumps: tuple[tuple[int, int], ...]
-    slots: tuple[Slot, ...]
-    least: tuple[int, ...]
-    depth: int
-    nodes: tuple[Node, ...]
+# An unknown tag: a number and a size of one byte each.
+_LEAST_TAG = 2
 
 
 @lru_cache(maxsize=2048)
 def compile_program(name: str, version: int, release: str | None = None) -> Program:
     found = layout(name, version, release)
-    build = _Build(found.flexible)
-    nodes = build.struct(found.fields, table_of(found.message.name))
-    build.operation(END)
-    return build.program(nodes)
+    closed = _Build(found.flexible)
+    nodes = closed.message(found.fields, table_of(found.message.name))
+    words, links, jumps = closed.linked(0)
+    open_at = 0
+    if found.flexible:
+        open_at = len(words)
+        opened = _Build(True, is_open=True, places=closed.places)
+        opened.message(found.fields, table_of(found.message.name))
+        assert opened.slots == closed.slots
+        more, more_links, more_jumps = opened.linked(open_at)
+        words, links, jumps = words + more, links + more_links, jumps + more_jumps
+        closed.depth = max(closed.depth, opened.depth)
+    return Program(
+        found.message.name, tuple(words), tuple(links), tuple(jumps), tuple(closed.slots), tuple(closed.least),
+        closed.depth, nodes, open_at, tuple(closed.places), closed.longest_run, closed.has_records,
+    )  # fmt: skip
+
+
+def _deepest(fields: tuple[LayoutField, ...]) -> int:
+    """How many arrays of structs stand within each other."""
+    return max((one.array + _deepest(one.fields) for one in fields if one.type == "struct"), default=0)
 
 
 @dataclass(slots=True)
@@ -113,13 +92,36 @@ class _Build:
     """Operations; a list stands in the place of its address until `program` moves it behind them."""
 
     flexible: bool
+    is_open: bool = False
+    places: list[tuple[str, ...]] = field(default_factory=list)
     group: int = TOP
     words: list[Any] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     least: list[int] = field(default_factory=lambda: [0])
     pieces: list[tuple[int, int, int]] = field(default_factory=list)  # the run so far: kind, slot, offset
     run_bytes: int = 0
+    longest_run: int = 0
+    has_records: bool = False
     depth: int = 0
+    # Where the next operation stands: its path in pieces, the words on the stack, the arrays around it (words below,
+    # list), whether a tag is around it.
+    path: tuple[str, ...] = ("",)
+    below: int = 0
+    arrays: tuple[tuple[int, int], ...] = ()
+    in_tag: bool = False
+    bare_end: "_Later" = field(default_factory=lambda: _Later())
+
+    def message(self, fields: tuple[LayoutField, ...], columns: tuple[Column, ...]) -> tuple[Node, ...]:
+        if self.flexible:
+            self.least.append(_LEAST_TAG)
+            self.group = UNKNOWN_GROUP
+            for index in range(UNKNOWN_INDEX + _deepest(fields)):
+                self.slot(FIXED, width=8 if index == UNKNOWN_TAG else 4)
+            self.group = TOP
+        nodes = self.struct(fields, columns)
+        self.operation(END)
+        self.bare_end.word = self.operation(TAG_END)
+        return nodes
 
     def operation(self, code: int, *rest: Any) -> int:
         """Its place. What comes before it and is of fixed size becomes its run."""
@@ -129,6 +131,7 @@ class _Build:
         at = len(self.words)
         self.words += [*words, *[0] * (RUN_AT - len(words))]
         self.words += [len(run), _end_of(run[-1]), _pieces(run)] if run else [0, 0, 0]
+        self.longest_run = max(self.longest_run, self.words[at + RUN_AT + 1])
         return at
 
     def take_run(self) -> list[tuple[int, int, int]]:
@@ -171,7 +174,7 @@ class _Build:
                 nodes.append(self.field(one, column))
             else:
                 tagged.append((one, column))
-        if tagged:
+        if tagged or (self.flexible and self.is_open):
             nodes += self.tag_section(tagged)
         elif self.flexible:
             self.piece(NO_TAG, -1, 1)
@@ -179,7 +182,10 @@ class _Build:
 
     def tag_section(self, tagged: list[tuple[LayoutField, Column]]) -> list[Node]:
         operation = self.operation(TAGS)
+        place = self.place()
         self.depth += SECTION_DEPTH
+        outer_tag, self.in_tag = self.in_tag, True
+        self.below += SECTION_DEPTH
         nodes = []
         rows: list[Any] = []
         every: list[Any] = []
@@ -193,8 +199,22 @@ class _Build:
             every += fills
             nodes.append(node)
         behind = self.here()
-        self.words[operation + 1 : operation + 6] = [behind, every, len(every) // FILL, rows, len(rows) // TAG]
+        self.in_tag = outer_tag
+        self.below -= SECTION_DEPTH
+        fills, tags = [every, len(every) // FILL], [rows, len(rows) // TAG]
+        self.words[operation + 1 : operation + 8] = [behind, *fills, *tags, place, self.bare_end]
         return nodes
+
+    def place(self) -> Any:
+        """What an unknown tag of a section here needs to be noted; see `sections`. Within a known tag none is: the
+        codec names those tags in another order than that of the wire."""
+        if self.in_tag:
+            return 0
+        if self.path not in self.places:
+            self.places.append(self.path)
+        columns = [_Slot(slot, VALUES) for slot in (COUNT, *range(UNKNOWN_INDEX + len(self.arrays)))]
+        around = [word for below, slot in self.arrays for word in (8 * below, _Slot(slot, VALUES))]
+        return [columns, 8 * self.below, self.places.index(self.path), len(self.arrays), *around]
 
     def fills(self, first: int) -> Iterator[tuple[Any, ...]]:
         """One row of default for each slot since `first` that has a row here: those within lists do not."""
@@ -212,7 +232,18 @@ class _Build:
                 yield AGAIN, _Slot(index, VALUES), valid, 0, present
 
     def field(self, one: LayoutField, column: Column) -> Node:
-        return self.array(one, column) if one.array else self.one(one, column, one.nullable)
+        if one.array:
+            return self.array(one, column)
+        path = self.path
+        self.step_into(one.name)
+        node = self.one(one, column, one.nullable)
+        self.path = path
+        return node
+
+    def step_into(self, name: str) -> None:
+        *before, last = self.path
+        dot = "." if before or last else ""
+        self.path = (*before, f"{last}{dot}{name}")
 
     def array(self, one: LayoutField, column: Column) -> Node:
         outer, inner = self.group, len(self.least)
@@ -221,10 +252,17 @@ class _Build:
         slot = self.slot(LIST, nullable=one.nullable, child=inner)
         valid = _Slot(slot, VALID) if one.nullable else 0
         size = 0 if one.compact else 4
+        attempt = self.attempt(one, column, slot, inner) if self.is_open and one.type == "struct" else None
         operation = self.operation(ARRAY, _Slot(slot, VALUES), valid, size, int(one.nullable), one.element_minimum)
         body = self.here()
         self.group = inner
+        around = self.path, self.below, self.arrays
+        self.step_into(one.name)
+        self.path = (*self.path[:-1], f"{self.path[-1]}[", "]")
+        self.arrays = (*self.arrays, (self.below, slot))
+        self.below += ARRAY_DEPTH
         element = self.one(one, column, False)
+        self.path, self.below, self.arrays = around
         self.group = outer
         if self.pieces and len(self.words) == body.word:
             # Nothing but a run: elements of one size, read column by column.
@@ -246,9 +284,24 @@ class _Build:
                 self.pieces, self.run_bytes = [], 0
             self.here()
             self.operation(NEXT, body, int(tags))
-            self.set(operation, 6, self.here())
+            behind = self.here()
+            self.set(operation, 6, behind)
+            if attempt is not None:
+                self.set(attempt, 2, behind)
             self.depth += ARRAY_DEPTH
         return Node(column, outer, slot, element)
+
+    def attempt(self, one: LayoutField, column: Column, slot: int, inner: int) -> int | None:
+        """An operation for the case that the elements are of one size, if without tags they are."""
+        trial = _Build(True, group=inner, slots=list(self.slots), least=list(self.least))
+        trial.one(one, column, False)
+        if trial.words or not trial.pieces:
+            return None
+        valid = _Slot(slot, VALID) if one.nullable else 0
+        counts = 0 if one.compact else 4, valid, one.element_minimum
+        return self.operation(
+            TRY_RUNS, _Slot(slot, VALUES), 0, *counts, _pieces(trial.pieces), len(trial.pieces)
+        )  # fmt: skip
 
     def one(self, one: LayoutField, column: Column, nullable: bool) -> Node:
         match one.type:
@@ -289,6 +342,7 @@ class _Build:
 
     def records(self, one: LayoutField, column: Column, nullable: bool) -> Node:
         """Slots: the struct, its size, its truncated bytes, its list of batches, and the columns of those."""
+        self.has_records = True
         slot = self.slot(STRUCT, nullable=nullable)
         for _ in range(2):
             self.slot(FIXED)
@@ -305,27 +359,36 @@ class _Build:
         self.operation(RECORDS, columns, 0 if one.compact else 4, int(nullable))
         return Node(column, self.group, slot)
 
-    def program(self, nodes: tuple[Node, ...]) -> Program:
+    def linked(self, base: int) -> tuple[list[int], list[Link], list[tuple[int, int]]]:
+        """The words, and those that are addresses: of slots, of other words; for a program that begins at `base`."""
         words, links, jumps, places = list(self.words), [], [], []
         at = 0
         while at < len(words):
             match words[at]:
                 case list(items):
-                    jumps.append((at, len(words)))
+                    jumps.append((base + at, base + len(words)))
                     words[at] = 0
                     words += items
                 case _Place() as place:
-                    places.append((at, place))
+                    places.append((at, place.word))
+                    words[at] = 0
+                case _Later() as later:
+                    places.append((at, later.word))
                     words[at] = 0
                 case _Slot(slot, buffer):
-                    links.append(Link(at, slot, buffer))
+                    links.append(Link(base + at, slot, buffer))
                     words[at] = 0
             at += 1
-        jumps += [(at, len(words) if place == _NOWHERE else place.word) for at, place in places]
+        jumps += [(base + at, base + (len(words) if word == _NOWHERE.word else word)) for at, word in places]
         words.append(0)
-        return Program(
-            tuple(words), tuple(links), tuple(jumps), tuple(self.slots), tuple(self.least), self.depth, nodes
-        )
+        return words, links, jumps
+
+
+@dataclass(slots=True, eq=False)
+class _Later:
+    """A place that is known when all is built."""
+
+    word: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +420,7 @@ def _pieces(pieces: list[tuple[int, int, int]]) -> list[Any]:
     for kind, slot, offset in pieces:
         width = {BOOL: 1, NO_TAG: 0}.get(kind, kind)
         values = _Slot(slot, VALUES) if slot >= 0 else _NOWHERE
-        words += [kind, values, offset, 64 - 8 * max(1, min(width, 8)), width, {BOOL: ~1, NO_TAG: ~0}.get(kind, 0)]
+        words += [kind, values, offset, 64 - 8 * max(1, min(width, 8)), width, ~0 if kind == NO_TAG else 0]
     return words
 
 

@@ -6,11 +6,13 @@ Up to `READ_SLACK` bytes behind the end of a frame may be read here; the callers
 import numpy as np
 
 from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
-from kafkascope.columnar.memory import load_i16, load_i32, load_raw64, load_u8
+from kafkascope.columnar.memory import apart, load_i16, load_i32, load_raw64, load_u8
 
-# A length of five bytes, and 32 bytes behind it.
-READ_SLACK = 64
-# No length: not the one form in which Kafka writes it. Below every number that a length can be.
+# Behind a position that is in the frame: a few numbers, and a list of a few elements that are read without looking.
+READ_SLACK = 1024
+# A position behind every frame: what is there cannot be read.
+BAD = 1 << 62
+# No length: cut off, or more than an int32 holds. Below every number that a length can be.
 NO_LENGTH = -(1 << 40)
 _HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 0x8080808080808080
 
@@ -30,13 +32,13 @@ def length_of(p: Int, size: Int) -> Pair:
 
 @plain
 def long_varint(p: Int, less: Int) -> Pair:
-    """An unsigned varint (KIP-482) in its shortest form and within an int32, `less` taken from it."""
+    """An unsigned varint (KIP-482) of at most an int32, `less` taken from it."""
     value = np.int64(0)
     for index in range(5):
         byte = load_u8(p + index)
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
-            if (index and byte == 0) or value > 0x7FFFFFFF:
+            if value > 0x7FFFFFFF:
                 break
             return value - less, p + index + 1
     return np.int64(NO_LENGTH), p
@@ -59,6 +61,7 @@ def is_text(p: Int, count: Int) -> Bool:
 @plain
 def is_utf8(p: Int, count: Int) -> Bool:
     """As Python and Java have it: no overlong forms, no surrogates, nothing above U+10FFFF."""
+    apart()
     end = p + count
     while p < end:
         first = load_u8(p)

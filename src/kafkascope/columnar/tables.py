@@ -21,6 +21,12 @@ _NUMBERS = {
 }
 UUID_TYPE = pa.binary(16)
 
+# Columns of every table: what the catalog does not know, and what is wrong with a frame. Bytes of unknown tags are
+# nobody's: what a newer Kafka has there may be secret.
+ERROR = "_error"
+UNKNOWN = "_unknown_tags"
+UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int64()), ("size", pa.int32())]))
+
 # One record batch, or one message of an old message set, is one row.
 _BATCH = [
     ("base_offset", pa.int64()),
@@ -102,6 +108,13 @@ def table_of(name: str, *, contents: bool = False) -> tuple[Column, ...]:
 def arrow_schema(name: str, *, contents: bool = False) -> pa.Schema:
     """One for all versions of a message."""
     return pa.schema([pa.field(column.name, column.arrow_type) for column in table_of(name, contents=contents)])
+
+
+@cache
+def full_schema(name: str, *, contents: bool = False) -> pa.Schema:
+    """The same for all versions of a message."""
+    known = arrow_schema(name, contents=contents)
+    return known.append(pa.field(UNKNOWN, UNKNOWN_TYPE)).append(pa.field(ERROR, pa.string()))
 
 
 def _union(known: Message, fields: list[Field], above: tuple[str, ...], contents: bool) -> tuple[Column, ...]:

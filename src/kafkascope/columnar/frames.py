@@ -1,0 +1,94 @@
+"""An Arrow array of frames in, where they lie in memory out; UsageError for what is no such array.
+
+Arrow itself does not look at offsets, and the kernel believes them: they are checked here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafkascope.columnar.compiled import CHECK, NARROW, kernel
+from kafkascope.errors import UsageError
+
+_BINARY, _LARGE_BINARY = pa.binary(), pa.large_binary()
+# A frame's length is an int32 on the wire.
+_MOST_BYTES = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frames:
+    """`count` frames of `size` bytes together, from number `first` of their array. Number n of them goes from `base`
+    and the n-th int32 at `ends_at` to `base` and the next. `status` is 0 before the kernel comes, and 1 after it for
+    those that the careful codec must read; who changes it back is who looks at it."""
+
+    first: int
+    count: int
+    size: int
+    base: int
+    ends_at: int
+    status: npt.NDArray[np.uint8]
+    status_at: int
+
+
+class Places:
+    """Room for where frames end and for what becomes of them; most often it is enough for the next ones too."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.ends = np.empty(count + 1, dtype=np.int32)
+        self.status = np.zeros(count, dtype=np.uint8)
+        self.ends_at, self.status_at = int(self.ends.ctypes.data), int(self.status.ctypes.data)
+
+
+def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
+    """Portions of at most so many bytes, or of one frame; each is done with before the next."""
+    width = _width(chunk)
+    count = len(chunk)
+    if not count:
+        return
+    if count > places.count:
+        places = Places(count)
+    _, offsets, content = chunk.buffers()
+    base, size = (content.address, content.size) if content is not None else (0, 0)
+    source = offsets.address + width * chunk.offset
+    first, last = kernel()(CHECK, source, width, count + 1, 0, 0, 0, 0)
+    if first < 0 or last > size:
+        raise UsageError("frames have offsets that do not rise or lie outside of their bytes")
+    for start, end, portion in _portions(offsets, chunk, width, (first, last), most):
+        from_, ends_at = base, source + width * start
+        if width == 8:
+            narrowed, _ = kernel()(NARROW, ends_at, end - start + 1, places.ends_at, 0, 0, 0, 0)
+            from_, ends_at = base + narrowed, places.ends_at
+        yield Frames(start, end - start, portion, from_, ends_at, places.status, places.status_at)
+
+
+def _width(chunk: pa.Array) -> int:
+    """Bytes an offset."""
+    if chunk.type != _BINARY and chunk.type != _LARGE_BINARY:
+        raise UsageError(f"frames are {chunk.type}; an array of binary or large_binary wanted")
+    if chunk.null_count:
+        raise UsageError(f"frames hold {chunk.null_count} nulls; leave them out")
+    return 4 if chunk.type == _BINARY else 8
+
+
+def _portions(
+    offsets: pa.Buffer, chunk: pa.Array, width: int, whole: tuple[int, int], most: int
+) -> Iterator[tuple[int, int, int]]:
+    """First frame, last and bytes of each."""
+    count = len(chunk)
+    if whole[1] - whole[0] <= most:
+        yield 0, count, whole[1] - whole[0]
+        return
+    every = np.frombuffer(offsets, dtype=np.int32 if width == 4 else np.int64)
+    ends = every[chunk.offset : chunk.offset + count + 1].astype(np.int64)
+    start = 0
+    while start < count:
+        end = max(int(np.searchsorted(ends, ends[start] + most, side="right")) - 1, start + 1)
+        size = int(ends[end] - ends[start])
+        if size > _MOST_BYTES:
+            raise UsageError(f"a frame of {size} bytes; Kafka's have {_MOST_BYTES} at the most")
+        yield start, end, size
+        start = end

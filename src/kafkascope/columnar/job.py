@@ -1,0 +1,34 @@
+"""What the kernel is told once for many calls: the words of a job, by number."""
+
+(
+    CODE,
+    OPEN_CODE,  # the program that takes a tag anywhere; the same where there are no tags
+    STACK,
+    EXTENTS,
+    EXTENTS_COUNT,
+    COUNTED,  # room for the number of rows in each group
+    NOTED,  # unknown tags that are noted
+    NOTED_ROWS,  # and the rows of their frames
+    FIRST_OFFSETS,  # addresses of the offsets of every list and string
+    OFFSETS_COUNT,
+    TAIL,  # room for the last bytes
+    TAIL_SIZE,
+    FIELDS,  # of the packed table, see `pack`; 0 where it is not to be packed
+    FIELDS_COUNT,
+    FORM,  # its metadata, and where in it stand the numbers that are filled in
+    FORM_SIZE,
+    NODES_AT,
+    BUFFERS_AT,
+    LENGTH_AT,
+    BODY_LENGTH_AT,
+    # Set by the kernel itself. Words are read again for each frame, which costs less than the registers that they would
+    # take away from what is done for each field.
+    BASE,
+    ENDS,
+    FITTING,
+    LIMIT,
+    MOVED,
+    ACTIVE_CODE,
+    LAST_FRAME,
+) = range(27)
+JOB = 27
