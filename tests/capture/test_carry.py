@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -254,17 +255,53 @@ def test_requests_of_an_idle_connection_come_out_unanswered() -> None:
 
 def test_what_trails_behind_an_end_founds_no_connection() -> None:
     talk = conversation()
-    first = Named(pcap(talk.packets), "0")
+    # The recording goes on for a while before it is cut.
+    beside = Talk(client=("10.0.0.1", 40_001), time_ns=talk.time_ns + TRAILING_NS // 2).open()
+    first = Named(pcap([*talk.packets, *beside.packets]), "0")
     again = [(talk.time_ns + SECOND, packet) for _, packet in talk.packets[3:5]]
     _, reading = run(first, Part(last=False))
     _, after = run(Named(pcap(again), "1"), Part(carried=reading.carried, reopen=reopening(first)))
-    assert [one.closed for one in after.account.connections] == ["fin"]
+    assert [one.closed for one in after.account.connections] == ["fin", None]
     assert after.account.connections[0].retransmitted_bytes > 0
     # Much later the ports are another connection's.
     much_later = [(time + TRAILING_NS, packet) for time, packet in again]
     other = Talk(client=("10.0.0.1", 50_000), time_ns=much_later[-1][0]).open()
     _, between = run(Named(pcap(other.packets), "1"), Part(carried=reading.carried, last=False))
-    assert [one.port_a for one in between.carried] == [50_000]
+    assert [one.port_a for one in between.carried] == [40_001, 50_000]
+
+
+def test_what_trails_behind_one_connection_is_not_the_next_ones_on_its_ports() -> None:
+    old = conversation()
+    new = Talk(sequences=[70_000_000, 90_000_000], time_ns=old.time_ns + SECOND).open()
+    new.say(0, request("ApiVersions", 3, 1)).say(1, response("ApiVersions", 3, 1)).close()
+    # Behind the SYN of the new one comes an answer of the old one, which had the other numbers.
+    answers = [packet for _, packet in old.packets[3:] if packet[34:36] == (9092).to_bytes(2, "big")]
+    packets = [*old.packets, new.packets[0], (new.time_ns, answers[0]), *new.packets[1:]]
+    data = pcap(packets)
+    whole = read_whole(data)
+    assert len(whole.connections) == 2 and len(whole.exchanges) == 5
+    assert differences(whole, read_parts(cut(data, [len(old.packets) + 1]))) == []
+
+
+def test_losses_while_a_request_waited_are_remembered() -> None:
+    """One correlation id for all requests: after a loss the order does not tell which of two an answer belongs to."""
+    talk = Talk(segment_bytes=16).open()
+    talk.say(0, request("ApiVersions", 3, 1)).say(1, response("ApiVersions", 3, 1))
+    for identity in (4, 5, 5, 5):
+        talk.say(0, request("Heartbeat", 4, identity))
+    lost = len(talk.packets) + 1
+    talk.say(1, response("Metadata", 9, 4))
+    talk.time_ns += 40 * SECOND
+    for identity in (5, 5, 5):
+        talk.say(1, response("Heartbeat", 4, identity))
+    talk.say(0, request("Heartbeat", 4, 6)).say(1, response("Heartbeat", 4, 6)).close()
+    packets = [packet for number, packet in enumerate(talk.packets) if number != lost]
+    data = pcap(packets)
+    whole = read_whole(data)
+    assert Counter(row["status"] for row in whole.exchanges.values())["answer_only"] >= 2
+    for place in range(lost, len(packets)):
+        files = cut(data, [place])
+        assert differences(read_together(files), read_parts(files)) == [], f"cut at {place}"
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,8 @@ def _pair(
             last = tail[side, connection]
             if last >= 0:
                 following[last] = index
-                if side == 0 and rows[last, AFTER_LOSS] and rows[last, CORRELATION] == row[CORRELATION]:
+                behind = side == 0 and index >= waiting and rows[last, AFTER_LOSS] > 0
+                if behind and rows[last, CORRELATION] == row[CORRELATION]:
                     row[AFTER_LOSS] |= IN_DOUBT
             else:
                 head[side, connection] = index
