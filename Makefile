@@ -9,7 +9,7 @@ STAMP := .venv/.made-from
 help:
 	@echo "kafkascope: the Kafka wire, readable"
 	@echo
-	@echo "  make demo     the four messages it began with: page, example, every byte named, decoded back"
+	@echo "  make demo     the four messages it began with, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
 	@echo "  make setup    the environment alone: .venv, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"

@@ -95,7 +95,8 @@ def test_the_wheel_holds_the_catalog_the_prose_and_the_type_marker(wheel: Path) 
 
 def test_the_wheel_holds_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert tops == {"kafkascope", f"kafkascope-{kafkascope.__version__}.dist-info"}
+    # Spark looks for data sources in modules of this prefix.
+    assert tops == {"kafkascope", "pyspark_kafkascope", f"kafkascope-{kafkascope.__version__}.dist-info"}
 
 
 def test_the_wheel_carries_the_licence_and_the_command(wheel: Path) -> None:

@@ -1,24 +1,56 @@
-"""`make demo`: the four messages that kafkascope began with, as a reader would want them: page, bytes, decoded back."""
+"""`make demo`: the four messages that kafkascope began with, page, bytes, decoded back; then the recorded incidents, by
+the whole pipeline: into a lake, marts, a report, and the verdict."""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
 
 from kafkascope.cli.frame_view import annotated_frame
 from kafkascope.cli.identify import identify
+from kafkascope.cli.ingest_account import print_lines, read_lines
+from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.page import show_page
-from kafkascope.cli.terminal import heading, paint, width
+from kafkascope.cli.spark_options import need_spark
+from kafkascope.cli.spark_run import Waiting, spark_session, took
+from kafkascope.cli.terminal import heading, paint, prose, width
 from kafkascope.codec.json_form import to_json
+from kafkascope.errors import KafkascopeError
 from kafkascope.schema.examples import example
 from kafkascope.schema.layout import layout
 
+ROOT = Path(__file__).parents[1]
+CAPTURES = ROOT / "tests" / "captures"
+# Made anew each time; `make clean` takes it away.
+HERE = ROOT / ".cache" / "demo"
 MESSAGES = (
     ("ShareGroupDescribeResponse", 1),
     ("StreamsGroupHeartbeatResponse", 0),
     ("ShareFetchRequest", 2),
     ("DescribeQuorumResponse", 1),
 )
+STORY = (
+    "Four incidents, recorded by tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
+    " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
+)
 
 
-def main() -> None:
+def main() -> int:
+    messages()
+    try:
+        incidents()
+    except KafkascopeError as error:
+        print(f"kafkascope: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def messages() -> None:
     for name, version in MESSAGES:
-        print(paint("─" * min(width(), 100), "dim"))
+        _line()
         found = layout(name, version)
         show_page(found)
         value = example(name, version)
@@ -29,9 +61,44 @@ def main() -> None:
         assert to_json(name, version, body.value) == to_json(name, version, value)
         heading("Decoded back")
         print(f"  {len(data)} bytes decode to the example above and encode to the same bytes again.")
+
+
+def incidents() -> None:
+    _line()
+    heading("The recorded incidents")
+    prose(STORY)
+    need_spark()
+    from kafkascope.lake.home import make_lake
+    from kafkascope.pipeline.ingest import ingest
+    from kafkascope.pipeline.marts.build import build_marts
+
+    shutil.rmtree(HERE, ignore_errors=True)
+    lake = make_lake(HERE / "lake")
+    where = os.path.relpath(HERE / "lake")
+    waiting = Waiting()
+    with spark_session(None, waiting) as spark:
+        with waiting.step("reading"):
+            done = ingest(spark, sorted(CAPTURES.glob("*/capture.pcap.xz")), lake, progress=waiting.hear)
+        with waiting.step("building the marts"):
+            build_marts(spark, lake)
     print()
-    print("Next: .venv/bin/kafkascope show ShareFetch, .venv/bin/kafkascope --help")
+    print_lines(read_lines(done))
+    print()
+    began = time.monotonic()
+    # 1 says that something is critical: an answer too.
+    code = kafkascope(["report", where, "--html", os.path.relpath(HERE / "report.html")])
+    if code > 1:
+        raise SystemExit(code)
+    waiting.seconds["the report"] = time.monotonic() - began
+    print()
+    print_lines([f"took {took(waiting.seconds)}"])
+    print(f"Next: open {os.path.relpath(HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
+    print("      .venv/bin/kafkascope show ShareFetch; .venv/bin/kafkascope --help")
+
+
+def _line() -> None:
+    print(paint("─" * min(width(), 100), "dim"))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

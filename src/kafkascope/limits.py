@@ -61,8 +61,8 @@ MAX_EARLY_SEGMENTS = 8_192
 MAX_EARLY_TOTAL_BYTES = 67_108_864
 # TCP connections of one recording: more than sixteen times the ports that a machine has. The rest is counted.
 MAX_CONNECTIONS = 1_048_576
-# Those of them in which no Kafka was found, and flows of no connection: every port of a machine once. Of more, as a scan
-# or a flood of SYNs has, the oldest is forgotten and counted.
+# Those of them in which no Kafka was found, and flows of no connection: every port of a machine once. Of more, as a
+# scan or a flood of SYNs has, the oldest is forgotten and counted.
 MAX_OTHER_CONNECTIONS = 65_536
 MAX_UNUSED_FLOWS = 65_536
 

@@ -1,18 +1,24 @@
 """The recorded quorum incident: leaders, elections and lag are what Kafka's own tool printed meanwhile."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkascope.codec.json_form import uuid_text
 from kafkascope.health.quorum import history_of
 from kafkascope.health.quorum_elections import Elections
 from kafkascope.health.quorum_replicas import Replicas
 from kafkascope.health.quorum_rows import QuorumReplica
 from kafkascope.health.quorum_signals import QuorumEvent
+from tests.captures import truth
 from tests.health.test_streams_recording import closings, microseconds
+from tests.support.incidents import (
+    check_lag_is_what_was_described,
+    check_leaders_are_those_elected,
+    check_replication_is_what_the_tool_printed,
+)
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("numba")
@@ -26,7 +32,7 @@ def fetches(exchange: Any, asked: dict[str, Any], answer: dict[str, Any] | None)
         return
     wanted = asked["topics"][0]["partitions"][0]
     where = (exchange.exchange_id, exchange.connection_id, exchange.broker_address)
-    who = (asked["replicaState"]["replicaId"], str(wanted["replicaDirectoryId"]))
+    who = (asked["replicaState"]["replicaId"], uuid_text(wanted["replicaDirectoryId"]))
     yield QuorumEvent(
         "fetch", microseconds(exchange.request_at), 0, *where, *who, leader_epoch=wanted["currentLeaderEpoch"],
         offset=wanted["fetchOffset"], max_wait_ms=asked["maxWaitMs"],
@@ -67,8 +73,9 @@ def descriptions(exchange: Any, answer: dict[str, Any]) -> Iterator[QuorumEvent]
         for replica in part[name]:
             yield QuorumEvent(
                 "described", microseconds(exchange.response_at), 0, exchange.exchange_id, exchange.connection_id, None,
-                replica["replicaId"], str(replica["replicaDirectoryId"]), None, part["leaderId"], part["leaderEpoch"],
-                None, replica["logEndOffset"], part["highWatermark"], last_fetch_ms=replica["lastFetchTimestamp"],
+                replica["replicaId"], uuid_text(replica["replicaDirectoryId"]), None, part["leaderId"],
+                part["leaderEpoch"], None, replica["logEndOffset"], part["highWatermark"],
+                last_fetch_ms=replica["lastFetchTimestamp"],
                 last_caught_up_ms=replica["lastCaughtUpTimestamp"], voter=voter,
                 error_code=answer["errorCode"] or part["errorCode"],
             )  # fmt: skip
@@ -89,6 +96,11 @@ def recorded_events() -> Iterator[QuorumEvent]:
             yield from raft(exchange, asked, answer)
         elif exchange.api == "DescribeQuorum" and answer and answer["topics"]:
             yield from descriptions(exchange, answer)
+        elif exchange.api == "Envelope":
+            # A broker passes the question on to the leader.
+            for told in exchange.inner():
+                if told.name == "DescribeQuorumResponse" and told.body is not None and told.body.value["topics"]:
+                    yield from descriptions(exchange, told.body.value)
     for at, ends in closings(RECORDING / "capture.pcap.xz"):
         if ends in connections:
             yield QuorumEvent("disconnected", at, 0, connection_id=connections[ends], how="fin")
@@ -97,10 +109,6 @@ def recorded_events() -> Iterator[QuorumEvent]:
 @pytest.fixture(scope="module")
 def events() -> list[QuorumEvent]:
     return sorted(recorded_events(), key=lambda event: (event.at_us, event.order))
-
-
-def truth() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECORDING / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def descriptions_seen(events: list[QuorumEvent]) -> list[tuple[list[QuorumReplica], list[QuorumReplica]]]:
@@ -119,25 +127,9 @@ def descriptions_seen(events: list[QuorumEvent]) -> list[tuple[list[QuorumReplic
 
 
 def test_lag_of_descriptions_is_what_the_tool_printed(events: list[QuorumEvent]) -> None:
-    described = history_of(events).replicas
-    compared = 0
-    for line in truth():
-        if line["event"] != "quorum":
-            continue
-        rows = [row for row in described if row.source == "describe" and row.observed_at <= line["at"]]
-        last = [row for row in rows if row.observed_at == rows[-1].observed_at]
-        assert {row.leader_id for row in last} == {line["leader"]}
-        assert {row.leader_epoch for row in last} == {line["epoch"]}
-        printed = {one["id"]: one["logEndOffset"] for one in line["voters"] + line["observers"]}
-        end = printed[line["leader"]]
-        assert {row.replica_id: row.log_end_offset for row in last} == {
-            node: offset if offset >= 0 else None for node, offset in printed.items()
-        }
-        assert {row.replica_id: row.lag for row in last} == {
-            node: end - offset if offset >= 0 else None for node, offset in printed.items()
-        }
-        compared += 1
-    assert compared > 5
+    replicas = history_of(events).replicas
+    check_lag_is_what_was_described(replicas)
+    check_replication_is_what_the_tool_printed(replicas)
 
 
 def test_fetches_alone_tell_the_lag_that_the_leader_described(events: list[QuorumEvent]) -> None:
@@ -157,22 +149,13 @@ def test_fetches_alone_tell_the_lag_that_the_leader_described(events: list[Quoru
 
 
 def test_leaders_by_epoch_and_the_cause_of_each_election(events: list[QuorumEvent]) -> None:
-    leads = [line["node"] for line in truth() if line["event"] == "leads"]
-    killed = next(line["at"] for line in truth() if line["event"] == "killed")
-    happened = history_of(events).events
-    elected = [row for row in happened if row.kind == "elected"]
-    assert [row.node_id for row in elected] == leads
-    assert [row.cause for row in elected] == ["no_leader", "lost"]
-    second = elected[1]
-    assert second.previous_leader_id == leads[0] and second.duration_ms is not None
-    assert abs(second.at - second.duration_ms * 1000 - killed) < 500_000
-    assert [row.kind for row in happened if row.node_id == leads[0] and row.at > second.at][:1] == ["late_resignation"]
+    check_leaders_are_those_elected(history_of(events).events, "lost")
 
 
 def test_a_thawed_follower_asked_for_votes_and_got_none(events: list[QuorumEvent]) -> None:
-    frozen = next(line for line in truth() if line["event"] == "frozen")
-    thawed = next(line["at"] for line in truth() if line["event"] == "thawed")
-    killed = next(line["at"] for line in truth() if line["event"] == "killed")
+    frozen = next(line for line in truth("quorum") if line["event"] == "frozen")
+    thawed = next(line["at"] for line in truth("quorum") if line["event"] == "thawed")
+    killed = next(line["at"] for line in truth("quorum") if line["event"] == "killed")
     votes = [row for row in history_of(events).events if thawed < row.at < killed and row.kind == "pre_vote"]
     assert votes and {(row.node_id, row.granted) for row in votes} == {(frozen["node"], False)}
 

@@ -1,6 +1,5 @@
 """The recorded streams incident: what its Java programs logged is what the timeline says."""
 
-import json
 import lzma
 import struct
 from collections.abc import Iterator
@@ -14,13 +13,17 @@ from kafkascope.health.streams_health import health_of
 from kafkascope.health.streams_rows import StreamsTimeline
 from kafkascope.health.streams_signals import StreamsEvent
 from kafkascope.health.streams_timeline import timeline_of
+from tests.support.incidents import (
+    check_halted_member_is_lost,
+    check_members_held_what_they_logged,
+    check_settled_group_held_what_was_described,
+)
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("numba")
 
 RECORDING = Path(__file__).parents[1] / "captures" / "streams"
 FIN_OR_RST = 0x05
-HEARTBEAT_US = 1_000_000
 
 
 def closings(path: Path) -> Iterator[tuple[int, str]]:
@@ -118,56 +121,18 @@ def timeline() -> StreamsTimeline:
     return made
 
 
-def truth() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECORDING / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def held(timeline: StreamsTimeline, who: str, at: int) -> dict[str, list[str]]:
-    """What the member with this client id holds at a time, as the programs log it."""
-    rows = [
-        row
-        for row in timeline.tasks
-        if str(row.client_id).startswith(f"{who}-") and row.from_at <= at and (row.to_at is None or at < row.to_at)
-    ]
-    return {
-        role: sorted(f"{row.subtopology_id}_{row.partition}" for row in rows if row.role == role)
-        for role in ("active", "standby")
-    }
-
-
 def test_members_held_what_they_logged_within_one_heartbeat(timeline: StreamsTimeline) -> None:
-    logged = [line for line in truth() if line["event"] == "holds"]
-    times = sorted({at for row in timeline.tasks for at in (row.from_at, row.to_at) if at is not None})
-    assert len(logged) > 10
-    for line in logged:
-        near = [at for at in times if line["at"] - HEARTBEAT_US <= at <= line["at"]] + [line["at"]]
-        states = [held(timeline, line["who"], at) for at in near]
-        assert {"active": sorted(line["active"]), "standby": sorted(line["standby"])} in states, line
+    check_members_held_what_they_logged(timeline.tasks)
 
 
 def test_a_settled_group_held_what_the_coordinator_described(timeline: StreamsTimeline) -> None:
-    lost = {row.member_id: row.last_seen_at for row in timeline.lost}
-    compared = 0
-    for line in truth():
-        if line["event"] != "group" or line["state"] != "Stable":
-            continue
-        if any(abs(row.from_at - line["at"]) < HEARTBEAT_US for row in timeline.tasks):
-            continue  # granted, and about to be reported
-        for member in line["members"]:
-            if lost.get(member["memberId"], line["at"]) < line["at"]:
-                continue  # the coordinator does not know yet
-            found = held(timeline, member["clientId"].partition("-")[0], line["at"])
-            assert found == {"active": sorted(member["active"]), "standby": sorted(member["standby"])}
-            compared += 1
-    assert compared >= 3
+    check_settled_group_held_what_was_described(timeline.tasks, timeline.lost)
 
 
 def test_the_halted_member_is_lost_and_the_others_leave(timeline: StreamsTimeline) -> None:
-    halted = next(line["at"] for line in truth() if line["event"] == "halted" and line["who"] == "second")
-    (lost,) = timeline.lost
-    assert str(lost.client_id).startswith("second-")
-    assert abs(lost.last_seen_at - halted) < HEARTBEAT_US
-    assert {row.ended_by for row in timeline.members if row.member_id != lost.member_id} == {"left"}
+    check_halted_member_is_lost(timeline.lost)
+    lost = {row.member_id for row in timeline.lost}
+    assert {row.ended_by for row in timeline.members if row.member_id not in lost} == {"left"}
 
 
 def test_moves_and_the_missing_topics_are_told(timeline: StreamsTimeline) -> None:

@@ -199,7 +199,8 @@ class Reading:
         log = RequestLog(self._recordings, names=self.names)
         before = dataclasses.replace(self.account)
         unpacked = Unpacked(Source(found.source, self._waiting))
-        for batch in log.read(UnpackedFile(unpacked)):  # type: ignore[arg-type]
+        skip = self._part.skip.get(self._recordings.uris[-1], 0)
+        for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
             self.account.add_times(batch.rows[:, LAST_NS])
             yield batch

@@ -57,7 +57,8 @@ class RequestLog:
     _numbers: dict[str, int] = field(default_factory=dict)
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
-    def read(self, source: Input, waiting: Waiting | None = None) -> Iterator[ExchangeBatch]:
+    def read(self, source: Input, waiting: Waiting | None = None, skip: int = 0) -> Iterator[ExchangeBatch]:
+        """The first `skip` lines are known: they tell who the clients are, and give no exchange."""
         held: list[_Entry] = []
         for line in read_log_lines(source, waiting):
             if line is None:
@@ -67,7 +68,7 @@ class RequestLog:
                 continue
             self.lines += 1
             entry = self._entry(line)
-            if entry is not None:
+            if entry is not None and self.lines > skip:
                 self.entries += 1
                 held.append(entry)
             if len(held) >= LINES_A_BATCH:

@@ -1,5 +1,7 @@
 """`kafkascope doctor`: what this machine has and lacks for each part, and the command that mends it."""
 
+from contextlib import suppress
+
 import click
 
 from kafkascope.cli.arguments import json_option
@@ -8,21 +10,23 @@ from kafkascope.cli.arguments import json_option
 EXTRAS = {
     "columns": (("numba", "pyarrow"), "decode many frames into Arrow columns, read captures"),
     "live": (("cryptography",), "TLS key stores and SASL for live clusters"),
-    "lake": (("deltalake", "pyarrow"), "Delta tables and reports"),
-    "spark": (("pyspark",), "the pipeline"),
+    "lake": (("deltalake", "numba", "pyarrow"), "Delta tables and reports"),
+    "spark": (("pyspark", "pandas"), "the pipeline: ingest and marts"),
     "explorer": (("starlette", "uvicorn", "jinja2"), "the web explorer"),
 }
 
 
 @click.command
+@click.option("--spark", "start", is_flag=True, help="Start Spark too, with one worker; takes seconds.")
 @json_option
-def run(as_json: bool) -> int:
+def run(start: bool, as_json: bool) -> int:
     """Say what this machine has and lacks, with the fix.
 
-    Exits with 1 when the codec itself is not whole; extras that are missing are not an error.
+    Exits with 1 when the codec itself is not whole, or when Spark was asked for and does not start; extras that are
+    missing are not an error.
     """
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import paint, table
+    from kafkascope.cli.terminal import paint
 
     checks = [
         _python(),
@@ -32,20 +36,50 @@ def run(as_json: bool) -> int:
         _module("crc32c", "record batches"),
     ]
     extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
-    if extras[0]["ok"]:
-        extras.append(_kernel())
+    here = _here({str(extra["what"]) for extra in extras if extra["ok"]}, start)
     whole = all(check["ok"] for check in checks)
+    ok = whole and (not start or bool(here[-1]["ok"]))
     if as_json:
-        print_json({"ok": whole, "checks": checks + extras})
-        return 0 if whole else 1
-    rows = []
-    for check in checks + extras:
-        mark = "ok" if check["ok"] else "missing" if check in checks else "not installed"
-        rows.append((mark, str(check["what"]), f"{check['found']}{'' if check['ok'] else '; ' + str(check['fix'])}"))
-    table(rows, indent="")
+        print_json({"ok": ok, "checks": checks + extras + here})
+        return 0 if ok else 1
+    _print(checks, "missing")
+    _print(extras, "not installed")
+    _print(here, "no")
     print()
-    print(paint("The catalog and the codec are whole." if whole else "The codec is not whole: see above.", "bold"))
-    return 0 if whole else 1
+    if whole and not ok:
+        print(paint("Spark does not start: see above.", "bold"))
+    else:
+        print(paint("The catalog and the codec are whole." if whole else "The codec is not whole: see above.", "bold"))
+    return 0 if ok else 1
+
+
+def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
+    """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
+    from kafkascope.cli.doctor_spark import java, kernels, places, session
+
+    found = []
+    if "[columns]" in extras:
+        found += [_kernel(), kernels()]
+    runs = java()
+    found += [runs, *places()]
+    if not start:
+        return found
+    if "[spark]" not in extras:
+        fix = "pip install 'kafkascope[spark]'"
+        return [*found, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
+    if not runs["ok"]:
+        return [*found, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
+    return [*found, session()]
+
+
+def _print(checks: list[dict[str, object]], lacking: str) -> None:
+    from kafkascope.cli.terminal import table
+
+    rows = []
+    for check in checks:
+        fix = "" if check["ok"] else f"; {check['fix']}"
+        rows.append((f"{'ok' if check['ok'] else lacking:<13}", f"{check['what']:<18}", f"{check['found']}{fix}"))
+    table(rows, indent="")
 
 
 def _python() -> dict[str, object]:
@@ -99,6 +133,12 @@ def _module(name: str, purpose: str) -> dict[str, object]:
 
 
 def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
-    found = [_module(module, purpose) for module in modules]
-    ok = all(item["ok"] for item in found)
-    return {"what": f"[{name}]", "ok": ok, "found": purpose, "fix": f"pip install 'kafkascope[{name}]'"}
+    from importlib.metadata import PackageNotFoundError, version
+
+    there = {}
+    for module in modules:
+        with suppress(PackageNotFoundError):
+            there[module] = version(module)
+    ok = len(there) == len(modules)
+    found = f"{purpose} ({', '.join(f'{module} {there[module]}' for module in there)})" if ok else purpose
+    return {"what": f"[{name}]", "ok": ok, "found": found, "fix": f"pip install 'kafkascope[{name}]'"}

@@ -3,16 +3,14 @@
 import click
 
 from kafkascope.cli.arguments import json_option
-
-cores_option = click.option(
-    "--cores", metavar="N", type=click.IntRange(1), help="Cores of this machine to use; all by default."
-)
+from kafkascope.cli.spark_options import cores_option, need_spark, parse_thresholds, threshold_option
 
 
 @click.command
 @click.argument("uris", metavar="URI…", nargs=-1, required=True)
 @click.option("--lake", "where", metavar="LAKE", required=True, help="A folder or URI; made where it is not there.")
 @click.option("--no-marts", is_flag=True, help="The tables alone; `kafkascope marts LAKE` makes the marts later.")
+@threshold_option
 @click.option("--keep-payloads", is_flag=True, help="Store keys, values and headers of records too.")
 @click.option("--pseudonymise", is_flag=True, help="Replace client ids, addresses and principals, for sharing.")
 @click.option("--plan", type=click.Choice(["auto", "buckets", "shuffle"]), default="auto", help="How tasks share work.")
@@ -24,6 +22,7 @@ def run(
     uris: tuple[str, ...],
     where: str,
     no_marts: bool,
+    thresholds: tuple[str, ...],
     keep_payloads: bool,
     pseudonymise: bool,
     plan: str,
@@ -37,21 +36,22 @@ def run(
     URI is a file, a folder or a pattern, here or on an object store: captures, request logs, files of frames. What is
     in the lake already is left out, so the same call again adds nothing.
 
-    Exits with 3 when a file could not be read; the others are in the lake.
+    Exits with 1 where a URI is not there, with 3 when a file could not be read; the others are in the lake then.
     """
-    need_spark()
-    from kafkascope.cli.ingest_run import Command
-
-    command = Command(uris, where, cores=cores, marts=not no_marts, as_json=as_json)
-    return command.run(contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, ports=ports, follow=follow)
-
-
-def need_spark() -> None:
-    """One line where the extra is missing."""
-    from importlib.util import find_spec
-
     from kafkascope.errors import UsageError
 
-    missing = [name for name in ("pyspark", "deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"this needs {' and '.join(missing)}: pip install 'kafkascope[spark]'")
+    for port in ports:
+        if not 0 < port < 65_536:
+            raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
+    wanted = parse_thresholds(thresholds)
+    if no_marts and wanted:
+        raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
+    need_spark()
+    from kafkascope.cli.ingest_run import Command
+    from kafkascope.pipeline.ingest import Options
+
+    options = Options(
+        contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
+    )  # fmt: skip
+    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json)
+    return command.follow() if follow else command.once()

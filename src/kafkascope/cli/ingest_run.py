@@ -1,158 +1,99 @@
-"""`ingest` and `marts` at work: a Spark session on this machine, progress on stderr, an account at the end."""
+"""`ingest` at work: recordings found before Spark takes its seconds, read, the marts brought up to date, an account."""
 
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.read_units import number, plural, size
-from kafkascope.cli.terminal import note, width
-from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.cli.ingest_account import account_json, account_lines, print_lines
+from kafkascope.cli.spark_run import Waiting, spark_session
+from kafkascope.cli.terminal import note
+from kafkascope.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from kafkascope.lake.home import Lake
+    from kafkascope.pipeline.ingest import Ingested, Options
 
-    from kafkascope.pipeline.ingest import Ingested
-
-BAR_SECONDS, PLAIN_SECONDS = 0.2, 10.0
-BAR_LETTERS = 20
 BAD_INPUT = 3
-
-
-class Bar:
-    """Bytes of an ingest: a bar on a terminal, a plain line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._began = self._shown = time.monotonic()
-
-    def step(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._shown < (BAR_SECONDS if self._terminal else PLAIN_SECONDS) or not total:
-            return
-        self._shown = now
-        seconds = max(now - self._began, 0.001)
-        share = min(done / total, 1.0)
-        left = f", {seconds * (1 - share) / share:.0f} s left" if share > 0.02 else ""
-        text = f"{share:>4.0%} of {size(total)}, {size(round(done / seconds))}/s{left}"
-        if self._terminal:
-            bar = "#" * round(share * BAR_LETTERS)
-            print(f"\r\033[K{f'[{bar:.<{BAR_LETTERS}}] {text}'[: width() - 1]}", end="", file=sys.stderr, flush=True)
-        else:
-            note(text)
-
-    def clear(self) -> None:
-        if self._terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-def step(text: str) -> None:
-    """A line for a person who waits."""
-    note(text)
-
-
-@contextmanager
-def spark_session(cores: int | None) -> "Iterator[SparkSession]":
-    """Spark's own words go to a file, which is named where something goes wrong that is not ours."""
-    from kafkascope.pipeline.session import local_session, one_line
-
-    with tempfile.NamedTemporaryFile(prefix="kafkascope-spark-", suffix=".log", delete=False) as log:
-        pass
-    step("starting Spark")
-    spark = local_session(cores, log=log.name)
-    try:
-        yield spark
-    except KafkascopeError:
-        raise
-    except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
-            raise
-        raise InputError(f"{one_line(error)} (Spark's own log is {log.name})") from None
-    finally:
-        spark.stop()
+READING, BUILDING = "reading", "building the marts"
 
 
 class Command:
-    def __init__(self, uris: tuple[str, ...], where: str, *, cores: int | None, marts: bool, as_json: bool) -> None:
-        self._uris, self._where, self._cores = uris, where, cores
-        self._marts, self._as_json = marts, as_json
+    """`thresholds` are those of findings, None where no marts are wanted."""
 
-    def run(self, *, contents: bool, pseudonymise: bool, plan: str, ports: tuple[int, ...], follow: bool) -> int:
+    def __init__(
+        self, uris: tuple[str, ...], where: str, options: "Options", thresholds: Mapping[str, float] | None, *,
+        as_json: bool,
+    ) -> None:  # fmt: skip
+        self._uris, self._where, self._options = uris, where, options
+        self._thresholds, self._as_json = thresholds, as_json
+        self._waiting = Waiting()
+
+    def once(self) -> int:
         from kafkascope.lake.home import make_lake
-        from kafkascope.pipeline.ingest import Options, ingest
         from kafkascope.pipeline.inputs import find
 
-        # Before Spark takes its seconds.
         find(self._uris)
         lake = make_lake(self._where)
-        options = Options(contents=contents, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=self._cores)
-        with spark_session(self._cores) as spark:
-            if follow:
-                from kafkascope.pipeline.following import follow as go_on
-
-                return go_on(spark, self._uris, lake, options, self._told, marts=self._marts)
-            bar = Bar()
-            step("reading")
-            done = ingest(spark, self._uris, lake, options, bar.step)
-            bar.clear()
-            if self._marts and done.new:
-                step("building the marts")
-                from kafkascope.pipeline.marts.build import build_marts
-
-                build_marts(spark, lake)
-        self._told(done)
+        landed = False
+        try:
+            with spark_session(self._options.tasks, self._waiting) as spark:
+                done = self._read(spark, lake)
+                landed = True
+                rows = self._marts(spark, lake, done)
+        except KeyboardInterrupt:
+            again = f"kafkascope marts {self._where}" if landed else "the same command"
+            note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
+            raise
+        self._tell(lake, done, rows)
         return BAD_INPUT if done.bad else 0
 
-    def _told(self, done: "Ingested") -> None:
+    def follow(self) -> int:
+        from kafkascope.lake.home import make_lake
+        from kafkascope.lake.place import place_of
+        from kafkascope.pipeline.following import follow
+
+        place = place_of(self._uris[0])
+        if len(self._uris) > 1 or not place.local:
+            raise UsageError("--follow goes with one folder on this machine")
+        if not place.exists():
+            raise NotFoundError(f"{place.uri}: no such directory")
+        if not os.path.isdir(place.path):
+            raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
+        lake = make_lake(self._where)
+        with spark_session(self._options.tasks, self._waiting) as spark:
+            note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
+
+            def told(done: "Ingested") -> None:
+                # Those of the session's start, and of the batch before.
+                self._waiting.seconds.clear()
+                self._tell(lake, done, self._marts(spark, lake, done))
+
+            return follow(spark, self._uris, lake, self._options, told, marts=False)
+
+    def _read(self, spark: Any, lake: "Lake") -> "Ingested":
+        from kafkascope.pipeline.ingest import ingest
+
+        with self._waiting.step(READING):
+            return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
+
+    def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
+        """Also where nothing is new but an earlier run was cut off, or made none."""
+        from kafkascope.cli.marts import are_old
+
+        if self._thresholds is None or not (done.new or self._thresholds or are_old(lake)):
+            return None
+        from kafkascope.pipeline.marts.build import build_marts
+
+        with self._waiting.step(BUILDING):
+            return build_marts(spark, lake, self._thresholds)
+
+    def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None) -> None:
+        from kafkascope.cli.marts import severities
+
+        found = severities(lake) if rows is not None else None
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            print_json(plain(done))
-            return
-        for line in account_lines(done, self._where):
-            print(line)
-
-
-def account_lines(done: "Ingested", where: str) -> list[str]:
-    """What was read, what was lost and why."""
-    lines = []
-    if done.known:
-        lines.append(f"{plural(len(done.known), 'file')} in the lake already, left out")
-    for uri, error in done.bad.items():
-        lines.append(f"not read: {uri}: {error}")
-    if not done.new:
-        return lines or ["nothing to do"]
-    lines.append(
-        f"{plural(len(done.new), 'file')} ({size(done.bytes)}) into {where}: {plural(done.exchanges, 'exchange')} in"
-        f" {plural(len(done.rows), 'table')}, ingest {done.ingest_id}"
-    )
-    odd = [
-        f"{number(count)} {words}"
-        for status, words in (
-            ("unanswered", "without an answer"),
-            ("answer_only", "without a request"),
-            ("undecoded", "that cannot be read"),
-        )
-        if (count := done.statuses.get(status, 0))
-    ]
-    if odd:
-        lines.append(f"  {', '.join(odd)}")
-    lost = sum(one.lost_bytes for one in done.accounts.values())
-    if lost:
-        places = sum(one.lost_places for one in done.accounts.values())
-        lines.append(f"  lost: {size(lost)} in {plural(places, 'place')} of Kafka streams")
-    if done.quarantined:
-        lines.append(f"  {plural(done.quarantined, 'row')} in quarantine")
-    others = {name: found for name, found in done.protocols.items() if name != "kafka" and found[1]}
-    if others:
-        told = [f"{plural(count, 'connection')} of {name} ({size(seen)})" for name, (count, seen) in others.items()]
-        lines.append(f"  left alone: {', '.join(told)}")
-    return lines
-
-
-def plain(done: "Ingested") -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(done)
+            print_json(account_json(done, lake.uri, rows, found, self._waiting.seconds))
+        else:
+            print_lines(account_lines(done, self._where, rows, found, self._waiting.seconds))

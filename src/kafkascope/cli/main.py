@@ -12,7 +12,10 @@ from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
-COMMANDS = "apis show diff changelog errors error decode encode example read lake vectors catalog doctor".split()
+COMMANDS = [
+    *"apis show diff changelog errors error decode encode example read".split(),
+    *"ingest marts report lake vectors catalog doctor".split(),
+]
 INTERRUPTED = 130
 # What click's completion scripts set when Tab is pressed.
 COMPLETING = "_KAFKASCOPE_COMPLETE"
@@ -52,7 +55,7 @@ def commands() -> None:
     Look it up:          apis, show, diff, changelog, errors, error
     Bytes in hand:       decode, encode, example
     Recordings:          read
-    The lake:            lake
+    The pipeline:        ingest, marts, report, lake
     For other programs:  catalog, vectors
     This machine:        doctor
     """

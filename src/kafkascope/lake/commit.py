@@ -23,6 +23,13 @@ ATTEMPTS = 10
 # Compaction and retention carry this transaction: of two that began with the same files only one lands. Delta itself
 # lets both remove a file, and its rows would be there twice.
 MAINTENANCE = "kafkascope-maintenance"
+# Ingests carry this one in `captures`: of two that began with the same lake one lands, and the other looks again. Both
+# may have the same recording, or go on from the same unfinished ends.
+LANDING = "kafkascope-landing"
+
+
+class Overtaken(Exception):
+    """Another ingest was first."""
 
 
 def open_table(lake: Lake, name: str) -> DeltaTable:
@@ -78,15 +85,20 @@ def is_in(version: int | None) -> bool:
 
 
 def commit(
-    lake: Lake, table: LakeTable, files: Iterable[NewFile], transaction: str, expected: int | None = None
+    lake: Lake,
+    table: LakeTable,
+    files: Iterable[NewFile],
+    transaction: str,
+    expected: int | None = None,
+    turn: int | None = None,
 ) -> bool:
     """False where that transaction is in the table already. `expected` is the transaction's version that the ingest
-    began with (`Running.given_up`): where it is another now, the commit is refused."""
+    began with (`Running.given_up`): where it is another now, the commit is refused. `turn` is that of `LANDING`."""
     actions = [_action(file) for file in files]
     uri = lake.table(table.name).uri
     for attempt in range(ATTEMPTS):
         try:
-            return _commit(lake, table, actions, transaction, expected)
+            return _commit(lake, table, actions, transaction, expected, turn)
         except DeltaError as error:
             # A concurrent commit of the same transaction, or of a wider schema, or a removal.
             if attempt == ATTEMPTS - 1:
@@ -97,7 +109,10 @@ def commit(
     raise AssertionError
 
 
-def _commit(lake: Lake, table: LakeTable, actions: Sequence[AddAction], transaction: str, expected: int | None) -> bool:
+def _commit(
+    lake: Lake, table: LakeTable, actions: Sequence[AddAction], transaction: str, expected: int | None,
+    turn: int | None,
+) -> bool:  # fmt: skip
     wanted = Schema.from_arrow(table.schema)
     found = open_or_create(lake, table)
     version = found.transaction_version(transaction)
@@ -107,6 +122,8 @@ def _commit(lake: Lake, table: LakeTable, actions: Sequence[AddAction], transact
         raise InputError(
             f"{lake.uri}: ingest {transaction} was silent for so long that `lake vacuum` gave it up; run it again"
         )
+    if turn is not None and (found.transaction_version(LANDING) or 0) != turn:
+        raise Overtaken
     if _lacks(lake.table(table.name).uri, found.schema(), wanted):
         # An append with a wider schema would drop the new columns without a word.
         found.alter.add_columns(list(wanted.fields))
@@ -115,7 +132,9 @@ def _commit(lake: Lake, table: LakeTable, actions: Sequence[AddAction], transact
         mode="append",
         schema=found.schema(),
         partition_by=table.partition_by,
-        commit_properties=carrying((transaction, (version or 0) + 1)),
+        commit_properties=carrying(
+            (transaction, (version or 0) + 1), *(((LANDING, turn + 1),) if turn is not None else ())
+        ),
     )
     return True
 

@@ -115,6 +115,9 @@ FINDINGS = pa.schema(
     ]
 )
 
+# Of what `health/` says about one cluster; a lake may hold several.
+CLUSTER_ID = pa.field("cluster_id", _TEXT)
+
 MARTS = {
     name: LakeTable(name, schema, None)
     for name, schema in (
@@ -126,8 +129,8 @@ MARTS = {
         ("streams_lost_members", schema_of(LostMember)),
         ("streams_statuses", schema_of(GroupStatus)),
         ("streams_group_health", schema_of(StreamsGroupHealth)),
-        ("quorum_replicas", schema_of(QuorumReplica)),
-        ("quorum_events", schema_of(QuorumHappening)),
+        ("quorum_replicas", schema_of(QuorumReplica).append(CLUSTER_ID)),
+        ("quorum_events", schema_of(QuorumHappening).append(CLUSTER_ID)),
         ("api_latency", API_LATENCY),
         ("api_errors", API_ERRORS),
         ("throttling", THROTTLING),

@@ -131,10 +131,15 @@ def place_of(uri: str | os.PathLike[str]) -> Place:
     text = text.rstrip("/")
     # One store under the names that Hadoop gave it.
     text = re.sub(r"^s3[an]://", "s3://", text)
+    scheme, _, rest = text.partition("://")
+    authority, slash, below = rest.partition("/")
+    if ":" in authority.rpartition("@")[0]:
+        raise UsageError(f"{scheme}://…: a URI stands in tables and logs, so it holds no password; use the environment")
     try:
-        found, path = fs.FileSystem.from_uri(text)
+        # Keys may hold what a URI may not, as globs and blanks.
+        found, path = fs.FileSystem.from_uri(f"{scheme}://{authority}")
     except (ArrowInvalid, OSError) as error:
         raise UsageError(
             f"{text}: cannot be opened ({reason(error)}); a path, or a URI with file, hdfs, s3, gs or abfs"
         ) from None
-    return Place(found, path, text)
+    return Place(found, f"{path.rstrip('/')}/{below}" if slash else path, text)

@@ -114,11 +114,13 @@ def _known(name: str) -> LakeTable:
     try:
         return table_named(name)
     except NotFoundError:
+        from kafkascope.lake.catalog_tables import CATALOG
         from kafkascope.lake.marts import MARTS
 
-        if name not in MARTS:
+        made = {**MARTS, **CATALOG}
+        if name not in made:
             raise
-        return MARTS[name]
+        return made[name]
 
 
 def _as_found(name: str, found: DeltaTable) -> LakeTable:

@@ -17,7 +17,7 @@ from kafkascope.lake.files import NO_DATE, NewFile, ingest_of, pending
 from kafkascope.lake.home import LOG, Lake
 from kafkascope.lake.place import Place
 from kafkascope.lake.reading import CAPTURES, dataset, visible_ingests
-from kafkascope.lake.running import alive_ingests, end, running_ingests
+from kafkascope.lake.running import INGESTS, SILENCE, alive_ingests, end, running_ingests
 from kafkascope.lake.tables import table_named
 
 # Who began to read before a file was taken out may still be at it.
@@ -209,11 +209,15 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
 
 
 def _bury(lake: Lake) -> None:
-    """Signs of life that are none."""
+    """Signs of life that are none, and what tasks of the dead said of their progress."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
         if not run.alive(now):
             end(lake, run)
+    for info in lake.place.child(INGESTS).inside():
+        dead = info.base_name.split("-")[0] not in alive_ingests(lake)
+        if dead and not info.base_name.endswith(".json") and now - info.mtime >= SILENCE:
+            lake.place.child(INGESTS, info.base_name).delete()
 
 
 def _folders(lake: Lake) -> list[str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import commit, find_table
+from kafkascope.lake.commit import LANDING, commit, find_table
 from kafkascope.lake.files import NewFile, pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import Place
@@ -68,9 +68,16 @@ def beat(lake: Lake, run: Running) -> Running:
     return renewed
 
 
-def seal(lake: Lake, run: Running, files: Iterable[NewFile]) -> bool:
-    """The commit of `captures`, which makes the ingest visible. False where it was already."""
-    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up)
+def seal(lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = None) -> bool:
+    """The commit of `captures`, which makes the ingest visible. False where it was already. Where `turn` is
+    another by now, `Overtaken` is raised."""
+    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up, turn=turn)
+
+
+def turn_of(lake: Lake) -> int:
+    """How many ingests have landed; to be asked before a look at what they left."""
+    captures = find_table(lake, "captures")
+    return (captures.transaction_version(LANDING) or 0) if captures is not None else 0
 
 
 def end(lake: Lake, run: Running) -> None:

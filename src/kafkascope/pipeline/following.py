@@ -2,6 +2,7 @@
 Streaming: it goes on where it stopped, and the lake has the same rows as after one ingest of all of them."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SOURCE = "kafkascope_files"
 STREAMS = "_streams"
-# A file that has not grown for so long is complete, also where none came after it.
+# A file that has not changed for so long is complete, also where none came after it.
 QUIET_SECONDS = 60
 TRIGGER = "2 seconds"
 
@@ -49,22 +50,25 @@ class _File(InputPartition):
 
 
 class CompleteFilesReader(DataSourceStreamReader):
-    """An offset is (modified, name) of the last file that was given out."""
+    """An offset is (changed, name) of the last file that was given out."""
 
     def __init__(self, folder: str, quiet: float) -> None:
         self._folder = folder
         self._quiet = quiet
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {"modified": 0, "name": ""}
+        return {"changed": 0, "name": ""}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002, N802
         found = complete(self._folder, self._quiet)
-        return {"modified": found[-1][0], "name": found[-1][1]} if found else start
+        # Where the newest were deleted since, what is left is old.
+        if not found or found[-1] <= (start["changed"], start["name"]):
+            return start
+        return {"changed": found[-1][0], "name": found[-1][1]}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        low, high = (start["modified"], start["name"]), (end["modified"], end["name"])
-        return [_File(name) for modified, name in complete(self._folder, 0) if low < (modified, name) <= high]
+        low, high = (start["changed"], start["name"]), (end["changed"], end["name"])
+        return [_File(name) for changed, name in complete(self._folder, 0) if low < (changed, name) <= high]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _File)
@@ -72,12 +76,18 @@ class CompleteFilesReader(DataSourceStreamReader):
 
 
 def complete(folder: str, quiet: float) -> list[tuple[int, str]]:
-    """(modified in ns, path), the oldest first."""
-    import time
-
+    """(changed in ns, path), the oldest first. Changed is what the system says, not when the file was written: one that
+    is moved here is new here, however old."""
+    found = []
     with os.scandir(folder) as entries:
-        files = [entry for entry in entries if entry.is_file() and entry.name[0] not in "._"]
-    found = sorted((entry.stat().st_mtime_ns, entry.path) for entry in files)
+        for entry in entries:
+            try:
+                if entry.name[0] not in "._" and entry.is_file():
+                    found.append((entry.stat().st_ctime_ns, entry.path))
+            except FileNotFoundError:
+                # Renamed or deleted since the folder was opened.
+                continue
+    found.sort()
     if found and time.time_ns() - found[-1][0] < quiet * 1e9:
         found.pop()
     return found
@@ -113,23 +123,29 @@ def start(
     quiet: float = QUIET_SECONDS,
 ) -> "StreamingQuery":
     from kafkascope.pipeline.ingest import ingest
-    from kafkascope.pipeline.marts.build import build_marts
 
     if len(uris) != 1 or not place_of(uris[0]).local or not os.path.isdir(place_of(uris[0]).path):
         raise UsageError("--follow goes with one folder on this machine")
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise UsageError("a folder is followed by a driver beside it, not over Spark Connect: use spark-submit")
     folder = place_of(uris[0]).path
 
     def each(batch: "DataFrame", _: int) -> None:
-        files = sorted(row.uri for row in batch.collect())
+        # What a ring of files has overwritten or deleted since is gone.
+        files = sorted(row.uri for row in batch.collect() if os.path.exists(row.uri))
         if files:
             done = ingest(spark, files, lake, options)
             if marts and done.new:
+                from kafkascope.pipeline.marts.build import build_marts
+
                 build_marts(spark, lake)
             told(done)
 
     spark.dataSource.register(CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()
+    # On the JVM the object store of `s3://` is called s3a.
+    checkpoint = lake.place.child(STREAMS, name).uri.replace("s3://", "s3a://")
     rows = spark.readStream.format(SOURCE).option("path", folder).option("quiet", str(quiet)).load()
     writer: Any = rows.writeStream.foreachBatch(each).trigger(processingTime=TRIGGER)
-    query: StreamingQuery = writer.option("checkpointLocation", lake.place.child(STREAMS, name).uri).start()
+    query: StreamingQuery = writer.option("checkpointLocation", checkpoint).start()
     return query

@@ -54,7 +54,8 @@ def _decode(
         for field in KEYS
     ]
     whole = pa.table([*keys, *table.columns], names=[*KEYS.names, *table.column_names])
-    files.add(body_table(name, contents=contents), pseudonyms.table(whole) if pseudonyms else whole)
+    body = body_table(name, contents=contents)
+    files.add(body, pseudonyms.table(whole, body.name) if pseudonyms else whole)
     return _quarantine(files, place, bad)
 
 

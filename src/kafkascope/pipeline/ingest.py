@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import commit
+from kafkascope.lake.commit import Overtaken, commit
 from kafkascope.lake.compact import compact
 from kafkascope.lake.files import Files, NewFile, discard
 from kafkascope.lake.home import Lake, make_lake
-from kafkascope.lake.running import Running, beat, begin, end, seal
+from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
 from kafkascope.pipeline.inputs import Found, find
 from kafkascope.pipeline.plan import AUTO, make_plan, shuffles
-from kafkascope.pipeline.progress import watched
+from kafkascope.pipeline.progress import Step, watched
 from kafkascope.pipeline.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.state import State, state_of
 from kafkascope.pipeline.task import CAPTURES as CAPTURES_KIND
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 # A sign of life of the driver, for `lake vacuum`.
 BEAT_SECONDS = 30.0
-_ATTEMPTS = 5
+_ATTEMPTS, _LANDINGS = 5, 50
+# More cores than any session has.
+_MOST_CORES = 100_000
 
 
 @dataclass(slots=True)
@@ -71,9 +73,9 @@ def ingest(
     uris: Iterable[str | os.PathLike[str]],
     lake: str | os.PathLike[str] | Lake,
     options: Options = Options(),  # noqa: B008
-    progress: Callable[[int, int], None] = lambda _, __: None,
+    progress: Callable[[Step], None] = lambda _: None,
 ) -> Ingested:
-    """`progress` hears of bytes read and bytes there are."""
+    """`progress` hears how far it is now and then, in a thread of its own."""
     home = lake if isinstance(lake, Lake) else make_lake(lake)
     found = find(uris)
     for _ in range(_ATTEMPTS):
@@ -86,8 +88,9 @@ def ingest(
 
 
 def _ingest(
-    spark: "SparkSession", found: list[Found], lake: Lake, options: Options, progress: Callable[[int, int], None]
+    spark: "SparkSession", found: list[Found], lake: Lake, options: Options, progress: Callable[[Step], None]
 ) -> Ingested:
+    turn = turn_of(lake)
     before = state_of(lake)
     new = [before.grown(one) for one in found if one.digest not in before.digests]
     ingest_id = _identity(new, before, options)
@@ -98,26 +101,33 @@ def _ingest(
     try:
         with beating(lake, sign) as current:
             tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores_of(spark, options.tasks))
-            total = sum(one.size for one in new) * max((task.buckets for task in tasks), default=1)
-            with watched(lake, ingest_id, len(tasks), lambda done: progress(done, total)):
-                done = run_on_spark(spark, tasks, shuffle=shuffles(new, options.plan))
+            shuffle = shuffles(new, options.plan)
+            start = Step(len(new), sum(one.size for one in new))
+            # Without a shuffle every task of captures reads all of them.
+            times = 1 if shuffle else max((task.buckets for task in tasks), default=1)
+            with watched(lake, ingest_id, len(tasks), start, times, progress):
+                done = run_on_spark(spark, tasks, shuffle=shuffle)
             for one in surveyed:
                 if one.error:
                     result.bad[one.found.uri] = one.error
             goes_on = any(task.kind == CAPTURES_KIND for task in tasks)
-            if goes_on and state_of(lake).heads != before.heads:
+            digests = {one.digest for one in new}
+
+            def unchanged() -> bool:
+                now = state_of(lake)
+                return not digests & now.digests and (now.heads == before.heads or not goes_on)
+
+            if turn_of(lake) != turn and not unchanged():
                 discard(lake, [file for one in done for file in one.files])
                 raise Overtaken
             read = [one.found for one in surveyed]
-            _commit(lake, current(), read, done, result, options, before.heads if goes_on else ())
+            follows = before.heads if goes_on else ()
+            last = _commit(lake, current(), read, done, result, options, follows)
+            _land(lake, current(), last, turn, unchanged)
             compact(lake)
     finally:
         end(lake, sign)
     return result
-
-
-class Overtaken(Exception):
-    """Another ingest landed while this one read."""
 
 
 def _identity(found: list[Found], before: State, options: Options) -> str:
@@ -135,8 +145,16 @@ def cores_of(spark: "SparkSession", wanted: int | None) -> int:
     local = re.fullmatch(r"local\[(\d+|\*)\]", master)
     if local:
         return os.cpu_count() or 1 if local[1] == "*" else int(local[1])
-    told = spark.conf.get("spark.default.parallelism", "") or spark.conf.get("spark.cores.max", "") or "2"
-    return int(told)
+    told = spark.conf.get("spark.cores.max", "")
+    if told:
+        return int(told)
+    executors = spark.conf.get("spark.executor.instances", "")
+    if executors:
+        return int(executors) * int(spark.conf.get("spark.executor.cores", "") or 1)
+    # Rows that nobody cuts otherwise come in as many parts as there are cores. The first answer may be from before the
+    # executors came; it took one to give it.
+    parts = spark.range(0, _MOST_CORES).selectExpr("spark_partition_id() AS part").selectExpr("max(part) + 1 AS parts")
+    return max(int(parts.collect()[0].parts) for _ in range(2))
 
 
 def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[Done]:
@@ -183,7 +201,8 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
 def _commit(
     lake: Lake, sign: Running, found: list[Found], done: list[Done], result: Ingested, options: Options,
     follows: Iterable[str],
-) -> None:  # fmt: skip
+) -> list[NewFile]:  # fmt: skip
+    """All tables but `captures`, whose new files these are."""
     by_table: dict[str, list[NewFile]] = {}
     for one in done:
         for file in one.files:
@@ -191,14 +210,29 @@ def _commit(
         _merge(result, one)
     for name, files in sorted(by_table.items()):
         contents = options.contents and message_of(name) is not None
-        commit(lake, table_named(name, contents=contents), files, sign.ingest_id, expected=sign.given_up or None)
+        commit(lake, table_named(name, contents=contents), files, sign.ingest_id)
         result.rows[name] = sum(file.rows for file in files)
     rows = _captures(sign.ingest_id, [one for one in found if one.uri not in result.bad], result, options, follows)
     files_of = Files(lake, sign.ingest_id)
     files_of.add(table_named("captures"), rows)
-    seal(lake, sign, files_of.close())
     result.new = [one.uri for one in found if one.uri not in result.bad]
     result.bytes = sum(one.size for one in found)
+    return files_of.close()
+
+
+def _land(lake: Lake, sign: Running, last: list[NewFile], turn: int, unchanged: Callable[[], bool]) -> None:
+    """Others may land at the same time, as long as what this ingest began with is `unchanged`."""
+    for _ in range(_LANDINGS):
+        try:
+            seal(lake, sign, last, turn)
+        except Overtaken:
+            turn = turn_of(lake)
+            if not unchanged():
+                break
+        else:
+            return
+    discard(lake, last)
+    raise Overtaken
 
 
 def _merge(result: Ingested, done: Done) -> None:

@@ -30,7 +30,7 @@ class Found:
     size: int
     digest: str
     kind: str = "capture"
-    read_packets: int = 0  # of it, by an earlier ingest
+    read_packets: int = 0  # of it, by an earlier ingest; of a log, lines
 
 
 def find(uris: Iterable[str | os.PathLike[str]]) -> list[Found]:

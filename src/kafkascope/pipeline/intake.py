@@ -71,7 +71,7 @@ class Intake:
         self._add(body, to_lake(table.drop_columns([ERROR, *_PLACE])))
 
     def _add(self, table: LakeTable, rows: pa.Table) -> None:
-        self._files.add(table, self._pseudonyms.table(rows) if self._pseudonyms else rows)
+        self._files.add(table, self._pseudonyms.table(rows, table.name) if self._pseudonyms else rows)
 
     def _undecoded(self, name: str, rows: pa.Table) -> None:
         count = len(rows)

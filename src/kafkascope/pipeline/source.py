@@ -19,6 +19,7 @@ from kafkascope.capture.messages import Messages
 from kafkascope.capture.reader import Reading
 from kafkascope.columnar.decode import ERROR
 from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.lake.place import place_of
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
 from kafkascope.pipeline.inputs import find, opened
@@ -40,7 +41,8 @@ class RecordingSource(DataSource):
         path = self.options.get("path")
         if not path:
             raise UsageError("name a recording: spark.read.format('kafkascope').load('capture.pcap')")
-        return RecordingReader([path], self._table())
+        # Whole: another process reads it, in a folder of its own.
+        return RecordingReader([place_of(path).uri], self._table())
 
     def _table(self) -> str:
         return str(self.options.get("table", EXCHANGES))

@@ -1,36 +1,123 @@
 """A table of the lake in, a DataFrame of its visible rows out; a DataFrame of a mart in, its files in the lake out.
-Spark reads by file list: no Delta jar is needed."""
+Spark reads by file list: no Delta jar is needed, and no jar of an object store either."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from kafkascope.lake.files import Files, NewFile
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import must_filter, table_in, visible_files
-from kafkascope.lake.tables import INGEST_ID, LakeTable
+from kafkascope.lake.place import place_of, told
+from kafkascope.lake.reading import must_filter, table_in, visible_files, visible_ingests
+from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Rows that Spark gets at once.
+_ROWS = 16_384
+# What a JVM says of a store that no jar of its serves.
+_NO_FILESYSTEM = ("ClassNotFoundException", "UnsupportedFileSystem", "No FileSystem for scheme")
 
-def read_table(spark: "SparkSession", lake: Lake, name: str, ingests: frozenset[str] | None = None) -> "DataFrame":
+
+def read_table(
+    spark: "SparkSession",
+    lake: Lake,
+    name: str,
+    ingests: frozenset[str] | None = None,
+    *,
+    narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
+) -> "DataFrame":
+    """`narrow` leaves out columns that are not to be read, nested ones too."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    schema = from_arrow_schema(table_in(lake, name).schema)
+    table = table_in(lake, name)
+    table = replace(table, schema=narrow(table.schema))
     paths = visible_files(lake, name, ingests)
     if not paths:
-        return spark.createDataFrame([], schema)
-    place = lake.table(name)
-    # On the JVM the object store of `s3://` is called s3a.
-    base = place.uri.replace("s3://", "s3a://")
-    rows = spark.read.schema(schema).option("basePath", base).parquet(*[f"{base}/{path}" for path in paths])
+        return spark.createDataFrame([], from_arrow_schema(table.schema))
+    rows = _by_the_jvm(spark, lake, table, paths)
+    if rows is None:
+        rows = _by_python(spark, lake, table, paths)
     if ingests is not None and any(must_filter(path) for path in paths):
         return rows.where(rows[INGEST_ID].isin(*ingests))
     return rows
+
+
+def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
+    """Temporary views of all tables by their names, for SQL: visible rows, as of one moment."""
+    ingests = visible_ingests(lake)
+    names = lake.tables()
+    for name in names:
+        read_table(spark, lake, name, ingests).createOrReplaceTempView(name)
+    return names
+
+
+def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame | None":
+    """None where it has no filesystem for the lake's place: an object store needs its jar (`hadoop-aws` for S3)."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    # On the JVM the object store of `s3://` is called s3a.
+    base = lake.table(table.name).uri.replace("s3://", "s3a://")
+    reader = spark.read.schema(from_arrow_schema(table.schema)).option("basePath", base)
+    try:
+        rows = reader.parquet(*[f"{base}/{path}" for path in paths])
+        # Over Spark Connect a mistake is told only when it is asked for.
+        assert rows.schema
+    except Exception as error:
+        if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
+            if lake.place.local or not any(word in str(error) for word in _NO_FILESYSTEM):
+                raise
+            return None
+        raise
+    return rows
+
+
+def _by_python(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame":
+    """The files are read by the tasks with `pyarrow.fs`, as `ingest` wrote them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    count = min(len(paths), int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    portions = [paths[number::count] for number in range(count)]
+    numbers: Any = spark.range(0, count, 1, count)
+    rows: DataFrame = numbers.mapInArrow(
+        _reader(lake.table(table.name).uri, table.schema, portions), from_arrow_schema(table.schema)
+    )
+    return rows
+
+
+def _reader(
+    uri: str, schema: pa.Schema, portions: list[list[str]]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        place = place_of(uri)
+        for batch in batches:
+            paths = [path for number in batch.column(0).to_pylist() for path in portions[number]]
+            with told(uri):
+                rows = ds.FileSystemDataset.from_paths(
+                    [f"{place.path}/{path}" for path in paths],
+                    schema=schema,
+                    format=ds.ParquetFileFormat(),
+                    filesystem=place.filesystem,
+                    partitions=[_day(path) for path in paths],
+                )
+                yield from rows.to_batches(batch_size=_ROWS, batch_readahead=2, fragment_readahead=1)
+
+    return read
+
+
+def _day(path: str) -> pc.Expression:
+    """What the folder's name says."""
+    folder, _, _ = path.rpartition("/")
+    key, _, value = folder.partition("=")
+    return pc.field(DATE) == pa.scalar(date.fromisoformat(value), pa.date32()) if key == DATE else pc.scalar(True)
 
 
 def write_files(lake: Lake, table: LakeTable, rows: "DataFrame", prefix: str) -> list[NewFile]:

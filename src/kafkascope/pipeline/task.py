@@ -147,9 +147,9 @@ def _recorded(
         if time.monotonic() - told[0] > PROGRESS_SECONDS:
             told[0] = time.monotonic()
             with suppress(InputError):
-                tell(lake, task.ingest_id, task.number, reading.file_bytes)
+                tell(lake, task.ingest_id, task.number, reading.file_bytes, intake.exchanges)
     intake.finish()
-    _unfinished(files, reading.carried)
+    _unfinished(files, reading.carried, pseudonyms)
     later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
     for batch in reading.pending():
         later.add(batch)
@@ -189,9 +189,14 @@ def _plain(task: Task, files: Files) -> Done:
     return Done(files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began)
 
 
-def _unfinished(files: Files, carried: list[Carried]) -> None:
+def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | None) -> None:
     rows = [
-        {"connection_id": one.connection_id, "last_at": one.last_ns // 1000, "state": one.to_json()} for one in carried
+        {
+            "connection_id": one.connection_id,
+            "last_at": one.last_ns // 1000,
+            "state": pseudonyms.seal(one.to_json()) if pseudonyms else one.to_json(),
+        }
+        for one in carried
     ]
     plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in UNFINISHED])
     files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
@@ -201,7 +206,7 @@ def _connections(files: Files, reading: Reading | SegmentsReading, pseudonyms: P
     found = reading.account.connections
     if found:
         rows = connection_rows(found, reading.ends)
-        files.add(table_named("connections"), pseudonyms.table(rows) if pseudonyms else rows)
+        files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
 
 
 def _problems(intake: Intake, kept: dict[str, list[tuple[str, Problem]]], counts: Mapping[str, int]) -> None:
@@ -230,7 +235,9 @@ def _accounts(
     if task.bucket == 0:
         for uri, (packets, lines) in reading.by_file().items():
             if uri in found:
-                found[uri].packets, found[uri].log_lines = packets + task.skip.get(uri, 0), lines
+                # The lines of a log are all read again, for what they tell of the clients.
+                known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
+                found[uri].packets, found[uri].log_lines = packets + known, lines
         whole.first_ns, whole.last_ns = account.first_ns, account.last_ns
     for uri, error in bad.items():
         found[uri].error = error

@@ -1,9 +1,26 @@
-"""Exchanges in; latency, errors and throttling by API, and who speaks which version, out."""
+"""Exchanges in; latency, errors and throttling by API, and who speaks which version, out: one DataFrame of all of them,
+which one job writes."""
 
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.lake.files import Files
+from kafkascope.lake.home import Lake
+from kafkascope.lake.marts import MARTS
+from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+TABLES = {
+    "exchanges": "exchange_id connection_id request_at latency_us long_poll api_key api api_version client_id"
+    " broker_address client_software request_bytes response_bytes error_code error throttle_ms status",
+}
 
 # Exact percentiles keep every value of a group; these are within one part in a thousand of the rank.
 _ACCURACY = 1000
@@ -66,20 +83,41 @@ GROUP BY e.client_software, e.client_id, e.api_key, e.api, e.api_version
 """
 
 
-def api_marts(spark: "SparkSession", exchanges: "DataFrame") -> dict[str, "DataFrame"]:
-    """Mart to its rows."""
-    return {
-        "api_latency": spark.sql(API_LATENCY, exchanges=exchanges),
-        "api_errors": spark.sql(API_ERRORS, exchanges=exchanges),
-        "throttling": spark.sql(THROTTLING, exchanges=exchanges),
-        "client_versions": spark.sql(CLIENT_VERSIONS, exchanges=exchanges, served=served_versions(spark)),
-    }
+_STATEMENTS = {
+    "api_latency": API_LATENCY,
+    "api_errors": API_ERRORS,
+    "throttling": THROTTLING,
+    "client_versions": CLIENT_VERSIONS,
+}
+_MART = "mart"
 
 
-def served_versions(spark: "SparkSession") -> "DataFrame":
+def api_rows(spark: "SparkSession", exchanges: "DataFrame") -> "DataFrame":
+    """A row is of one mart: `mart` names it, the column of that name has it."""
+    parts = []
+    for name, statement in _STATEMENTS.items():
+        columns = (f"struct(*) AS {name}" if one == name else f"NULL AS {one}" for one in _STATEMENTS)
+        parts.append(f"SELECT '{name}' AS {_MART}, {', '.join(columns)} FROM ({statement})")
+    return spark.sql("\nUNION ALL\n".join(parts), exchanges=exchanges, served=spark.createDataFrame(served_versions()))
+
+
+def api_writer(lake: Lake, prefix: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `mapInArrow`: it gives the new files as JSON."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = Files(lake, "", prefix)
+        for batch in batches:
+            for name in pc.unique(batch.column(_MART)).to_pylist():
+                rows = batch.filter(pc.equal(batch.column(_MART), name)).column(name)
+                files.add(MARTS[name], pa.Table.from_struct_array(rows).cast(MARTS[name].file_schema))
+        said = [json.dumps(asdict(file)) for file in files.close()]
+        yield pa.record_batch([pa.array(said, pa.string())], names=["file"])
+
+    return write
+
+
+def served_versions() -> pa.Table:
     """Each API version of the catalog with the releases that have it."""
-    from kafkascope.schema.catalog import apis, message
-
     rows = []
     for key, api in apis().items():
         known = message(f"{api}Request")
@@ -87,6 +125,5 @@ def served_versions(spark: "SparkSession") -> "DataFrame":
             spans = known.releases_of(version)
             # The last span without an end is still served by the newest release.
             rows.append((key, version, spans[0].first, spans[-1].last, spans[-1].last is None))
-    return spark.createDataFrame(
-        rows, "api_key int, api_version int, first_release string, last_release string, in_newest boolean"
-    )
+    names = ("api_key", "api_version", "first_release", "last_release", "in_newest")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

@@ -1,77 +1,63 @@
 """A lake in, its marts out, all of them anew: rows are written by tasks, and each mart is replaced in one commit."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import visible_files, visible_ingests
 from kafkascope.lake.replace import replace
-from kafkascope.pipeline.marts import quorum, share, streams
-from kafkascope.pipeline.marts.apis import api_marts
+from kafkascope.pipeline.marts import apis, facts, quorum, share, streams
 from kafkascope.pipeline.marts.findings import write_findings
-from kafkascope.pipeline.marts.names import topic_names
+from kafkascope.pipeline.marts.settings import set_for
+from kafkascope.pipeline.marts.sources import Sources
 from kafkascope.pipeline.marts.walk import quorum_rows, share_rows, streams_rows, writer
-from kafkascope.pipeline.tables import read_table, write_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+# Jobs and commits that run side by side: planning one leaves the executors idle.
+_AT_ONCE = 4
 
 
 def build_marts(spark: "SparkSession", lake: Lake, thresholds: Mapping[str, float] | None = None) -> dict[str, int]:
     """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
-    ingests = visible_ingests(lake)
     prefix = f"mart-{uuid4().hex}"
-    tables = _Tables(spark, lake, ingests)
-    found: list[NewFile] = []
-    names = topic_names(spark, tables)
-    absent = tables.absent(*share.TABLES, *streams.TABLES, *quorum.TABLES)
-    walks = [
-        (share.share_events(spark, tables.of(*share.TABLES), names, absent), share_rows, "group_id"),
-        (streams.streams_events(spark, tables.of(*streams.TABLES), absent), streams_rows, "group_id"),
-        (quorum.quorum_events(spark, tables.of(*quorum.TABLES), absent), quorum_rows, "cluster_id"),
-    ]
-    for events, walk, key in walks:
-        if events is None:
-            continue
-        written: Any = events.mapInArrow(writer(lake, prefix, walk, key), "file string")
-        found += [NewFile(**json.loads(row.file)) for row in written.collect()]
-    for name, rows in api_marts(spark, tables["exchanges"]).items():
-        found += write_files(lake, MARTS[name], rows, prefix)
-    by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
-    for file in found:
-        by_table[file.table].append(file)
-    for name, files in by_table.items():
-        replace(lake, MARTS[name], files)
+    needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES)
+    sources = Sources(spark, lake, *needs)
+    with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool:
+        catalog = pool.submit(write_catalog, lake)
+        found = [file for files in pool.map(lambda job: job(), _jobs(spark, lake, sources, prefix)) for file in files]
+        by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
+        for file in found:
+            by_table[file.table].append(file)
+        list(pool.map(lambda name: replace(lake, MARTS[name], by_table[name]), by_table))
+        catalog.result()
     counts = {name: sum(file.rows for file in files) for name, files in by_table.items()}
     return {**counts, "findings": write_findings(lake, thresholds or {}, prefix)}
 
 
-class _Tables:
-    """DataFrames of the lake's tables, made when asked for."""
+def _jobs(spark: "SparkSession", lake: Lake, sources: Sources, prefix: str) -> list[Callable[[], list[NewFile]]]:
+    absent = sources.absent
+    told = facts.facts_of(spark, sources, absent)
 
-    def __init__(self, spark: "SparkSession", lake: Lake, ingests: frozenset[str]) -> None:
-        self._spark, self._lake, self._ingests = spark, lake, ingests
-        self._known: dict[str, DataFrame] = {}
+    def written(rows: Any, write: Any) -> list[NewFile]:
+        if rows is None:
+            return []
+        return [NewFile(**json.loads(row.file)) for row in rows.mapInArrow(write, "file string").collect()]
 
-    def __getitem__(self, name: str) -> "DataFrame":
-        if name not in self._known:
-            self._known[name] = read_table(self._spark, self._lake, name, self._ingests)
-        return self._known[name]
-
-    def absent(self, *names: str) -> frozenset[str]:
-        """Those of them that have no row."""
-        return frozenset(name for name in names if not visible_files(self._lake, name, self._ingests))
-
-    def of(self, *names: str) -> dict[str, "DataFrame"]:
-        """These, the connections as they stood last, and when the recordings end."""
-        from pyspark.sql import functions as f
-
-        latest = f.max_by(f.struct("*"), "last_at").alias("c")
-        connections = self["connections"].groupBy("connection_id").agg(latest).select("c.*")
-        end = self["exchanges"].agg(f.max(f.greatest("request_at", "response_at")).alias("at"))
-        last = end.selectExpr("unix_micros(at) AS at_us").where("at_us IS NOT NULL")
-        return {**{name: self[name] for name in names}, "connections": connections, "last": last}
+    return [
+        lambda: written(share.share_events(spark, sources, absent), writer(lake, prefix, share_rows, "group_id", told)),
+        lambda: written(
+            quorum.quorum_events(spark, sources, absent, told.clusters),
+            writer(lake, prefix, quorum_rows, "cluster_id", told),
+        ),
+        lambda: written(
+            streams.streams_events(spark, sources, absent), writer(lake, prefix, streams_rows, "group_id", told)
+        ),
+        lambda: written(apis.api_rows(spark, sources["exchanges"]), apis.api_writer(lake, prefix)),
+    ]

@@ -1,32 +1,58 @@
-"""Statements and the tables they name in, one DataFrame of events out. A statement about tables that the lake does not
-have is left out: most recordings have one kind of group, and planning costs more than reading them."""
+"""Values by column and the tables that they come from in, SQL of flat events out: every statement has all columns of
+its subject, in one order and type, so that one union holds them all."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+class Tables(Protocol):
+    """DataFrames by the names of their tables."""
+
+    def __getitem__(self, name: str, /) -> "DataFrame": ...
+
+
+# Tables without which a statement has no row; those that are joined from the left may be missing.
 _NEEDED = re.compile(r"(?:FROM|(?<!LEFT )JOIN)\s+\{(\w+)\}")
 _NAMED = re.compile(r"\{(\w+)\}")
 
 
+def columns_of(text: str) -> dict[str, str]:
+    """Name to type, of `kind string, at_us bigint`."""
+    return dict(part.split() for part in text.split(","))
+
+
+def select(columns: Mapping[str, str], source: str, **values: str) -> str:
+    """What is not given is null."""
+    return f"SELECT {', '.join(f'{value} AS `{name}`' for name, value in _all(columns, values).items())}\n{source}"
+
+
+def struct(columns: Mapping[str, str], **values: str) -> str:
+    """The same as one value, for messages that tell several events at once: `inline` makes rows of them."""
+    return f"named_struct({', '.join(f'{name!r}, {value}' for name, value in _all(columns, values).items())})"
+
+
+def _all(columns: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    assert values.keys() <= columns.keys(), values.keys() - columns.keys()
+    return {name: f"CAST({values.get(name, 'NULL')} AS {type_})" for name, type_ in columns.items()}
+
+
+def every(array: str, name: str, value: str) -> str:
+    """`value` for each `name` of the array: a flat array of what may be arrays; none where the array is null."""
+    return f"coalesce(flatten(transform({array}, {name} -> coalesce({value}, array()))), array())"
+
+
 def union(
-    spark: "SparkSession",
-    columns: str,
-    statements: Iterable[str],
-    tables: Mapping[str, "DataFrame"],
-    absent: Collection[str],
+    spark: "SparkSession", statements: Iterable[str], tables: Tables, absent: Collection[str]
 ) -> "DataFrame | None":
-    """None where no statement has all the tables that it needs."""
-    events = None
-    for statement in statements:
-        if any(name in absent for name in _NEEDED.findall(statement)):
-            continue
-        given: dict[str, Any] = {name: tables[name] for name in set(_NAMED.findall(statement))}
-        rows = spark.sql(statement, **given)
-        if events is None:
-            events = spark.createDataFrame([], columns)
-        events = events.unionByName(rows, allowMissingColumns=True)
-    return events
+    """A statement about tables that have no row is left out: most recordings have one kind of group, and planning costs
+    more than reading them. None where that leaves nothing."""
+    there = [one for one in statements if not any(name in absent for name in _NEEDED.findall(one))]
+    if not there:
+        return None
+    text = "\nUNION ALL\n".join(there)
+    given: dict[str, Any] = {name: tables[name] for name in set(_NAMED.findall(text))}
+    return spark.sql(text, **given)

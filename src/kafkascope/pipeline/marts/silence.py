@@ -1,0 +1,46 @@
+"""Events of one group in time order in, the same out with a `seen` now and then where it was silent and its brokers
+were recorded: so a group that is dead is told from a hole in the recording."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+Event = TypeVar("Event")
+
+# Well within the session timeouts of groups (45 s by default).
+STEP_US = 20_000_000
+# What a silence can tell it has told by then: locks last an hour at most (group.share.max.record.lock.duration.ms).
+MOST_US = 3_600_000_000
+
+
+def with_seen(
+    events: Iterable[Event],
+    at_of: Callable[[Event], int],
+    broker_of: Callable[[Event], str | None],
+    seen: Callable[[int, str], Any],
+    recorded: Mapping[str, list[tuple[int, int]]],
+) -> Iterator[Event]:
+    """`seen` makes one. Only brokers that the group spoke with count."""
+    brokers: dict[str, list[tuple[int, int]]] = {}
+    last: int | None = None
+    for event in events:
+        at = at_of(event)
+        if last is not None and at - last > STEP_US:
+            yield from (seen(*tick) for tick in _ticks(last, at - 1, brokers))
+        yield event
+        last = at
+        broker = broker_of(event)
+        if broker is not None and broker not in brokers:
+            brokers[broker] = recorded.get(broker, [])
+    if last is not None:
+        yield from (seen(*tick) for tick in _ticks(last, None, brokers))
+
+
+def _ticks(last: int, end: int | None, brokers: Mapping[str, list[tuple[int, int]]]) -> list[tuple[int, str]]:
+    """Times after `last`, up to `end` or to the last there is, at which a broker was recorded."""
+    found: list[tuple[int, str]] = []
+    for broker, times in brokers.items():
+        until = max((high for _, high in times), default=last) if end is None else end
+        ticks = (*range(last + STEP_US, min(until, last + MOST_US), STEP_US), until)
+        recorded = (tick for tick in ticks if tick > last and any(low <= tick <= high for low, high in times))
+        found.extend((tick, broker) for tick in recorded)
+    return sorted(found)

@@ -1,0 +1,74 @@
+"""A lake in, DataFrames of its tables out, each with only the columns that are needed: a nested column that nobody asks
+for is not read. All are as of one moment."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kafkascope.lake.active import active_files
+from kafkascope.lake.commit import find_table
+from kafkascope.lake.home import Lake
+from kafkascope.lake.reading import is_visible, visible_ingests
+from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
+from kafkascope.pipeline.tables import read_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Sources:
+    """`needs` are tables and what is needed of each: paths, apart by blanks. Bodies have their keys anyway."""
+
+    def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
+        self._spark, self._lake = spark, lake
+        self.ingests = visible_ingests(lake)
+        self._needs: dict[str, set[str]] = {}
+        for some in needs:
+            for name, paths in some.items():
+                self._needs.setdefault(name, set()).update(paths.split())
+        self._bytes = {name: self._size(name) for name in self._needs}
+        self._known: dict[str, DataFrame] = {}
+
+    @property
+    def bytes(self) -> int:
+        return sum(self._bytes.values())
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Those that have no row."""
+        return frozenset(name for name, size in self._bytes.items() if not size)
+
+    def __getitem__(self, name: str) -> "DataFrame":
+        if name not in self._known:
+            paths = self._needs[name]
+            wanted = {*paths, *KEYS.names, INGEST_ID} if message_of(name) else {*paths, INGEST_ID}
+            self._known[name] = read_table(
+                self._spark, self._lake, name, self.ingests, narrow=lambda schema: narrowed(schema, wanted)
+            )
+        return self._known[name]
+
+    def _size(self, name: str) -> int:
+        table = find_table(self._lake, name)
+        files = () if table is None else active_files(table)
+        return sum(file.size for file in files if is_visible(name, file, self.ingests))
+
+
+def narrowed(schema: pa.Schema, paths: set[str]) -> pa.Schema:
+    """What the paths name, with all that lies below them."""
+    return pa.schema(_some(list(schema), {tuple(path.split(".")) for path in paths}))
+
+
+def _some(fields: list[pa.Field], paths: set[tuple[str, ...]]) -> list[pa.Field]:
+    found = []
+    for field in fields:
+        below = {path[1:] for path in paths if path[0] == field.name}
+        if below:
+            found.append(field if () in below else field.with_type(_type(field.type, below)))
+    return found
+
+
+def _type(given: pa.DataType, paths: set[tuple[str, ...]]) -> pa.DataType:
+    if pa.types.is_list(given):
+        return pa.list_(_type(given.value_type, paths))
+    return pa.struct(_some([given.field(index) for index in range(given.num_fields)], paths))

@@ -1,0 +1,44 @@
+"""An interval in, equal steps of a length that people count in out: never more than asked for, however long it is."""
+
+from dataclasses import dataclass
+
+SECOND_US = 1_000_000
+DAY_US = 86_400 * SECOND_US
+STEPS_US = (
+    *(1_000 * count for count in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+    *(SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
+    *(60 * SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
+    *(3_600 * SECOND_US * count for count in (1, 2, 3, 6, 12)),
+    *(DAY_US * count for count in (1, 2, 7, 14, 28)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """`count` steps of `step_us` from `first_at` on."""
+
+    first_at: int
+    step_us: int
+    count: int
+
+    @property
+    def last_at(self) -> int:
+        return self.first_at + self.step_us * self.count
+
+    def start(self, index: int) -> int:
+        return self.first_at + self.step_us * index
+
+
+def step_for(length_us: int, most: int) -> int:
+    """The shortest step by which an interval, wherever it begins, has at most so many."""
+    for step in STEPS_US:
+        if length_us // step + 2 <= most:
+            return step
+    return -(-length_us // (max(1, most - 2) * DAY_US)) * DAY_US
+
+
+def buckets_of(first: int, last: int, most: int) -> Buckets:
+    """Such that both ends are inside."""
+    step = step_for(last - first, most)
+    start = first // step * step
+    return Buckets(start, step, (last - start) // step + 1)

@@ -1,0 +1,74 @@
+"""A lake and what is asked of it in, a `Report` out: all that the page and the JSON document say, bounded however large
+the marts are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafkascope import __version__
+from kafkascope.errors import InputError, UsageError
+from kafkascope.lake.home import Lake
+from kafkascope.report.apis import Apis, apis_in
+from kafkascope.report.clients import Clients, clients_in
+from kafkascope.report.findings import Findings, findings_in
+from kafkascope.report.mart_rows import distinct, has_marts
+from kafkascope.report.quorum import Quorum, quorum_in
+from kafkascope.report.scope import Scope
+from kafkascope.report.share import ShareGroups, share_groups_in
+from kafkascope.report.streams import StreamsGroups, streams_groups_in
+from kafkascope.report.unread import Unread, unread_in
+
+SHARE_MARTS = ("share_deliveries", "share_group_health")
+STREAMS_MARTS = ("streams_tasks", "streams_group_health")
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    version: str
+    made_at: datetime
+    lake: str
+    scope: Scope
+    first_at: int | None
+    last_at: int | None
+    findings: Findings
+    share: ShareGroups
+    streams: StreamsGroups
+    quorum: Quorum | None
+    apis: Apis
+    clients: Clients
+    unread: Unread
+
+
+def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
+    if not has_marts(lake):
+        raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
+    share = set().union(*(distinct(lake, name, "group_id") for name in SHARE_MARTS))
+    streams = set().union(*(distinct(lake, name, "group_id") for name in STREAMS_MARTS))
+    chosen_share, chosen_streams = scope.chosen(share), scope.chosen(streams)
+    _check(scope, share | streams)
+    unread = unread_in(lake, scope)
+    first, last = unread.total.first_at, unread.total.last_at
+    return Report(
+        __version__,
+        made_at,
+        lake.uri,
+        scope,
+        first if scope.since is None or first is None else max(first, scope.since),
+        last if scope.until is None or last is None else min(last, scope.until),
+        findings_in(lake, scope, share | streams),
+        share_groups_in(lake, scope, chosen_share),
+        streams_groups_in(lake, scope, chosen_streams),
+        quorum_in(lake, scope),
+        apis_in(lake, scope),
+        clients_in(lake, scope),
+        unread,
+    )
+
+
+def _check(scope: Scope, known: set[str]) -> None:
+    for pattern in scope.groups:
+        if not Scope((pattern,)).chosen(known):
+            names = sorted(known)
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            there = f"there are {', '.join(names[:MOST_NAMED])}{more}" if names else "it has none"
+            raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {there}")

@@ -1,0 +1,63 @@
+"""Tags and texts in, HTML and SVG out; every text and attribute is escaped, so that a name from the wire stays
+one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from kafkascope.report.words import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Finished markup. Only `el`, `join` and the page's own files make it."""
+
+    text: str
+
+
+Child = Html | str | int | float | None | Iterable["Child"]
+Attribute = str | int | float | bool | None
+
+NOTHING = Html("")
+# They have no end tag.
+_VOID = frozenset({"meta", "input", "br", "hr", "wbr"})
+
+
+def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
+    """`el("rect", x=1, class_="bar")`; an underscore is a hyphen, one at the end goes, None and False leave out."""
+    start = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
+    if tag in _VOID:
+        return Html(start)
+    return Html(f"{start}{join(children).text}</{tag}>")
+
+
+def join(children: Iterable[Child]) -> Html:
+    return Html("".join(map(_text, children)))
+
+
+def _text(child: Child) -> str:
+    if isinstance(child, Html):
+        return child.text
+    if child is None:
+        return ""
+    if isinstance(child, str):
+        return escape(printable(child), quote=False)
+    if isinstance(child, int | float):
+        return coordinate(child)
+    return join(child).text
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    text = value if isinstance(value, str) else coordinate(value)
+    return f' {name}="{escape(printable(text))}"'
+
+
+def coordinate(number: float) -> str:
+    """A tenth of a pixel is enough."""
+    text = f"{number:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text

@@ -1,0 +1,22 @@
+"""How a delivery ended, in the words of a legend."""
+
+WORDS = {
+    "accepted": "accepted",
+    "released": "released",
+    "rejected": "rejected",
+    "lock_expired": "lock expired",
+    "disconnected": "disconnected",
+    "session_closed": "session closed",
+    "moved": "moved",
+    "open": "still held",
+}
+
+
+def fill(outcome: str) -> str:
+    """The class that paints it."""
+    return f"o-{outcome.replace('_', '-')}"
+
+
+def tally(records: dict[str, int]) -> str:
+    """`accepted 12, released 4`."""
+    return ", ".join(f"{WORDS.get(name, name)} {count:,}" for name, count in records.items() if count)

@@ -1,0 +1,89 @@
+"""`doctor` about the pipeline: Java, folders and Spark, each with what is there and what mends it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, process
+
+Check = dict[str, object]
+
+
+def checks(cli: Cli, *arguments: str) -> dict[str, Check]:
+    told = json.loads(cli("doctor", "--json", *arguments).out)["checks"]
+    return {check["what"]: check for check in told}
+
+
+def fake_java(folder: Path, says: str) -> Path:
+    """A Java home whose `java -version` says so."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n", encoding="utf-8")
+    java.chmod(0o755)
+    return java
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('openjdk version "21-ea" 2023-09-19', 21),
+        ('java version "25" 2025-09-16 LTS', 25),
+    ],
+)
+def test_java_is_told_by_version_and_path(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, version: int
+) -> None:
+    java = fake_java(tmp_path, says)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = checks(cli)["Java"]
+    assert found["ok"] and found["found"] == f"{version}, {java}, for the pipeline"
+
+
+def test_java_that_is_too_old_is_told_with_the_fix(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = fake_java(tmp_path, 'openjdk version "1.8.0_292"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = checks(cli)["Java"]
+    assert not found["ok"]
+    assert found["found"] == f"{java} is Java 8"
+    assert found["fix"] == "install Java 17 or newer, or set JAVA_HOME to one"
+
+
+def test_no_java_is_no_error_until_spark_is_asked_for(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    answer = cli("doctor")
+    assert answer.code == 0
+    assert "none was found; install Java 17 or newer" in " ".join(answer.out.split())
+    answer = cli("doctor", "--spark")
+    assert (answer.code, answer.err) == (1, "")
+    assert answer.out.rstrip().endswith("Spark does not start: see above.")
+
+
+@pytest.mark.parametrize(
+    ("variable", "what"), [("NUMBA_CACHE_DIR", "kernels of workers"), ("SPARK_LOCAL_DIRS", "Spark's files")]
+)
+def test_a_folder_that_cannot_be_written_to_is_told(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, what: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(variable, str(tmp_path / "file" / "folder"))
+    found = checks(cli)[what]
+    assert not found["ok"] and "cannot be written to" in str(found["found"])
+    assert f"set {variable} to a folder" in str(found["fix"])
+    (tmp_path / "file").unlink()
+    assert checks(cli)[what]["ok"]
+    assert os.listdir(tmp_path / "file" / "folder") == []
+
+
+def test_spark_starts_and_a_worker_answers_when_asked() -> None:
+    # In a process of its own: a session in this one is other tests'.
+    answer = process("doctor", "--spark", timeout=300)
+    said = answer.stdout.decode()
+    assert answer.returncode == 0
+    assert "a Python worker answers in" in said
+    assert said.rstrip().endswith("The catalog and the codec are whole.")

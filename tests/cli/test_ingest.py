@@ -1,0 +1,207 @@
+"""`ingest`: an account in text and JSON, one line for what goes wrong, Ctrl-C that leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from tempfile import gettempdir
+
+import pytest
+
+from kafkascope.cli.ingest_account import account_lines, findings_text
+from kafkascope.cli.spark_run import bar_line, far_text, took
+from kafkascope.lake.home import SIGN
+from kafkascope.pipeline.ingest import Ingested
+from kafkascope.pipeline.progress import Step
+from kafkascope.pipeline.task import FileAccount
+from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+SHARE = str(CAPTURES / "share" / "capture.pcap.xz")
+# Ends a run that hangs, and is never reached by one that works.
+HANGS_SECONDS = 300
+
+
+def ingest(*arguments: str, temporary: str = gettempdir()) -> "subprocess.CompletedProcess[bytes]":
+    """In a process of its own: a session in this one is other tests'."""
+    return process("ingest", *arguments, timeout=HANGS_SECONDS, TMPDIR=temporary)
+
+
+def test_an_account_of_what_was_read_and_the_same_again(tmp_path: Path) -> None:
+    lake = str(tmp_path / "traffic")
+    (tmp_path / "empty.pcap").touch()
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    done = ingest(SHARE, str(tmp_path / "empty.pcap"), "--lake", lake, "--cores", "1", temporary=str(temporary))
+    assert done.returncode == 3
+    said = done.stdout.decode().splitlines()
+    assert said[0].startswith("1 file (32.5 kB) read: 1,518 packets, 404 exchanges, 2026-11-15 12:07:19 – 12:07:38 UTC")
+    assert f"not read: {tmp_path / 'empty.pcap'} is empty: nothing is recorded" in said
+    assert any(line.startswith("marts: ") and "warnings" in line for line in said)
+    assert said[-1] == f"next: kafkascope report {lake}"
+    # Nothing of Spark's is to be seen.
+    assert done.stderr.decode().splitlines() == ["starting Spark", "reading", "building the marts"]
+    assert os.listdir(temporary) == []
+
+    again = ingest(SHARE, "--lake", lake, "--cores", "1", "--json")
+    assert again.returncode == 0
+    told = json.loads(again.stdout)
+    assert (told["new"], told["known"], told["ingest_id"], told["marts"]) == ([], [SHARE], None, None)
+
+
+@pytest.mark.parametrize("heard", ["starting Spark", "reading", "building the marts"])
+def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str) -> None:
+    lake, temporary = tmp_path / "traffic", tmp_path / "tmp"
+    temporary.mkdir()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [COMMAND, "ingest", SHARE, "--lake", str(lake), "--cores", "1"],
+        stdout=pipe, stderr=pipe, env={**os.environ, "TMPDIR": str(temporary)}, start_new_session=True,
+        preexec_fn=hear_interrupts,
+    ) as child:  # fmt: skip
+        guard = threading.Timer(HANGS_SECONDS, child.kill)
+        guard.start()
+        assert child.stderr is not None and child.stdout is not None
+        while child.stderr.readline().decode().strip() != heard:
+            assert child.poll() is None
+        # As a terminal does: to all of them.
+        os.killpg(child.pid, signal.SIGINT)
+        # Both end only when the JVM, which has them too, is gone.
+        said, out = child.stderr.read().decode(), child.stdout.read()
+        code = child.wait()
+        guard.cancel()
+    assert (code, out) == (130, b"")
+    landed = heard == "building the marts"
+    rest = f"the recordings are in the lake, kafkascope marts {lake}" if landed else "the same command"
+    assert said == f"interrupted; {rest} does the rest\n"
+    assert os.listdir(temporary) == []
+    signs = lake / "_ingests"
+    assert not signs.exists() or os.listdir(signs) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["none.pcap", "--lake", "new"], 1, "none.pcap: no such file or directory"),
+        (["empty", "--lake", "new"], 1, "this folder holds no files"),
+        (["nothing-*.pcap", "--lake", "new"], 1, "no file matches"),
+        ([SHARE], 2, "Missing option '--lake'"),
+        (["--lake", "new"], 2, "Missing argument"),
+        ([SHARE, "--lake", "full"], 2, "this folder holds something else"),
+        ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
+        ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
+        ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 is no port"),
+        ([SHARE, "--lake", "new", "--cores", "0"], 2, "'--cores'"),
+        ([SHARE, "--lake", "new", "--threshold", "records"], 2, "sets nothing; say share_lock_expired.records=5"),
+        ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "no threshold is called share.x"),
+        ([SHARE, "--lake", "new", "--no-marts", "--threshold", "client_throttled.ms=1"], 2, "--no-marts makes none"),
+        ([SHARE, "--lake", "new", "--follow"], 2, "a file; --follow goes with the folder"),
+        (["empty", "full", "--lake", "new", "--follow"], 2, "--follow goes with one folder"),
+        (["nowhere", "--lake", "new", "--follow"], 1, "no such directory"),
+    ],
+)
+def test_wrong_use_and_bad_input_are_one_line_before_spark_starts(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "full", "newer"):
+        Path(name).mkdir()
+    Path("full", "file").touch()
+    Path("newer", SIGN).write_text('{"format": 99, "id": "x"}')
+    answer = cli("ingest", *arguments)
+    assert answer.code == code, answer
+    assert is_one_line_error(answer.err) and words in answer.err
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("command", [["ingest", SHARE, "--lake", "new"], ["marts", "new"]], ids=["ingest", "marts"])
+def test_without_java_it_is_one_line_and_nothing_is_made(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    answer = cli(*command)
+    assert answer.code == 2
+    assert is_one_line_error(answer.err) and "Java 17 or newer" in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["ingest", SHARE, "--lake", "new"], ["marts", "new"]], ids=["ingest", "marts"])
+def test_without_the_extra_it_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    import importlib.util
+
+    known = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyspark" else known(name))
+    answer = cli(*command)
+    assert answer.code == 2
+    assert answer.err == "kafkascope: this needs pyspark: pip install 'kafkascope[spark]'\n"
+
+
+def lines(done: Ingested) -> list[str]:
+    return account_lines(done, "my lake", {"findings": 0}, {"critical": 0}, {"reading": 2.0})
+
+
+def test_the_account_tells_losses_and_what_was_left_alone() -> None:
+    done = Ingested(
+        "5d1f",
+        new=["a.pcap"],
+        known=["b.pcap", "c.pcap"],
+        bad={f"{number}.pcap": f"{number}.pcap is empty" for number in range(12)},
+        rows={"exchanges": 7},
+        exchanges=7,
+        quarantined=2,
+        bytes=1_000,
+        accounts={"a.pcap": FileAccount(packets=90, lost_bytes=512, lost_places=2)},
+        statuses={"unanswered": 3},
+        problems={"cut": 1},
+        protocols={"kafka": (1, 100), "tls": (4, 900)},
+    )
+    said = lines(done)
+    assert said[:5] == [
+        "1 file (1.0 kB) read: 90 packets, 7 exchanges",
+        "  3 without an answer",
+        "  lost: 512 B in 2 places of Kafka streams",
+        "  trouble in the files: cut (1)",
+        "  2 rows in the table quarantine: what could not be read, and why",
+    ]
+    assert said[5] == "  left alone: 4 connections TLS (900 B)"
+    assert "kafkascope ingest kafka-request.log" in said[6]
+    assert "2 files in the lake already: nothing added of them" in said
+    assert "not read: 2 more; --json names them all" in said
+    assert said[-3:] == ["marts: no findings", "took 2.0 s: reading 2.0 s", "next: kafkascope report 'my lake'"]
+
+
+def test_plain_frames_are_told_as_such() -> None:
+    done = Ingested("5d1f", new=["seeds.txt"], rows={"x": 4}, bytes=80, accounts={"seeds.txt": FileAccount(frames=4)})
+    assert lines(done)[0] == "1 file (80 B) read: 4 plain frames, 0 exchanges"
+
+
+def test_findings_are_told_by_severity() -> None:
+    assert findings_text({"critical": 2, "warning": 1, "info": 0}) == "3 findings: 2 critical, 1 warning"
+    assert findings_text({"critical": 0, "warning": 0, "info": 2}) == "2 findings: 2 notes"
+
+
+def test_the_bar_has_bytes_files_rate_time_left_and_exchanges() -> None:
+    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
+    assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 exchanges"
+    assert bar_line(half, 5, 119) == f"[#####...............] {far_text(half, 5)}"
+
+
+def test_the_bar_gives_way_in_a_narrow_window() -> None:
+    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
+    for room in range(len(far_text(half, 5)), 120):
+        assert len(bar_line(half, 5, room)) <= room
+    assert bar_line(half, 5, 70) == far_text(half, 5)
+
+
+def test_the_bar_knows_no_rest_before_the_first_byte_and_none_after_the_last() -> None:
+    start = Step(files=1, total_bytes=1_000)
+    assert far_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
+    assert far_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
+    assert far_text(Step(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
+
+
+def test_steps_are_told_with_their_time() -> None:
+    assert took({"starting Spark": 4.23, "reading": 130}) == "2 min: starting Spark 4.2 s, reading 2 min"

@@ -1,0 +1,56 @@
+"""A driver's program for any Spark: a recording in, a lake with its marts out, and beside it what the shuffle, the data
+source and `decode` give. It says what it did as one line of JSON."""
+
+import argparse
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from kafkascope.lake.home import open_lake
+from kafkascope.pipeline import plan
+from kafkascope.pipeline.decode import decode
+from kafkascope.pipeline.ingest import Options, cores_of, ingest
+from kafkascope.pipeline.marts.build import build_marts
+
+# Executors come one by one.
+SECONDS = 60.0
+# Where what goes into a folder, beside the lakes.
+SOURCE, BODIES, DECODED = "source.parquet", "bodies.parquet", "decoded.parquet"
+BUCKETS, SHUFFLED = "buckets", "shuffled"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path, help="with bodies to decode; what is made goes there")
+    parser.add_argument("recording", type=Path)
+    parser.add_argument("--cores", type=int, required=True, help="how many there will be")
+    wanted = parser.parse_args()
+    # However small the recording of a test is, its connections are shared out.
+    plan.SMALL_BYTES = 0
+    spark = SparkSession.builder.getOrCreate()
+    said: dict[str, Any] = {"kind": type(spark).__module__, "cores": _cores(spark, wanted.cores)}
+    for name, how in ((BUCKETS, "buckets"), (SHUFFLED, "shuffle")):
+        said[name] = asdict(ingest(spark, [wanted.recording], wanted.folder / name, Options(plan=how)))
+    said["marts"] = build_marts(spark, open_lake(wanted.folder / BUCKETS))
+    rows = spark.read.format("kafkascope").load(str(wanted.recording))
+    pq.write_table(rows.toArrow(), wanted.folder / SOURCE)
+    bodies = spark.createDataFrame(pq.read_table(wanted.folder / BODIES))
+    pq.write_table(decode(bodies, "ShareFetchRequest", "version").toArrow(), wanted.folder / DECODED)
+    spark.stop()
+    print(json.dumps(said))
+
+
+def _cores(spark: SparkSession, wanted: int) -> int:
+    deadline = time.monotonic() + SECONDS
+    while (found := cores_of(spark, None)) != wanted and time.monotonic() < deadline:
+        pass
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""A standalone Spark cluster with two workers gives what one machine gives: the rows of the reader, the same marts."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.pipeline.cluster import CORES, Ran, standalone, submit
+from tests.pipeline.rows import lake_rows, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("cluster")
+    with standalone(folder) as master:
+        return submit(master, folder)
+
+
+def test_all_cores_of_the_workers_are_found(ran: Ran) -> None:
+    assert ran.said["cores"] == sum(CORES)
+
+
+def test_workers_read_what_the_reader_reads(ran: Ran) -> None:
+    assert ran.said["buckets"]["new"] == [str(ran.recording)] and not ran.said["buckets"]["bad"]
+    assert lake_rows(str(ran.buckets)) == read_rows(ran.recording)
+
+
+def test_a_shuffle_between_workers_loses_nothing(ran: Ran) -> None:
+    assert lake_rows(str(ran.shuffled)) == read_rows(ran.recording)
+
+
+def test_marts_are_those_of_one_machine(ran: Ran, spark: "SparkSession") -> None:
+    ran.marts_are_those_of(spark)
+
+
+def test_the_data_source_reads_in_a_worker(ran: Ran) -> None:
+    ran.source_is_that_of_the_reader()
+
+
+def test_decode_works_in_a_worker(ran: Ran) -> None:
+    ran.decoded_is_that_of_the_codec()

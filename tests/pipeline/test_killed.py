@@ -1,0 +1,359 @@
+"""kill -9 at any moment: readers see the lake as before or as after, the same ingest again completes it, and nothing is
+there twice.
+
+A worker and a driver die in a local session, an executor in Spark's local cluster, where it is a process of its own.
+One of each here; in `make soak` twenty moments each, at random, executors then of a standalone cluster."""
+
+import json
+import lzma
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.lake.active import active_files
+from kafkascope.lake.commit import find_table
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.reading import dataset
+from kafkascope.lake.retention import half_done, vacuum
+from kafkascope.lake.running import INGESTS, SILENCE, _write, running_ingests
+from kafkascope.pipeline import ingest as module
+from kafkascope.pipeline.ingest import ingest
+from tests.pipeline.kill_moment import DRIVER_STEPS, NAMED, TASK_STEPS, Moment, set_moment
+from tests.pipeline.rows import Rows, lake_rows, read_rows
+from tests.pipeline.test_ingest import HERE as CAPTURES
+from tests.pipeline.test_ingest import capture, pieces
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
+SEED = int(os.environ.get("KAFKASCOPE_SEED", 0)) or random.randrange(1 << 32)
+MOMENTS = 20
+LOCAL = "local[2]"
+# One worker with one executor of two cores and 512 MB.
+LOCAL_CLUSTER = "local-cluster[1,2,512]"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A lake with the first part of a recording, the parts that are to follow, and what readers see before and after.
+    `lake` is to be copied."""
+
+    lake: Path
+    rest: list[Path]
+    before: Rows
+    after: Rows
+
+
+@pytest.fixture(scope="module")
+def story(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Story:
+    folder = tmp_path_factory.mktemp("story")
+    path = capture("share", folder)
+    first, *rest = pieces(path, 4, seed=9)
+    lake = folder / "lake"
+    ingest(spark, [first], str(lake))
+    before, after = lake_rows(str(lake)), read_rows(path)
+    assert before != after
+    return Story(lake, rest, before, after)
+
+
+class Driver:
+    """`kill_driver` in a process of its own."""
+
+    def __init__(self, master: str, folder: Path) -> None:
+        self.moment = folder / "moment.json"
+        self.log = folder / "driver.log"
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.pipeline.kill_driver", master, str(folder)],
+                cwd=ROOT,
+                env={**os.environ, NAMED: str(self.moment), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self._hear(), self.log.read_text()
+
+    def ingest(self, lake: Path, files: list[Path], moment: Moment) -> dict[str, Any] | None:
+        """None where it died."""
+        set_moment(self.moment, moment)
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps([str(lake), *map(str, files)]) + "\n")
+        self._process.stdin.flush()
+        return self._hear()
+
+    def _hear(self) -> dict[str, Any] | None:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        said: dict[str, Any] | None = json.loads(line) if line else None
+        return said
+
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> int:
+        self._process.communicate(timeout=60)
+        return self._process.returncode
+
+
+@contextmanager
+def driver(master: str, folder: Path) -> Iterator[Driver]:
+    folder.mkdir()
+    run = Driver(master, folder)
+    try:
+        yield run
+    finally:
+        run.end()
+
+
+def moments(victim: str, steps: tuple[str, ...], most_passes: int) -> list[Moment]:
+    """One step of each kind and then any."""
+    source = random.Random(f"{SEED} {victim}")
+    chosen = [*steps, *(source.choice(steps) for _ in range(MOMENTS))][:MOMENTS]
+    many = {"begin", "write", "finish", "commit", "committed"}
+    return [Moment(victim, step, source.randrange(most_passes) if step in many else 0) for step in chosen]
+
+
+def check(spark: "SparkSession", story: Story, lake: Path, moment: Moment) -> None:
+    """After the kill; then after the same ingest again; then after a vacuum."""
+    told = f"{moment}, KAFKASCOPE_SEED={SEED}"
+    assert lake_rows(str(lake)) in (story.before, story.after), told
+    ingest(spark, story.rest, str(lake))
+    assert lake_rows(str(lake)) == story.after, told
+    again = ingest(spark, story.rest, str(lake))
+    assert (again.new, len(again.known)) == ([], len(story.rest)), told
+    swept(lake)
+    assert lake_rows(str(lake)) == story.after, told
+
+
+def swept(lake: Path) -> None:
+    """A vacuum, once the dead have been silent for long enough, leaves no file that no log names."""
+    home = open_lake(str(lake))
+    silent = datetime.now(UTC) - SILENCE
+    for run in running_ingests(home):
+        _write(home, replace(run, beat=silent))
+    for path in (lake / INGESTS).iterdir():
+        os.utime(path, (silent.timestamp(), silent.timestamp()))
+    vacuum(home, age=timedelta(0))
+    assert not half_done(home)
+    assert not list((lake / INGESTS).iterdir())
+    for name in home.tables():
+        table = find_table(home, name)
+        named = {file.path for file in active_files(table)} if table is not None else set()
+        folder = lake / name
+        assert {str(path.relative_to(folder)) for path in folder.rglob("ingest-*.parquet")} <= named
+
+
+def request_log(name: str, number: int, folder: Path) -> Path:
+    path = folder / f"{name}-{number}.log"
+    path.write_bytes(lzma.decompress((CAPTURES / name / f"request-{number}.log.xz").read_bytes()))
+    return path
+
+
+def copied(story: Story, folder: Path) -> Path:
+    lake = folder / "lake"
+    shutil.rmtree(lake, ignore_errors=True)
+    shutil.copytree(story.lake, lake)
+    return lake
+
+
+def left_behind(lake: Path) -> set[str]:
+    """Files of tables that no log names."""
+    home = open_lake(str(lake))
+    found = set()
+    for name in home.tables():
+        table = find_table(home, name)
+        named = {file.path for file in active_files(table)} if table is not None else set()
+        folder = lake / name
+        found |= {str(path.relative_to(folder)) for path in folder.rglob("ingest-*.parquet")} - named
+    return found
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Driver]]:
+    """A driver in a local session: the last one, as long as it lives."""
+    running: list[Driver] = []
+
+    def give() -> Driver:
+        if not running or not running[-1].lives():
+            running.append(Driver(LOCAL, tmp_path_factory.mktemp("driver")))
+        return running[-1]
+
+    yield give
+    for one in running:
+        one.end()
+
+
+def test_worker_killed_in_the_middle_of_its_files(
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Callable[[], Driver]
+) -> None:
+    moment = Moment("worker", "begin", 5)
+    lake = copied(story, tmp_path)
+    run = drivers()
+    said = run.ingest(lake, story.rest, moment)
+    # A local session tries a task once.
+    assert said is not None and "error" in said and not run.moment.exists()
+    assert left_behind(lake)
+    assert lake_rows(str(lake)) == story.before
+    check(spark, story, lake, moment)
+
+
+def test_driver_killed_between_the_commits_of_two_tables(
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Callable[[], Driver]
+) -> None:
+    """The same ingest again completes it; where a vacuum comes first, nothing of it is left, and it begins anew."""
+    moment = Moment("driver", "committed", 7)
+    lake = copied(story, tmp_path)
+    assert drivers().ingest(lake, story.rest, moment) is None
+    assert lake_rows(str(lake)) == story.before
+    other = tmp_path / "other"
+    shutil.copytree(lake, other)
+    check(spark, story, lake, moment)
+
+    (dead,) = running_ingests(open_lake(str(other)))
+    (other / INGESTS / f"{dead.ingest_id}-0.progress").write_text("7")
+    swept(other)
+    assert lake_rows(str(other)) == story.before
+    check(spark, story, other, moment)
+
+
+def test_executor_killed_in_the_middle_of_its_files(spark: "SparkSession", story: Story, tmp_path: Path) -> None:
+    moment = Moment("executor", "finish", 5)
+    lake = copied(story, tmp_path)
+    with driver(LOCAL_CLUSTER, tmp_path / "driver") as run:
+        said = run.ingest(lake, story.rest, moment)
+    # A cluster has another executor do it again.
+    assert said == {"new": len(story.rest), "known": 0} and not run.moment.exists()
+    assert left_behind(lake)
+    assert lake_rows(str(lake)) == story.after
+    check(spark, story, lake, moment)
+
+
+def together(*works: Any) -> None:
+    """All begin at once; the first error is raised."""
+    barrier, wrong = Barrier(len(works)), []
+
+    def go(work: Any) -> None:
+        barrier.wait()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001
+            wrong.append(error)
+
+    threads = [Thread(target=go, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        raise wrong[0]
+
+
+def late(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """So many ingests have all looked at the lake for the last time before one of them commits."""
+    barrier, waited = Barrier(count), count
+    inner = module._commit
+
+    def commit(*given: Any) -> Any:
+        nonlocal waited
+        if waited:
+            barrier.wait(60)
+            waited = 0
+        return inner(*given)
+
+    monkeypatch.setattr(module, "_commit", commit)
+
+
+def merged(*all_rows: Rows) -> Rows:
+    found: Rows = {}
+    for rows in all_rows:
+        for name, some in rows.items():
+            found[name] = sorted([*found.get(name, []), *some], key=lambda row: (row["exchange_id"], repr(row)))
+    return found
+
+
+def test_two_ingests_at_once_both_land_though_they_go_on_from_the_same_ends(
+    spark: "SparkSession", story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = copied(story, tmp_path)
+    other = capture("quorum", tmp_path)
+    late(monkeypatch, 2)
+    together(lambda: ingest(spark, story.rest, str(lake)), lambda: ingest(spark, [other], str(lake)))
+    assert lake_rows(str(lake)) == merged(story.after, read_rows(other))
+
+
+def test_the_same_files_twice_at_once_land_once(
+    spark: "SparkSession", story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = copied(story, tmp_path)
+    late(monkeypatch, 2)
+    together(*[lambda: ingest(spark, story.rest, str(lake))] * 2)
+    assert lake_rows(str(lake)) == story.after
+    swept(lake)
+    assert lake_rows(str(lake)) == story.after
+
+
+def test_logs_that_two_ingests_have_in_common_land_once(
+    spark: "SparkSession", lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = (request_log("quorum", number, tmp_path) for number in (1, 2, 4))
+    late(monkeypatch, 2)
+    together(lambda: ingest(spark, [one, two], lake), lambda: ingest(spark, [two, three], lake))
+    captures = dataset(open_lake(lake), "captures").to_table().column("capture_uri").to_pylist()
+    assert sorted(captures) == sorted(map(str, (one, two, three)))
+    assert lake_rows(lake) == merged(*map(read_rows, (one, two, three)))
+
+
+soak = pytest.mark.skipif(not SOAK, reason="make soak")
+
+
+@soak
+@pytest.mark.parametrize("master", [LOCAL, "local[2,4]"])
+def test_worker_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path, master: str) -> None:
+    """With a second try in the same session, and without."""
+    print(f"KAFKASCOPE_SEED={SEED}")
+    with driver(master, tmp_path / "driver") as run:
+        for moment in moments("worker", TASK_STEPS, 40):
+            lake = copied(story, tmp_path)
+            assert run.ingest(lake, story.rest, moment) is not None
+            check(spark, story, lake, moment)
+
+
+@soak
+def test_executor_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path) -> None:
+    from tests.pipeline.cluster import standalone
+
+    print(f"KAFKASCOPE_SEED={SEED}")
+    (tmp_path / "cluster").mkdir()
+    with standalone(tmp_path / "cluster") as master, driver(master, tmp_path / "driver") as run:
+        for moment in moments("executor", TASK_STEPS, 40):
+            lake = copied(story, tmp_path)
+            assert run.ingest(lake, story.rest, moment) is not None
+            check(spark, story, lake, moment)
+
+
+@soak
+@pytest.mark.parametrize("number", range(MOMENTS))
+def test_driver_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path, number: int) -> None:
+    print(f"KAFKASCOPE_SEED={SEED}")
+    moment = moments("driver", DRIVER_STEPS, 40)[number]
+    lake = copied(story, tmp_path)
+    with driver(LOCAL, tmp_path / "driver") as run:
+        run.ingest(lake, story.rest, moment)
+    if number % 2:
+        assert lake_rows(str(lake)) in (story.before, story.after)
+        swept(lake)
+    check(spark, story, lake, moment)

@@ -1,0 +1,124 @@
+"""docs/marts.md names every column of every mart and of the catalog's tables, with its type, in order; its example
+runs, and Polars, DuckDB and Spark read the same rows."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from kafkascope.lake.catalog_tables import CATALOG
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.marts import MARTS
+from kafkascope.lake.reading import dataset
+from kafkascope.pipeline.tables import register_views
+from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.support.incidents import logged_outcomes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = (Path(__file__).parents[2] / "docs" / "marts.md").read_text(encoding="utf-8")
+TABLES = {**MARTS, **CATALOG}
+EXAMPLE = re.compile(r"<!-- example -->\n```python\n(.*?)```\n<!-- end of example -->", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> str:
+    return incidents(spark, tmp_path_factory, PACKETS)
+
+
+def word(type_: pa.DataType) -> str:
+    if pa.types.is_timestamp(type_):
+        return "timestamp"
+    if pa.types.is_list(type_):
+        return f"list of {word(type_.value_type)}"
+    if pa.types.is_map(type_):
+        return f"map of {word(type_.key_type)} to {word(type_.item_type)}"
+    return str(type_)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_is_told_with_its_type(name: str) -> None:
+    part = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    told = re.findall(r"^\| `(\w+)` \| ([\w ]+) \| \S.* \|$", part, re.MULTILINE)
+    assert told == [(field.name, word(field.type)) for field in TABLES[name].schema]
+
+
+def test_page_tells_of_no_other_table() -> None:
+    titles = re.findall(r"^## (\w+_\w+|throttling|findings)$", PAGE, re.MULTILINE)
+    assert titles == list(TABLES)
+    assert [name for name in TABLES if f"[{name}](#{name})" not in PAGE] == []
+
+
+def test_example_of_the_page_runs(lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lake").symlink_to(lake)
+    monkeypatch.chdir(tmp_path)
+    found = EXAMPLE.search(PAGE)
+    assert found
+    seen: dict[str, Any] = {}
+    exec(found[1], seen)
+    logged = list(logged_outcomes().values())
+    assert {row["outcome"]: row["records"] for row in seen["outcomes"].to_dicts()} == {
+        outcome: logged.count(outcome) for outcome in set(logged)
+    }
+    assert {name for name, _ in seen["askers"]} == {"renewer", "hung", "steady", "doomed", "leaver"}
+    refused = next(row for row in seen["errors"] if row.error == "INVALID_RECORD_STATE")
+    assert (refused.api, refused.calls) == ("ShareFetch", 1) and refused.cause
+
+
+def test_three_engines_read_the_same_rows_of_every_table(spark: "SparkSession", lake: str) -> None:
+    home = open_lake(lake)
+    names = register_views(spark, home)
+    assert set(names) >= {*TABLES, "exchanges", "share_fetch_response"}
+    assert names == home.tables()
+    for name in ("share_deliveries", "findings", "catalog_fields", "share_fetch_response", "exchanges"):
+        rows = dataset(home, name)
+        count = rows.count_rows()
+        assert count > 0
+        assert pl.scan_delta(f"{lake}/{name}").select(pl.len()).collect().item() == count
+        assert _rows(duckdb.sql("SELECT count(*) FROM rows")) == [(count,)]
+        assert spark.table(name).count() == count
+
+
+def _rows(found: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = found.fetchall()
+    return rows
+
+
+def test_nested_columns_are_the_same_to_all(spark: "SparkSession", lake: str) -> None:
+    home = open_lake(lake)
+    register_views(spark, home)
+    rows = dataset(home, "share_fetch_response")
+    wanted = sorted(
+        (batch["first_offset"], batch["last_offset"], batch["delivery_count"])
+        for row in rows.to_table().to_pylist()
+        for topic in row["responses"]
+        for partition in topic["partitions"]
+        for batch in partition["acquired_records"]
+    )
+    assert wanted
+    by_spark = spark.sql("""
+        SELECT inline(flatten(flatten(transform(responses, t -> transform(t.partitions, p -> p.acquired_records)))))
+        FROM share_fetch_response
+    """)
+    assert sorted(map(tuple, by_spark.collect())) == wanted
+    by_duckdb = duckdb.sql("""
+        SELECT a.first_offset, a.last_offset, a.delivery_count
+        FROM rows, unnest(responses) AS t(topic), unnest(topic.partitions) AS p(place),
+             unnest(place.acquired_records) AS r(a)
+    """)
+    assert sorted(_rows(by_duckdb)) == wanted
+    by_polars = (
+        pl.scan_delta(f"{lake}/share_fetch_response")
+        .select(pl.col("responses").explode().struct.field("partitions"))
+        .select(pl.col("partitions").explode().struct.field("acquired_records"))
+        .select(pl.col("acquired_records").explode())
+        .drop_nulls()
+        .unnest("acquired_records")
+        .collect()
+    )
+    assert sorted(by_polars.rows()) == wanted

@@ -1,0 +1,180 @@
+"""Rows of marts in, a lake with them out; and those that the recorded incidents become, without Spark."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope.health.findings import Finding, findings_of
+from kafkascope.health.quorum import history_of
+from kafkascope.health.share_group_health import share_group_health
+from kafkascope.health.share_ledger import share_deliveries
+from kafkascope.health.streams_health import health_of
+from kafkascope.health.streams_timeline import timeline_of
+from kafkascope.lake.commit import commit
+from kafkascope.lake.files import Files
+from kafkascope.lake.home import Lake, make_lake
+from kafkascope.lake.marts import MARTS
+from kafkascope.lake.replace import replace
+from kafkascope.lake.tables import table_named
+from kafkascope.report.build import Report, build
+from kafkascope.report.scope import Scope
+
+Row = dict[str, Any]
+NOW = datetime(2026, 11, 16, 8, tzinfo=UTC)
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+NOON = 1_794_744_000 * SECOND  # 2026-11-15T12:00:00Z
+ALL = Scope()
+HOSTILE = "<script>alert(1)</script>\"onload='x'&amp;\x1b[31m\u202e"
+
+
+def plain(row: Any) -> Row:
+    """As Arrow takes it: maps are lists of pairs."""
+    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in _fields(row).items()}
+
+
+def _fields(row: Any) -> Row:
+    return asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row)
+
+
+def put(lake: Lake, name: str, rows: Iterable[Any]) -> None:
+    """A mart, or one of the tables that a report looks into. What a row does not say is null."""
+    mart = MARTS.get(name)
+    table = mart or table_named(name)
+    given = pa.Table.from_pylist([plain(row) for row in rows], schema=table.file_schema)
+    files = Files(lake, "5d1f", "mart") if mart else Files(lake, "5d1f")
+    files.add(table, given)
+    if mart:
+        replace(lake, table, files.close())
+    else:
+        commit(lake, table, files.close(), "5d1f")
+
+
+def lake_of(folder: Path, marts: Mapping[str, Iterable[Any]], **recording: Any) -> Lake:
+    lake = make_lake(folder)
+    for name, rows in marts.items():
+        put(lake, name, rows)
+    put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap", "exchanges": 12} | recording])
+    return lake
+
+
+def report_of(folder: Path, **marts: Iterable[Any]) -> Report:
+    return build(lake_of(folder, marts), ALL, NOW)
+
+
+def finding(severity: str = "warning", **told: Any) -> Row:
+    row = {
+        "rule": "share_lock_expired",
+        "severity": severity,
+        "subject_kind": "share_group",
+        "subject": "processors",
+        "from_at": NOON,
+        "to_at": NOON + SECOND,
+        "summary": "Member hung held 4 records past the lock.",
+        "figures": json.dumps({"records": 4, "lock_timeout_ms": 3000}),
+        "advice": "Take a thread dump.",
+        "evidence": ["c0511e2113b124aead24e186"],
+    }
+    return row | told
+
+
+def delivery(**told: Any) -> Row:
+    """One record of orders-0, accepted by `steady` after 5 ms."""
+    row = {
+        "group_id": "processors",
+        "topic": "orders",
+        "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "partition": 0,
+        "first_offset": 7,
+        "last_offset": 7,
+        "delivery_count": 1,
+        "member_id": "m-1",
+        "client_id": "steady",
+        "acquired_at": NOON,
+        "lock_timeout_ms": 30_000,
+        "renewals": 0,
+        "outcome": "accepted",
+        "outcome_at": NOON + 5_000,
+        "archived": False,
+    }
+    return row | told
+
+
+@cache
+def incident(name: str) -> dict[str, list[Any]]:
+    """Marts of a recorded incident, with what the rules find in them."""
+    marts = {"share": _share, "streams": _streams, "quorum": _quorum, "clients": _clients}[name]()
+    return marts | {"findings": [as_row(one) for one in findings_of(_microseconds(marts), {})]}
+
+
+def _share() -> dict[str, list[Any]]:
+    from tests.health.share_recorded import group_events, share_events
+
+    deliveries = list(share_deliveries(share_events("share", "processors")))
+    minutes = list(share_group_health(deliveries, group_events("share", "processors")))
+    return {"share_deliveries": deliveries, "share_group_health": minutes}
+
+
+def _streams() -> dict[str, list[Any]]:
+    from tests.health.test_streams_recording import recorded_events
+
+    found = timeline_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
+    assert found is not None
+    return {
+        "streams_tasks": found.tasks,
+        "streams_moves": found.moves,
+        "streams_unheld": found.unheld,
+        "streams_lost_members": found.lost,
+        "streams_statuses": found.statuses,
+        "streams_group_health": list(health_of(found)),
+    }
+
+
+def _quorum() -> dict[str, list[Any]]:
+    from tests.health.test_quorum_recording import recorded_events
+
+    found = history_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
+    return {"quorum_replicas": found.replicas, "quorum_events": found.events}
+
+
+def _clients() -> dict[str, list[Any]]:
+    """Every exchange a row of its own: a report sums them up."""
+    from tests.health.share_recorded import exchanges
+
+    latency, errors, versions = [], [], []
+    for one in exchanges("clients"):
+        if one.request_at is None:
+            continue
+        at = round(one.request_at.timestamp() * SECOND)
+        call = {"api": one.api, "client_id": one.client_id, "calls": 1}
+        minute = {"minute": at // MINUTE * MINUTE, "broker_address": one.broker_address}
+        times = dict.fromkeys(("p50_us", "p95_us", "p99_us", "max_us"), one.latency_us)
+        unanswered = int(one.status == "unanswered")
+        sizes = {"request_bytes": one.request_bytes, "response_bytes": one.response_bytes}
+        slowest = {"long_poll": one.long_poll, "slowest_exchange_id": one.exchange_id, "unanswered": unanswered}
+        latency.append(without_client(call) | minute | times | sizes | slowest | {"errors": int(bool(one.error_code))})
+        if one.error_code:
+            seen = {"first_at": at, "last_at": at, "first_exchange_id": one.exchange_id}
+            errors.append(call | minute | seen | {"error": one.error, "error_code": one.error_code})
+        spoken = {"client_software": one.client_software, "api_key": one.api_key, "api_version": one.api_version}
+        served = {"first_release": "2.1", "last_release": None, "in_newest_release": True}
+        versions.append(call | spoken | served | {"first_at": at, "last_at": at, "last_exchange_id": one.exchange_id})
+    return {"api_latency": latency, "api_errors": errors, "client_versions": versions}
+
+
+def without_client(call: Row) -> dict[str, Any]:
+    return {name: value for name, value in call.items() if name != "client_id"}
+
+
+def as_row(one: Finding) -> Row:
+    return asdict(one) | {"figures": json.dumps(one.figures), "evidence": list(one.evidence)}
+
+
+def _microseconds(marts: Mapping[str, list[Any]]) -> dict[str, list[Row]]:
+    return {name: [_fields(row) for row in rows] for name, rows in marts.items()}

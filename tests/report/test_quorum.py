@@ -1,0 +1,82 @@
+"""The quorum: leaders follow one another with the gaps between them, and no lag is lost in a step."""
+
+from pathlib import Path
+from typing import Any
+
+from kafkascope.report.build import build
+from kafkascope.report.quorum import MOST_REPLICAS, MOST_STEPS, Event, bands_of
+from kafkascope.report.scope import Scope
+from tests.report.build import NOON, NOW, SECOND, Row, incident, lake_of, report_of
+
+
+def test_leaders_and_the_time_without_one_are_those_of_the_recorded_incident(tmp_path: Path) -> None:
+    quorum = report_of(tmp_path / "lake", **incident("quorum")).quorum
+    assert quorum is not None
+    assert [(band.leader_id, band.epoch, band.without_ms) for band in quorum.bands] == [(2, 1, None), (3, 2, 2123)]
+    first, second = quorum.bands
+    assert second.from_at - first.to_at == 2_123_000
+    assert [event.kind for event in quorum.events] == ["elected", "elected", "late_resignation"]
+    assert quorum.votes == {"pre_vote": 5, "vote": 3, "announced": 3}
+
+
+def test_the_worst_of_each_step_is_kept(tmp_path: Path) -> None:
+    marts = incident("quorum")
+    quorum = report_of(tmp_path / "lake", **marts).quorum
+    assert quorum is not None
+    for replica in quorum.replicas:
+        rows = [row for row in marts["quorum_replicas"] if row.replica_id == replica.replica_id]
+        most = max((row.lag_ms for row in rows if row.lag_ms is not None), default=None)
+        assert replica.worst_behind_ms == most == max(value for value in replica.behind_ms if value is not None)
+        last = max(rows, key=lambda row: row.observed_at)
+        assert (replica.last_lag, replica.role) == (last.lag, last.role)
+    assert {one.replica_id: one.role for one in quorum.replicas} == {
+        1: "follower",
+        2: "follower",
+        3: "leader",
+        4: "observer",
+    }
+
+
+def test_an_unknown_lag_is_no_lag_of_zero(tmp_path: Path) -> None:
+    quorum = report_of(tmp_path / "lake", quorum_replicas=[replica(lag=None, lag_ms=None)]).quorum
+    assert quorum is not None
+    assert quorum.replicas[0].lag == [None] and quorum.replicas[0].worst_lag is None
+
+
+def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
+    rows = [
+        replica(observed_at=NOON + at * SECOND, replica_id=node, lag_ms=node, lag=at)
+        for at in range(1_000)
+        for node in range(MOST_REPLICAS + 4)
+    ]
+    quorum = report_of(tmp_path / "lake", quorum_replicas=rows).quorum
+    assert quorum is not None
+    assert quorum.buckets.count <= MOST_STEPS
+    # those with the least lag are left out
+    assert [one.replica_id for one in quorum.replicas] == list(range(4, MOST_REPLICAS + 4))
+    assert quorum.replicas_left_out == 4
+    assert quorum.replicas[0].lag[-1] == 999
+
+
+def test_between_leaves_out_what_lies_outside(tmp_path: Path) -> None:
+    rows = [replica(observed_at=NOON + at * SECOND, lag=at) for at in range(10)]
+    lake = lake_of(tmp_path / "lake", {"quorum_replicas": rows})
+    quorum = build(lake, Scope(since=NOON + 2 * SECOND, until=NOON + 4 * SECOND), NOW).quorum
+    assert quorum is not None
+    assert (quorum.observations, quorum.replicas[0].worst_lag) == (2, 3)
+
+
+def test_a_leader_that_is_gone_at_the_end_leads_no_longer() -> None:
+    events = [event(NOON, "elected"), event(NOON + 9 * SECOND, "leaderless", duration_ms=4_000)]
+    (band,) = bands_of(events, {}, NOON + 9 * SECOND)
+    assert band.to_at == NOON + 5 * SECOND
+
+
+def event(at: int, kind: str, **told: Any) -> Event:
+    fields: dict[str, Any] = dict.fromkeys(Event.__dataclass_fields__)
+    return Event(**fields | {"at": at, "kind": kind, "epoch": 1, "node_id": 1} | told)
+
+
+def replica(**told: Any) -> Row:
+    row = {"observed_at": NOON, "source": "fetch", "leader_id": 1, "leader_epoch": 3, "replica_id": 2, "lag": 1}
+    return row | {"role": "follower", "lag_ms": 20, "fetch_age_ms": 10} | told
