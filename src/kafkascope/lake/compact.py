@@ -13,7 +13,7 @@ from kafkascope.lake.commit import find_table, maintain
 from kafkascope.lake.files import NO_DATE, PENDING, Files, discard
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
-from kafkascope.lake.reading import is_visible, table_in, visible_ingests
+from kafkascope.lake.reading import is_visible, table_in, visible_names
 from kafkascope.lake.tables import LakeTable
 
 # As large as Spark reads in one task (spark.sql.files.maxPartitionBytes).
@@ -47,7 +47,7 @@ def compact(
         found = find_table(lake, name)
         if found is None:
             continue
-        seen = visible_ingests(lake)
+        seen = visible_names(lake)
         for files in _portions(name, active_files(found), seen, most_small, target_bytes):
             done = _merge(lake, table_in(lake, name), files)
             if done is None:

@@ -7,7 +7,7 @@ from kafkascope.lake.active import active_files
 from kafkascope.lake.commit import find_table
 from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import FORMAT, Lake
-from kafkascope.lake.reading import CAPTURES, is_visible, table_in, visible_ingests
+from kafkascope.lake.reading import CAPTURES, is_visible, table_in, visible_names
 from kafkascope.lake.retention import HalfDone, half_done
 from kafkascope.lake.running import Running, running_ingests
 
@@ -37,7 +37,7 @@ class LakeInfo:
 
 
 def info(lake: Lake) -> LakeInfo:
-    seen = visible_ingests(lake)
+    seen = visible_names(lake)
     tables = tuple(table for table in (_table(lake, name, seen) for name in lake.tables()) if table is not None)
     now = datetime.now(UTC)
     return LakeInfo(

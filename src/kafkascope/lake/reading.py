@@ -23,7 +23,12 @@ FOLLOWS = "follows"
 
 
 def visible_ingests(lake: Lake) -> frozenset[str]:
-    """Those that `captures` names, and of those that no other goes on from what is pending too."""
+    """Those that `captures` names."""
+    return frozenset(row[INGEST_ID] for row in captures_rows(lake, [INGEST_ID]))
+
+
+def visible_names(lake: Lake) -> frozenset[str]:
+    """Names whose files show: ingests, and of those that no other goes on from what is pending too."""
     rows = captures_rows(lake, [INGEST_ID, FOLLOWS])
     named = frozenset(row[INGEST_ID] for row in rows)
     followed = frozenset(one for row in rows for one in row[FOLLOWS] or ())
@@ -88,7 +93,7 @@ def _visible(
 ) -> list[ActiveFile]:
     files = active_files(table, time)
     # After the table: what compaction has merged by then, `captures` names.
-    seen = visible_ingests(lake) if ingests is None else ingests
+    seen = visible_names(lake) if ingests is None else ingests
     return [file for file in files if is_visible(name, file, seen)]
 
 

@@ -16,8 +16,8 @@ from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is
 from kafkascope.lake.files import NO_DATE, NewFile, ingest_of, pending
 from kafkascope.lake.home import LOG, Lake
 from kafkascope.lake.place import Place
-from kafkascope.lake.reading import CAPTURES, dataset, visible_ingests
-from kafkascope.lake.running import INGESTS, SILENCE, alive_ingests, end, running_ingests
+from kafkascope.lake.reading import CAPTURES, dataset, visible_names
+from kafkascope.lake.running import INGESTS, SILENCE, alive_names, end, running_ingests
 from kafkascope.lake.tables import table_named
 
 # Who began to read before a file was taken out may still be at it.
@@ -67,8 +67,8 @@ def half_done(lake: Lake) -> list[HalfDone]:
             if file.ingest is not None:
                 found.setdefault(file.ingest, {}).setdefault(name, []).append(file)
     # In this order: one that began since has no files here, one that ended since is in `captures`.
-    alive = alive_ingests(lake)
-    gone = found.keys() - alive - visible_ingests(lake)
+    alive = alive_names(lake)
+    gone = found.keys() - alive - visible_names(lake)
     return [_half_done(ingest, found[ingest]) for ingest in sorted(gone)]
 
 
@@ -106,7 +106,7 @@ def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]
     """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
     `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
     without a date go with their ingest, once all of its recordings end before that day."""
-    seen, over = visible_ingests(lake), _over(lake, before)
+    seen, over = visible_names(lake), _over(lake, before)
 
     def old(file: ActiveFile) -> bool:
         # An ingest that is under way keeps its files: it would land with a part of them.
@@ -162,7 +162,7 @@ def _give_up(lake: Lake, one: HalfDone, *, dry_run: bool) -> list[TakenOut] | No
     for name in one.tables:
         table = find_table(lake, name)
         kept[name] = [file for file in active_files(table) if of_ingest(file)] if table is not None else []
-        if one.ingest_id in alive_ingests(lake):
+        if one.ingest_id in alive_names(lake):
             break
         taken.append(_take_out(lake, name, of_ingest, dry_run, one.ingest_id))
     # And again: the same ingest, begun anew, may have counted on what was taken out just after.
@@ -180,7 +180,7 @@ def _tell(lake: Lake, ingest: str) -> bool:
         if captures is None:
             commit(lake, table_named(CAPTURES), [], MAINTENANCE)
             continue
-        if ingest in visible_ingests(lake):
+        if ingest in visible_names(lake):
             return False
         version = captures.transaction_version(ingest) or 0
         if maintain(captures, (), data_change=False, transactions=[(ingest, version + 2 - version % 2)]):
@@ -215,7 +215,7 @@ def _bury(lake: Lake) -> None:
         if not run.alive(now):
             end(lake, run)
     for info in lake.place.child(INGESTS).inside():
-        dead = info.base_name.split("-")[0] not in alive_ingests(lake)
+        dead = info.base_name.split("-")[0] not in alive_names(lake)
         if dead and not info.base_name.endswith(".json") and now - info.mtime >= SILENCE:
             lake.place.child(INGESTS, info.base_name).delete()
 
@@ -231,7 +231,7 @@ def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bo
     place = lake.table(name)
     # In this order: a file whose ingest ends in between is named by the log.
     there = [info for info in place.inside(deep=True) if info.type == fs.FileType.File]
-    alive = alive_ingests(lake)
+    alive = alive_names(lake)
     table = find_table(lake, name)
     named = {file.path for file in active_files(table)} if table is not None else set()
     removed = _removed(table, timedelta(0)) if table is not None else set()

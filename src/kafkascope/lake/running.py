@@ -99,10 +99,14 @@ def running_ingests(lake: Lake) -> list[Running]:
 
 
 def alive_ingests(lake: Lake) -> frozenset[str]:
-    """With the names of what is pending of them."""
     now = datetime.now(UTC)
-    alive = [run.ingest_id for run in running_ingests(lake) if run.alive(now)]
-    return frozenset(alive) | frozenset(pending(one) for one in alive)
+    return frozenset(run.ingest_id for run in running_ingests(lake) if run.alive(now))
+
+
+def alive_names(lake: Lake) -> frozenset[str]:
+    """Names that files of running ingests have, of what is pending too."""
+    alive = alive_ingests(lake)
+    return alive | frozenset(pending(one) for one in alive)
 
 
 def _write(lake: Lake, run: Running) -> None:

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from kafkascope.lake.files import Files, NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
-from kafkascope.lake.reading import must_filter, table_in, visible_files, visible_ingests
+from kafkascope.lake.reading import must_filter, table_in, visible_files, visible_names
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def read_table(
 
 def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
     """Temporary views of all tables by their names, for SQL: visible rows, as of one moment."""
-    ingests = visible_ingests(lake)
+    ingests = visible_names(lake)
     names = lake.tables()
     for name in names:
         read_table(spark, lake, name, ingests).createOrReplaceTempView(name)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafkascope.lake.active import active_files
 from kafkascope.lake.commit import find_table
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import is_visible, visible_ingests
+from kafkascope.lake.reading import is_visible, visible_names
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
 from kafkascope.pipeline.tables import read_table
 
@@ -22,7 +22,7 @@ class Sources:
 
     def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
         self._spark, self._lake = spark, lake
-        self.ingests = visible_ingests(lake)
+        self.ingests = visible_names(lake)
         self._needs: dict[str, set[str]] = {}
         for some in needs:
             for name, paths in some.items():
