@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:
     # In a process of its own: a session in this one is other tests'.
     answer = process("doctor", "--spark", timeout=300)
-    said = answer.stdout.decode()
+    said = " ".join(answer.stdout.decode().split())
     assert answer.returncode == 0
     assert "a Python worker answers in" in said
     assert said.rstrip().endswith("The catalog and the codec are whole.")
