@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Jobs and commits that run side by side: planning one leaves the executors idle.
-_AT_ONCE = 4
+_AT_ONCE = 5
 
 
 def build_marts(spark: "SparkSession", lake: Lake, thresholds: Mapping[str, float] | None = None) -> dict[str, int]:
@@ -30,8 +30,10 @@ def build_marts(spark: "SparkSession", lake: Lake, thresholds: Mapping[str, floa
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES)
     sources = Sources(spark, lake, *needs)
     with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool:
+        told = pool.submit(facts.facts_of, spark, sources, sources.absent)
+        jobs = [pool.submit(job) for job in _jobs(spark, lake, sources, prefix, told)]
         catalog = pool.submit(write_catalog, lake)
-        found = [file for files in pool.map(lambda job: job(), _jobs(spark, lake, sources, prefix)) for file in files]
+        found = [file for job in jobs for file in job.result()]
         by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
         for file in found:
             by_table[file.table].append(file)
@@ -41,23 +43,21 @@ def build_marts(spark: "SparkSession", lake: Lake, thresholds: Mapping[str, floa
     return {**counts, "findings": write_findings(lake, thresholds or {}, prefix)}
 
 
-def _jobs(spark: "SparkSession", lake: Lake, sources: Sources, prefix: str) -> list[Callable[[], list[NewFile]]]:
+def _jobs(
+    spark: "SparkSession", lake: Lake, sources: Sources, prefix: str, told: "Future[facts.Facts]"
+) -> list[Callable[[], list[NewFile]]]:
+    """What each can do without the facts it does while they are found."""
     absent = sources.absent
-    told = facts.facts_of(spark, sources, absent)
 
     def written(rows: Any, write: Any) -> list[NewFile]:
-        if rows is None:
-            return []
         return [NewFile(**json.loads(row.file)) for row in rows.mapInArrow(write, "file string").collect()]
 
+    def walked(events: Any, walk: Any, key: str) -> list[NewFile]:
+        return [] if events is None else written(events, writer(lake, prefix, walk, key, told.result()))
+
     return [
-        lambda: written(share.share_events(spark, sources, absent), writer(lake, prefix, share_rows, "group_id", told)),
-        lambda: written(
-            quorum.quorum_events(spark, sources, absent, told.clusters),
-            writer(lake, prefix, quorum_rows, "cluster_id", told),
-        ),
-        lambda: written(
-            streams.streams_events(spark, sources, absent), writer(lake, prefix, streams_rows, "group_id", told)
-        ),
+        lambda: walked(share.share_events(spark, sources, absent), share_rows, "group_id"),
         lambda: written(apis.api_rows(spark, sources["exchanges"]), apis.api_writer(lake, prefix)),
+        lambda: walked(streams.streams_events(spark, sources, absent), streams_rows, "group_id"),
+        lambda: walked(quorum.quorum_events(spark, sources, absent, told.result().clusters), quorum_rows, "cluster_id"),
     ]
