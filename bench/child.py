@@ -26,7 +26,7 @@ def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str,
             stdin=subprocess.DEVNULL,
             stdout=out if keep else subprocess.DEVNULL,
             stderr=err,
-            env={**os.environ, **(environment or {})},
+            env=_environment() | dict(environment or {}),
             cwd=Path(__file__).resolve().parents[1],
             preexec_fn=one_core,
         )
@@ -40,6 +40,11 @@ def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str,
             said = err.read()[-2000:].decode(errors="replace")
             raise RuntimeError(f"{command[0]} exited with {child.returncode}: {said}")
         return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read().decode())
+
+
+def _environment() -> dict[str, str]:
+    """As a user has it: with compiled modules kept on disk."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def one_core() -> None:

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from kafkascope.codec.records import decode_records, encode_records
     from kafkascope.codec.result import Decoded, Span, UnknownTag
     from kafkascope.columnar.decode import decode_columns
-    from kafkascope.errors import DecodeError, EncodeError, InputError, KafkascopeError, NotFoundError, UsageError
+    from kafkascope.errors import (
+        DecodeError,
+        EncodeError,
+        InputError,
+        KafkascopeError,
+        NotFoundError,
+        ReachError,
+        RefusedError,
+        UsageError,
+    )
 
 __version__ = "0.1.0"
 
@@ -31,7 +40,9 @@ _HOMES = {
     "NotFoundError": "errors",
     "Record": "codec.record_types",
     "RecordBatch": "codec.record_types",
+    "ReachError": "errors",
     "Records": "codec.record_types",
+    "RefusedError": "errors",
     "Span": "codec.result",
     "UnknownTag": "codec.result",
     "UsageError": "errors",
@@ -57,9 +68,11 @@ __all__ = [
     "InputError",
     "KafkascopeError",
     "NotFoundError",
+    "ReachError",
     "Record",
     "RecordBatch",
     "Records",
+    "RefusedError",
     "Span",
     "UnknownTag",
     "UsageError",

@@ -5,7 +5,9 @@ KafkascopeError
 │   └── NotFoundError   the answer is no: nothing of that name (exit code 1)
 ├── InputError          bad input: odd hex, an empty file, more bytes than a limit allows (exit code 3)
 │   └── DecodeError     bytes that are not this message
-└── EncodeError         a value that is not this message (exit code 3)
+├── EncodeError         a value that is not this message (exit code 3)
+├── ReachError          no connection, no authentication, or no answer in time (exit code 4)
+└── RefusedError        a broker answered with an error code (exit code 1)
 
 A message never holds the bytes it is about: they may be secret.
 """
@@ -39,3 +41,19 @@ class DecodeError(InputError):
 
 class EncodeError(KafkascopeError):
     """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: 'x' is a str, int32 wanted"""
+
+
+class ReachError(KafkascopeError):
+    """DescribeQuorum v2 at 127.0.0.1:9092: no answer within 10 s; is the broker up, and is this its port?"""
+
+    exit_code = 4
+
+
+class RefusedError(KafkascopeError):
+    """DescribeQuorum v2 at 127.0.0.1:9092: CLUSTER_AUTHORIZATION_FAILED (31); it needs DESCRIBE on the cluster"""
+
+    exit_code = 1
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code

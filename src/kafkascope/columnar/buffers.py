@@ -52,8 +52,10 @@ class Buffers:
             most = min(frames.count, frame + int(self.rooms[TOP]) - row)
             at = frames.base, frames.ends_at
             frame, row = run(READ, self.job.address, *at, frame, most, row, frames.status_at)
-            if not self.held and frames.size > FIRST_BYTES:
-                self.scratch.used(int(self._sizes(self.job.counted).sum()))
+            if not self.held:
+                # Of few frames it is not worth the time to reckon it.
+                small = frames.size <= FIRST_BYTES
+                self.scratch.used(frames.size if small else int(self._sizes(self.job.counted).sum()))
             if frame == frames.count:
                 return
             self._grow(frames, frame)

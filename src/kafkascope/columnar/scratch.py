@@ -21,6 +21,8 @@ _BYTES_A_FRAME = 16
 _FRAMES = 16_384
 # Memory that has become more than this is not kept.
 _KEPT_BYTES = 16 * 1024 * 1024
+# Every program writes to pages of its own, so that in the end most would be there: all go when so much was written.
+_WRITTEN_BYTES = 8 * 1024 * 1024
 # Programs whose places here are remembered.
 _MOST_JOBS = 256
 
@@ -34,6 +36,7 @@ class Scratch:
         self.area: Any = None
         self.places = Places(_FRAMES)
         self.heavy = False
+        self.written = 0
         self.jobs: OrderedDict[tuple[Program, int], tuple[Job, Ints, Ints]] = OrderedDict()
 
     def job(self, program: Program, room_bytes: int) -> tuple[Job, Ints, Ints]:
@@ -58,6 +61,7 @@ class Scratch:
     def used(self, size: int) -> None:
         """So many bytes of it were written to, more than is good to keep perhaps."""
         self.heavy |= size > _KEPT_BYTES
+        self.written += size
 
     def reserve(self, sizes: Ints, places: Ints) -> Ints:
         """Where buffers of these sizes begin."""
@@ -95,5 +99,9 @@ def take() -> Scratch:
 
 
 def give_back(scratch: Scratch) -> None:
-    if not scratch.heavy:
-        _FREE.append(scratch)
+    if scratch.heavy:
+        return
+    if scratch.written > _WRITTEN_BYTES and hasattr(mmap, "MADV_DONTNEED"):
+        scratch.area.madvise(mmap.MADV_DONTNEED)
+        scratch.written = 0
+    _FREE.append(scratch)
