@@ -14,7 +14,7 @@ help:
 	@echo "  make setup    the environment alone: .venv, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed against kio, and cold start"
-	@echo "  make soak     the long fuzzing runs"
+	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
 	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
 	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"
 	@echo "  make clean    without .venv, caches and build output"
@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,spark]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,spark,live]'
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 
@@ -47,7 +47,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/pipeline/test_killed.py
 
 lab: setup
 	@$(BIN)/python -m lab

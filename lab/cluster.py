@@ -13,10 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab.jars import CACHE, JVM, archive, joined, kafka_path, locked, program_path, run
+from lab import secured as security
+from lab.certificates import Certificates, make_certificates
+from lab.jars import JVM, KAFKA, archive, joined, kafka_path, locked, programs, run
 from lab.keys import Keys, make_keys
 from lab.process import Process
-from lab.settings import CONTROLLER, HOST, PLAIN, SASL, TLS, USERS, Place, log4j2, server_properties
+from lab.settings import CONTROLLER, HOST, PLAIN, SASL, TLS, USERS, Place, log4j1, log4j2, server_properties
+from lab.tokens import Tokens
 from lab.wire import call, until
 
 # 8 s when the machine is idle; other work on the same two cores can make it ten times that
@@ -52,26 +55,35 @@ class Cluster:
         observer: bool = False,
         tls: bool = False,
         sasl: bool = False,
+        secured: bool = False,
+        release: str = KAFKA,
         settings: Mapping[str, str] | None = None,
         flags: tuple[str, ...] | None = None,
         before_start: Callable[["Cluster"], None] | None = None,
     ) -> None:
-        """`settings` go into every server.properties; `flags` replace the JVM's use of the class archive;
-        `before_start` is called when ports are known and no node runs yet."""
+        """`secured` adds every kind of login (`lab.secured`) and turns ACLs on; `settings` go into every
+        server.properties; `flags` replace the JVM's use of the class archive; `before_start` is called when ports are
+        known and no node runs yet."""
+        self.release = release
         self._count = nodes
         self._observer = observer
+        self._secured = secured
         self._listeners = [PLAIN[0], *([TLS[0]] if tls else []), *([SASL[0]] if sasl else [])]
+        if secured:
+            self._listeners = [PLAIN[0], *security.LISTENERS]
         self._settings = dict(settings or {})
         self._flags = flags
         self._before_start = before_start
         self.folder = Path()
         self.nodes: dict[int, Node] = {}
         self.keys: Keys | None = None
+        self._certificates: Certificates | None = None
+        self._tokens: Tokens | None = None
 
     def __enter__(self) -> "Cluster":
         if self._flags is None:
-            make_archive()
-            self._flags = (f"-XX:SharedArchiveFile={archive()}",)
+            make_archive(self.release)
+            self._flags = (f"-XX:SharedArchiveFile={archive(self.release)}",)
         self.folder = Path(tempfile.mkdtemp(prefix="kafkascope-lab-"))
         try:
             self._lay_out()
@@ -81,6 +93,8 @@ class Cluster:
             for number in self.nodes:
                 self.start(number)
             self.wait_until_ready()
+            if self._secured:
+                security.add_acls(self.nodes[1].place.address(PLAIN[0]))
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -99,15 +113,38 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        return self._addresses(PLAIN[0])
+        return self.addresses(PLAIN)
 
     @property
     def tls_bootstrap(self) -> str:
-        return self._addresses(TLS[0])
+        return self.addresses(TLS)
 
     @property
     def sasl_bootstrap(self) -> str:
-        return self._addresses(SASL[0])
+        return self.addresses(SASL)
+
+    @property
+    def controllers(self) -> str:
+        """The controllers' own listeners, for `--bootstrap-controller`."""
+        return ",".join(node.place.address(CONTROLLER[0]) for node in self._controllers())
+
+    def addresses(self, listener: tuple[str, str]) -> str:
+        """Of a listener by (name, security protocol), as `lab.settings` and `lab.secured` name them."""
+        if listener[0] not in self._listeners:
+            raise RuntimeError(f"this cluster has no {listener[0]} listener")
+        return ",".join(node.place.address(listener[0]) for node in self.nodes.values())
+
+    @property
+    def certificates(self) -> Certificates:
+        if self._certificates is None:
+            raise RuntimeError("only a secured cluster has certificates")
+        return self._certificates
+
+    @property
+    def tokens(self) -> Tokens:
+        if self._tokens is None:
+            raise RuntimeError("only a secured cluster takes tokens")
+        return self._tokens
 
     @property
     def ports(self) -> dict[int, dict[str, int]]:
@@ -119,8 +156,10 @@ class Cluster:
         node = self.nodes[number]
         folder = node.place.folder
         command = ["java", *JVM, *HEAP, *(self._flags or ()), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
+        command += [f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
+        command += security.jvm_flags(self._tokens) if self._tokens else ()
         # where Kafka's shutdown hooks would print; the logs are in files
-        command += ["-cp", joined(kafka_path()), "kafka.Kafka", str(folder / "server.properties")]
+        command += ["-cp", joined(kafka_path(self.release)), "kafka.Kafka", str(folder / "server.properties")]
         node.process = Process(command, folder / "output.log")
 
     def freeze(self, number: int) -> None:
@@ -159,14 +198,21 @@ class Cluster:
             folder = self.folder / f"node-{number}"
             folder.mkdir()
             self.nodes[number] = Node(Place(number, part, folder, {name: next(ports) for name in names}))
-        if TLS[0] in self._listeners:
+        if self._secured:
+            self._certificates, self._tokens = make_certificates(self.folder), Tokens(self.folder)
+        elif TLS[0] in self._listeners:
             self.keys = make_keys(self.folder)
         controllers = [node.place.address(CONTROLLER[0]) for node in self._controllers()]
         store = self.keys.store if self.keys else None
         for node in self.nodes.values():
-            text = server_properties(node.place, controllers, min(3, len(roles)), store, self._settings)
+            extra, listeners = self._settings, {}
+            if self._certificates and self._tokens:
+                extra = {**security.secured_properties(node.place, self._certificates, self._tokens), **extra}
+                listeners = security.LISTENERS
+            text = server_properties(node.place, controllers, min(3, len(roles)), store, extra, listeners)
             (node.place.folder / "server.properties").write_text(text)
             (node.place.folder / "log4j2.xml").write_text(log4j2(node.place.folder))
+            (node.place.folder / "log4j.properties").write_text(log4j1(node.place.folder))
 
     def _format(self) -> None:
         cluster = _uuid()
@@ -177,19 +223,17 @@ class Cluster:
         for node in self.nodes.values():
             quorum = ["--initial-controllers", voters] if "controller" in node.place.roles else ["-N"]
             one = ["format", "-t", cluster, "-c", str(node.place.folder / "server.properties"), *quorum]
-            if SASL[0] in self._listeners and "controller" in node.place.roles:
+            if self._secured and "controller" in node.place.roles:
+                one += security.scram_arguments()
+            elif SASL[0] in self._listeners and "controller" in node.place.roles:
                 for name, password in USERS.items():
                     one += ["--add-scram", f"SCRAM-SHA-256=[name={name},password={password}]"]
             arguments += (["--"] if arguments else []) + one
-        run(["java", *JVM, *(self._flags or ()), "-cp", joined(program_path()), "Format", *arguments])
+        path = joined([*kafka_path(self.release), programs()])
+        run(["java", *JVM, *(self._flags or ()), "-cp", path, "Format", *arguments])
 
     def _controllers(self) -> list[Node]:
         return [node for node in self.nodes.values() if "controller" in node.place.roles]
-
-    def _addresses(self, listener: str) -> str:
-        if listener not in self._listeners:
-            raise RuntimeError(f"this cluster has no {listener} listener")
-        return ",".join(node.place.address(listener) for node in self.nodes.values())
 
     def _process(self, number: int) -> Process:
         process = self.nodes[number].process
@@ -242,18 +286,18 @@ def free_ports(count: int) -> list[int]:
     raise RuntimeError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}")
 
 
-def make_archive() -> None:
+def make_archive(release: str = KAFKA) -> None:
     """Loaded classes of a broker in one file that later JVMs map: the first cluster of a machine takes longer."""
-    target = archive()
+    target = archive(release)
     if target.exists():
         return
     with locked("archive"):
         if target.exists():
             return
-        for stale in CACHE.glob("*.jsa"):
+        for stale in target.parent.glob("*.jsa"):
             stale.unlink()
         unfinished = target.with_suffix(".part")
-        with Cluster(flags=("-Xshare:auto",)) as cluster:
+        with Cluster(flags=("-Xshare:auto",), release=release) as cluster:
             cluster.stop(1)
             cluster._flags = (f"-XX:ArchiveClassesAtExit={unfinished}",)
             cluster.start(1)

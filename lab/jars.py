@@ -16,6 +16,9 @@ POM = HERE / "pom.xml"
 PROGRAMS = sorted((HERE / "java").glob("*.java"))
 
 KAFKA = "4.3.1"
+# releases that brokers run beside the newest, each with a pom and a folder of its own
+OLDER = {"3.9.2": HERE / "pom-3.9.xml"}
+RELEASES = (KAFKA, *OLDER)
 JAVA_CLIENTS = ("2.8.2", "3.9.1", KAFKA)
 # each in a folder of its own: two releases of one library cannot share an environment
 PYTHON_CLIENTS = ("confluent-kafka==2.16.1", "kafka-python==3.0.12", "kafka-python==2.0.6")
@@ -24,8 +27,10 @@ PYTHON_CLIENTS = ("confluent-kafka==2.16.1", "kafka-python==3.0.12", "kafka-pyth
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Duser.timezone=UTC")
 
 
-def kafka_path() -> list[Path]:
-    """The class path of brokers: jars of broker, tools, streams and the newest client."""
+def kafka_path(release: str = KAFKA) -> list[Path]:
+    """The class path of brokers: jars of broker, tools, streams and client."""
+    if release != KAFKA:
+        return _older_path(release)
     folder = CACHE / "jars"
 
     def copy() -> None:
@@ -38,6 +43,24 @@ def kafka_path() -> list[Path]:
     return sorted((folder / "kafka").glob("*.jar"))
 
 
+def _older_path(release: str) -> list[Path]:
+    pom, folder = _pom(release), CACHE / release
+
+    def copy() -> None:
+        for stale in folder.rglob("*.jar"):
+            stale.unlink()
+        run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
+
+    _once(folder, _digest(pom), copy)
+    return sorted((folder / "kafka").glob("*.jar"))
+
+
+def _pom(release: str) -> Path:
+    if release not in RELEASES:
+        raise RuntimeError(f"the lab runs brokers of {', '.join(RELEASES)}, not of {release}")
+    return POM if release == KAFKA else OLDER[release]
+
+
 def program_path(release: str = KAFKA) -> list[Path]:
     """The class path of the lab's own programs on the client of a release. They come last and as a jar: the class
     archive serves every class path that begins with Kafka's jars, and none with a folder in it."""
@@ -45,7 +68,7 @@ def program_path(release: str = KAFKA) -> list[Path]:
     if release != KAFKA:
         older = CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar"
         jars = [older, *(jar for jar in jars if not jar.name.startswith("kafka-"))]
-    return [*jars, _programs()]
+    return [*jars, programs()]
 
 
 def python_path(client: str) -> Path:
@@ -60,18 +83,20 @@ def python_path(client: str) -> Path:
     return folder
 
 
-def archive() -> Path:
-    """Where the class archive of this Java lies or will lie; `make_archive` in `lab.cluster` writes it."""
+def archive(release: str = KAFKA) -> Path:
+    """Where the class archive of this Java lies or will lie; `make_archive` in `lab.cluster` writes it. One a folder:
+    whatever else is there is stale."""
     java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
-    key = hashlib.sha256(java + _digest(POM).encode()).hexdigest()
-    return CACHE / f"classes-{key[:16]}.jsa"
+    key = hashlib.sha256(java + _digest(_pom(release)).encode()).hexdigest()
+    return (CACHE if release == KAFKA else CACHE / release) / f"classes-{key[:16]}.jsa"
 
 
 def joined(path: list[Path]) -> str:
     return os.pathsep.join(str(entry) for entry in path)
 
 
-def _programs() -> Path:
+def programs() -> Path:
+    """The lab's own Java programs, as a jar."""
     needed = joined(kafka_path())
     folder = CACHE / "programs"
     jar = folder / "lab.jar"

@@ -54,11 +54,17 @@ class Place:
 
 
 def server_properties(
-    place: Place, controllers: list[str], replicas: int, key_store: Path | None, extra: Mapping[str, str]
+    place: Place,
+    controllers: list[str],
+    replicas: int,
+    key_store: Path | None,
+    extra: Mapping[str, str],
+    listeners: Mapping[str, str] | None = None,
 ) -> str:
-    """`controllers` are the addresses of all controllers, `replicas` how many brokers can hold a copy."""
+    """`controllers` are the addresses of all controllers, `replicas` how many brokers can hold a copy, `listeners`
+    those beyond the usual ones by security protocol."""
     served = [name for name in place.ports if name != CONTROLLER[0] or "controller" in place.roles]
-    protocols = dict((PLAIN, TLS, SASL, CONTROLLER))
+    protocols = {**dict((PLAIN, TLS, SASL, CONTROLLER)), **(listeners or {})}
     lines = {
         "process.roles": ",".join(place.roles),
         "node.id": str(place.node),
@@ -109,6 +115,21 @@ def _sasl(place: Place) -> dict[str, str]:
         f"{prefix}.plain.sasl.jaas.config": f"{module}.plain.PlainLoginModule required {users};",
         f"{prefix}.scram-sha-256.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
     }
+
+
+def log4j1(folder: Path) -> str:
+    """The same for releases before 4.0."""
+    lines = ["log4j.rootLogger=WARN, server"]
+    for name in ("server", "request"):
+        lines += [
+            f"log4j.appender.{name}=org.apache.log4j.FileAppender",
+            f"log4j.appender.{name}.File={folder}/{name}.log",
+            f"log4j.appender.{name}.layout=org.apache.log4j.PatternLayout",
+            f"log4j.appender.{name}.layout.ConversionPattern=[%d] %p %m (%c)%n",
+        ]
+    lines += ["log4j.logger.kafka.server.KafkaRaftServer=INFO", "log4j.logger.org.apache.kafka.raft.QuorumState=INFO"]
+    lines += ["log4j.logger.kafka.request.logger=DEBUG, request", "log4j.additivity.kafka.request.logger=false"]
+    return "\n".join(lines) + "\n"
 
 
 def log4j2(folder: Path) -> str:

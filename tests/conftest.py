@@ -1,6 +1,18 @@
-"""Counts that tests measured, printed at the end of the run: `record_property("measured", "4.3.1: 728 pairs …")`."""
+"""The lab's clusters; and counts that tests measured, printed at the end: `record_property("measured", "8 pairs")`."""
 
 import pytest
+
+from lab.fixtures import (
+    cluster,
+    cluster_39,
+    quorum_cluster,
+    secure_cluster,
+    secured_cluster,
+    secured_cluster_39,
+)
+
+# Clusters of the lab: imported in one place alone, so that all tests of a worker share them.
+__all__ = ["cluster", "cluster_39", "quorum_cluster", "secure_cluster", "secured_cluster", "secured_cluster_39"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

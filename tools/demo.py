@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from kafkascope.cli.frame_view import annotated_frame
-from kafkascope.cli.identify import identify
 from kafkascope.cli.ingest_account import print_lines, read_lines
 from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.page import show_page
 from kafkascope.cli.spark_options import need_spark
 from kafkascope.cli.spark_run import Waiting, spark_session, took
 from kafkascope.cli.terminal import heading, paint, prose, width
+from kafkascope.codec.annotate_frame import annotated_frame
+from kafkascope.codec.identify import identify
 from kafkascope.codec.json_form import to_json
 from kafkascope.errors import KafkascopeError
 from kafkascope.schema.examples import example
@@ -69,8 +69,8 @@ def incidents() -> None:
     prose(STORY)
     need_spark()
     from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.ingest import ingest
-    from kafkascope.pipeline.marts.build import build_marts
+    from kafkascope.pipeline.ingesting import ingest
+    from kafkascope.pipeline.mart.build import build_marts
 
     shutil.rmtree(HERE, ignore_errors=True)
     lake = make_lake(HERE / "lake")

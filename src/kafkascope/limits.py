@@ -37,6 +37,9 @@ MAX_WAITING_BYTES = 67_108_864
 # Values shown in a terminal before a list or a byte string is cut, unless `--full` asks for all.
 MAX_SHOWN_ITEMS = 100
 MAX_SHOWN_BYTES = 4_096
+# Named pieces of bytes, and lines of JSON, that a page of the explorer shows of what it decodes: some ten metres of
+# screen, and half a megabyte of page.
+MAX_SHOWN_PIECES = 2_000
 
 # A record of a pcap file. tcpdump's largest snap length is 262,144; Linux glues at most 524,280 bytes into one packet
 # (GSO_MAX_SIZE). A longer one is a broken length, and reading goes on behind it.
@@ -76,3 +79,51 @@ MAX_SEARCHED_BYTES = 8_388_608
 MAX_SEARCHED_TOTAL_BYTES = 67_108_864
 # Bytes of frames that are not complete yet, over all connections: two and a half of the largest.
 MAX_UNFINISHED_BYTES = 268_435_456
+
+# A password or token in a file. JSON web tokens with many claims reach 16 KB, where web servers stop reading headers.
+MAX_SECRET_BYTES = 65_536
+# A file of client settings: Java's own have a few kilobytes, those with certificates inside a few tens.
+MAX_CONFIG_BYTES = 1_048_576
+# A key or trust store: Java's cacerts, with every public authority, has 0.2 MB.
+MAX_STORE_BYTES = 16_777_216
+# SCRAM's iterations, which the server names and this side computes: Kafka allows 4,096 to 16,384 (ScramMechanism); more
+# than a million would keep a core busy for seconds, and fewer than 4,096 give the password away (RFC 7677).
+MIN_SCRAM_ITERATIONS = 4_096
+MAX_SCRAM_ITERATIONS = 1_000_000
+# The answer of a token endpoint: a token or an error, as JSON.
+MAX_TOKEN_ANSWER_BYTES = 1_048_576
+
+# Pages of the explorer that its server keeps as they are: of 100 KB at the most nearly always, so 25 MB.
+MAX_KEPT_PAGES = 256
+
+# Groups that `observe` asks about in one call: an answer with a hundred members each is a few megabytes.
+MAX_OBSERVED_GROUPS_A_CALL = 100
+# Bytes of answers that `observe` holds before it commits them, however short the time since: what a task of `ingest`
+# lets wait for its tables is three times that.
+MAX_OBSERVED_BYTES = 67_108_864
+# Bytes of a request's head that `check --listen` reads: nginx's large_client_header_buffers are 8 KiB.
+MAX_HTTP_HEAD_BYTES = 8_192
+
+# Partitions whose leaders a live client remembers: half of what a ZooKeeper cluster could hold (200,000). Beyond it,
+# what is known is forgotten and asked for again.
+MAX_KNOWN_PARTITIONS = 100_000
+
+# What the explorer's decode page takes: a recording of a few thousand exchanges, or a frame sixteen times as large as a
+# default broker takes from a producer (message.max.bytes is 1 MiB). Chunked or not, reading stops there.
+MAX_UPLOAD_BYTES = 16_777_216
+# How long it decodes, and how much memory that takes, in a process of its own: a person waits for ten seconds, and the
+# largest upload unpacks to four times MAX_UNPACKED_BYTES at the most.
+MAX_DECODE_SECONDS = 10
+MAX_DECODE_MEMORY_BYTES = 1_073_741_824
+# The same for the first recording of that process: kernels are compiled where they are not kept, which takes minutes on
+# a machine that has other work.
+MAX_DECODE_START_SECONDS = 300
+# Bytes of a message that go into a link to its decoded form: twice as many digits, and an address of 8,000 characters
+# is what every recipient should take (RFC 9110, 4.1).
+MAX_LINK_BYTES = 2_000
+
+# The explorer's pages of a lake: rows of a list that a person can still read, and recordings named on its first page.
+MAX_LISTED_EXCHANGES = 100
+MAX_SHOWN_RECORDINGS = 200
+# How long it looks for the bytes of one exchange in the recordings: at a gigabyte a second that is some thirty of them.
+MAX_REREAD_SECONDS = 30

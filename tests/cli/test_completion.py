@@ -16,7 +16,7 @@ def complete(*words: str) -> list[str]:
 
 def test_commands() -> None:
     assert complete("") == COMMANDS
-    assert complete("de") == ["decode"]
+    assert complete("de") == ["decode", "describe"]
 
 
 def test_options() -> None:

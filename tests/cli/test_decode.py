@@ -6,8 +6,8 @@ from base64 import b64decode
 
 import pytest
 
-from kafkascope.cli.identify import identify
 from kafkascope.codec.frame import encode_frame
+from kafkascope.codec.identify import identify
 from kafkascope.codec.message import encode
 from kafkascope.codec.records import encode_records
 from kafkascope.schema.catalog import index

@@ -13,7 +13,7 @@ import pytest
 from kafkascope.cli.ingest_account import account_lines, findings_text
 from kafkascope.cli.spark_run import bar_line, far_text, took
 from kafkascope.lake.home import SIGN
-from kafkascope.pipeline.ingest import Ingested
+from kafkascope.pipeline.ingesting import Ingested
 from kafkascope.pipeline.progress import Step
 from kafkascope.pipeline.task import FileAccount
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
@@ -97,6 +97,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
         ([SHARE, "--lake", "new", "--threshold", "records"], 2, "sets nothing; say share_lock_expired.records=5"),
         ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "no threshold is called share.x"),
         ([SHARE, "--lake", "new", "--no-marts", "--threshold", "client_throttled.ms=1"], 2, "--no-marts makes none"),
+        ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every goes with --follow"),
+        ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "without --no-marts"),
         ([SHARE, "--lake", "new", "--follow"], 2, "a file; --follow goes with the folder"),
         (["empty", "full", "--lake", "new", "--follow"], 2, "--follow goes with one folder"),
         (["nowhere", "--lake", "new", "--follow"], 1, "no such directory"),

@@ -1,11 +1,14 @@
-"""The maintainer's command, `python -m tools.catalog build | add VERSION | source FOLDER RELEASE | handlers`: jars or a
-source folder in, the catalog's text files out."""
+"""The maintainer's command, `python -m tools.catalog build | add VERSION | source FOLDER RELEASE | handlers |
+exceptions | facts PROBE…`: jars, a source folder or what live brokers answered in, the catalog's text files out."""
 
 import argparse
 import subprocess
 from pathlib import Path
 
+from kafkascope.schema.error_codes import error_codes
+from tools.catalog.broker_errors import add_probes
 from tools.catalog.build import DATA, build, write
+from tools.catalog.exceptions import exception_lines
 from tools.catalog.handler_errors import handler_lines
 from tools.catalog.jars import HERE, Release, fetch, read_releases, source_texts
 from tools.catalog.merge import release_key
@@ -29,11 +32,26 @@ def main() -> None:
     source.add_argument("folder", type=Path)
     source.add_argument("release", help="the name it gets, for example 4.5")
     commands.add_parser("handlers", help="which errors the broker's compiled code names for each API")
+    commands.add_parser("exceptions", help="the superclasses of the exceptions that error codes stand for")
+    facts = commands.add_parser("facts", help="add the errors that live brokers answered with to the catalog")
+    facts.add_argument("probe", nargs="+", type=Path, help="what `kafkascope probe HOST --json` printed")
+    facts.add_argument("--release", help="of all brokers probed; needed where their versions fit several releases")
     arguments = parser.parse_args()
+    if arguments.command == "facts":
+        print(add_probes(DATA / "broker_errors.txt", arguments.probe, arguments.release))
+        return
     if arguments.command == "handlers":
         release, jars = server_jars(read_releases())
         (DATA / "handler_errors.txt").write_text("\n".join(handler_lines(release.name, jars)) + "\n")
         print(f"written from {len(jars)} jars of {release.version}")
+        return
+    if arguments.command == "exceptions":
+        newest = read_releases()[-1]
+        fetch([("org.apache.kafka", "kafka-clients", newest.version)])
+        names = [error.exception for error in error_codes().values() if error.exception]
+        written = exception_lines(newest.name, newest.jar("kafka-clients"), names)
+        (DATA / "exceptions.txt").write_text("\n".join(written) + "\n")
+        print(f"written from kafka-clients {newest.version}")
         return
     if arguments.command == "add":
         add_release(arguments.version)

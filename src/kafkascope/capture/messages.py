@@ -16,7 +16,6 @@ from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION
 from kafkascope.capture.memory_view import copy_all
-from kafkascope.capture.record_sizes import Sizes, with_sizes
 from kafkascope.capture.scan_program import ERROR
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.schema.catalog import apis, message
@@ -24,8 +23,8 @@ from kafkascope.schema.catalog import apis, message
 # The kernel wants many frames at once; memory wants them not to pile up.
 ENOUGH_ROWS = 5_000
 ENOUGH_BYTES = 8 << 20
-MOST_BYTES = 20 << 20
-MOST_KEY_BYTES = 4 << 20
+MOST_BYTES = 16 << 20
+MOST_KEY_BYTES = 8 << 20
 
 KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
@@ -48,7 +47,6 @@ class _Group:
     keys: list[pa.RecordBatch] = field(default_factory=list)
     sizes: list[npt.NDArray[np.int64]] = field(default_factory=list)
     pieces: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-    record_sizes: list[Sizes] = field(default_factory=list)
     rows: int = 0
     size: int = 0
 
@@ -91,12 +89,11 @@ class Messages:
         rows = batch.rows
         asked = (batch.request >= 0) & (rows[batch.request, KIND] == FRAME) & (rows[batch.request, BODY_AT] >= 0)
         apis_, versions = rows[batch.request, API_KEY], rows[batch.request, VERSION]
-        told = batch.record_sizes
-        self._take(keys, "Request", asked, apis_, versions, batch.request, rows[batch.request, BODY_AT], rows, told)
+        self._take(keys, "Request", asked, apis_, versions, batch.request, rows[batch.request, BODY_AT], rows)
         answered = asked & (batch.response >= 0) & (batch.facts.body_at >= 0)
         fallback = (apis_ == API_VERSIONS) & (batch.facts.values[:, ERROR] == UNSUPPORTED_VERSION)
         versions = np.where(fallback, 0, versions)
-        self._take(keys, "Response", answered, apis_, versions, batch.response, batch.facts.body_at, rows, told)
+        self._take(keys, "Response", answered, apis_, versions, batch.response, batch.facts.body_at, rows)
         self._take_inner(keys, batch, np.flatnonzero(asked & (apis_ == ENVELOPE)))
         for key in list(self._groups):
             group = self._groups[key]
@@ -118,8 +115,6 @@ class Messages:
         self._size -= group.size
         name, version = key
         table = decode_columns(name, version, group.bodies(), contents=self._contents)
-        if group.record_sizes:
-            table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         table = table.add_column(0, VERSION_COLUMN, versions)
         keys = pa.Table.from_batches(group.keys)
@@ -137,7 +132,6 @@ class Messages:
         which: npt.NDArray[np.int64],
         body_at: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int64],
-        record_sizes: Sequence[Sizes],
     ) -> None:
         """All bodies of one direction are copied at once, each to the others of its message and version."""
         chosen = np.flatnonzero(there)
@@ -163,9 +157,6 @@ class Messages:
             else:
                 address = self._put(name, code & 0xFFFF, taken[start:end], sizes[start:end], totals[index])
                 shift[index] = address - behind[start]
-                if record_sizes:
-                    group = self._groups[name, code & 0xFFFF]
-                    group.record_sizes += [record_sizes[row] for row in at[start:end].tolist()]
         copy_all(rows[at, ADDRESS] + body_at[chosen], sizes, behind + np.repeat(shift, ends - starts))
 
     def _take_inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, envelopes: npt.NDArray[np.int64]) -> None:

@@ -1,61 +1,8 @@
-"""What people type for a message and a version in, names of the catalog out; and what the Tab key offers."""
-
-from dataclasses import dataclass
+"""What the Tab key offers for a message, a version, an error or a release; and the option that all commands have."""
 
 import click
 
-from kafkascope.errors import NotFoundError, UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """`api` is set where an API was named rather than one of its messages."""
-
-    api: str | None
-    message: str | None
-    version: int | None
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        return (self.message,) if self.message else (f"{self.api}Request", f"{self.api}Response")
-
-
-def parse_target(text: str) -> Target:
-    """`ShareFetch`, `78`, `ShareFetchRequest`, `ShareFetchRequest:2`, `sharefetch:v2`."""
-    from kafkascope.schema.names import clip, find, find_api, parse_number, suggest
-
-    name, colon, number = text.partition(":")
-    version: int | None = None
-    if colon:
-        version = parse_number(number.lower().removeprefix("v"))
-        if version is None or version < 0:
-            raise UsageError(f"'{clip(number)}' is no version; say {clip(name) or 'NAME'}:2")
-    api = find_api(name)
-    if api:
-        return Target(api, None, version)
-    if parse_number(name) is not None:
-        raise NotFoundError(f"no API has key {name}; `kafkascope apis` lists them")
-    try:
-        return Target(None, find(name), version)
-    except NotFoundError:
-        raise NotFoundError(f"no message or API is called {clip(name)}{suggest(name)}") from None
-
-
-def parse_message(text: str) -> tuple[str, int]:
-    """One message at one version, for decode, encode and example."""
-    target = parse_target(text)
-    if target.message is None:
-        version = "" if target.version is None else f":{target.version}"
-        raise UsageError(
-            f"{text} is an API; say {target.api}Request{version or ':VERSION'}"
-            f" or {target.api}Response{version or ':VERSION'}"
-        )
-    if target.version is None:
-        from kafkascope.schema.catalog import message
-        from kafkascope.schema.layout import describe_versions
-
-        raise UsageError(f"{text} needs a version, as {target.message}:N; {describe_versions(message(target.message))}")
-    return target.message, target.version
+from kafkascope.errors import UsageError
 
 
 def complete_message(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

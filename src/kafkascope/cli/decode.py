@@ -3,7 +3,7 @@
 import click
 
 from kafkascope.cli.arguments import complete_message, complete_release, json_option
-from kafkascope.cli.input import FORMS
+from kafkascope.codec.byte_text import FORMS
 
 
 @click.command
@@ -31,8 +31,8 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
     import sys
 
     from kafkascope.cli.decode_view import print_decoded, print_decoded_json
-    from kafkascope.cli.identify import identify
     from kafkascope.cli.input import read_bytes
+    from kafkascope.codec.identify import identify
     from kafkascope.errors import UsageError
     from kafkascope.schema.releases import check_release
 

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from kafkascope.cli.frame_view import annotations_of
 from kafkascope.cli.hex_view import print_hex
-from kafkascope.cli.identify import Identified, identify
 from kafkascope.cli.output import print_json
-from kafkascope.cli.records_view import print_records, records_json
+from kafkascope.cli.records_view import print_records
 from kafkascope.cli.terminal import heading, prose, title
 from kafkascope.codec.annotate import annotate
+from kafkascope.codec.annotate_frame import annotations_of
+from kafkascope.codec.identify import Identified, identify
 from kafkascope.codec.json_form import to_json
+from kafkascope.codec.records_form import records_json
 from kafkascope.codec.result import Decoded
 from kafkascope.schema.layout import layout
 

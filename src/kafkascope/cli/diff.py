@@ -23,13 +23,14 @@ def run(old: str, new: str, as_json: bool) -> int:
         from kafkascope.cli.release_diff import diff_releases
 
         return diff_releases(old, new, as_json)
-    from kafkascope.cli.arguments import parse_target
-    from kafkascope.cli.change_lines import change_json, print_changes
+    from kafkascope.cli.change_lines import print_changes
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import heading
     from kafkascope.errors import UsageError
+    from kafkascope.schema.change_text import change_json
     from kafkascope.schema.compare import compare_layouts
     from kafkascope.schema.layout import layout
+    from kafkascope.schema.targets import parse_target
 
     before, after = parse_target(old), parse_target(new)
     if before.version is None or after.version is None:

@@ -33,7 +33,6 @@ def run(
     """
     import sys
 
-    from kafkascope.cli.arguments import parse_message
     from kafkascope.cli.input import read_text
     from kafkascope.cli.json_text import parse_json
     from kafkascope.codec.frame import encode_frame, header_version
@@ -43,6 +42,7 @@ def run(
     from kafkascope.schema.catalog import message
     from kafkascope.schema.layout import layout
     from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_message
 
     wanted, version = parse_message(name)
     known_release = check_release(release) if release else None

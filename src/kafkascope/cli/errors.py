@@ -28,7 +28,6 @@ def run(api: str | None, as_json: bool) -> None:
 
 
 def _of_api(asked: str, as_json: bool) -> None:
-    from kafkascope.cli.arguments import parse_target
     from kafkascope.cli.error_table import print_errors
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import title
@@ -37,6 +36,7 @@ def _of_api(asked: str, as_json: bool) -> None:
     from kafkascope.schema.export import message_error_json
     from kafkascope.schema.layout import layout
     from kafkascope.schema.message_errors import errors_of
+    from kafkascope.schema.targets import parse_target
 
     target = parse_target(asked)
     name = target.messages[-1]

@@ -13,14 +13,14 @@ from kafkascope.cli.arguments import complete_message, complete_release
 @click.option("--json", "as_json", is_flag=True, help="JSON with message, version, value and hex.")
 def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: bool) -> None:
     """Give an example of a message."""
-    from kafkascope.cli.arguments import parse_message
-    from kafkascope.cli.frame_view import annotated_frame
     from kafkascope.cli.hex_view import print_hex
     from kafkascope.cli.output import print_json
+    from kafkascope.codec.annotate_frame import annotated_frame
     from kafkascope.codec.json_form import to_json
     from kafkascope.schema.examples import example
     from kafkascope.schema.layout import layout
     from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_message
 
     wanted, version = parse_message(name)
     found = layout(wanted, version, check_release(release) if release else None)

@@ -16,6 +16,9 @@ from kafkascope.cli.spark_options import cores_option, need_spark, parse_thresho
 @click.option("--plan", type=click.Choice(["auto", "buckets", "shuffle"]), default="auto", help="How tasks share work.")
 @click.option("--port", "ports", metavar="N", type=int, multiple=True, help="A port of Kafka's, where it is in doubt.")
 @click.option("--follow", is_flag=True, help="Go on with files that come into the folder, until Ctrl-C.")
+@click.option(
+    "--marts-every", "every", metavar="SECONDS", type=click.FloatRange(0), help="With --follow, marts so often at most."
+)
 @cores_option
 @json_option
 def run(
@@ -28,6 +31,7 @@ def run(
     plan: str,
     ports: tuple[int, ...],
     follow: bool,
+    every: float | None,
     cores: int | None,
     as_json: bool,
 ) -> int:
@@ -46,12 +50,16 @@ def run(
     wanted = parse_thresholds(thresholds)
     if no_marts and wanted:
         raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
+    if every is not None and (no_marts or not follow):
+        raise UsageError("--marts-every goes with --follow, and without --no-marts")
     need_spark()
     from kafkascope.cli.ingest_run import Command
-    from kafkascope.pipeline.ingest import Options
+    from kafkascope.pipeline.ingesting import Options
+    from kafkascope.pipeline.rebuilding import EVERY_SECONDS
 
     options = Options(
         contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
     )  # fmt: skip
-    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json)
+    every = EVERY_SECONDS if every is None else every
+    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json, every=every)
     return command.follow() if follow else command.once()

@@ -14,7 +14,7 @@ from kafkascope.cli.spark_run import took
 from kafkascope.cli.terminal import width
 
 if TYPE_CHECKING:
-    from kafkascope.pipeline.ingest import Ingested
+    from kafkascope.pipeline.ingesting import Ingested
 
 # Of each kind of file that is told by name; a folder may hold thousands.
 MOST_NAMED = 10
@@ -28,8 +28,9 @@ _PROTOCOLS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown
 
 def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
-    seconds: Mapping[str, float],
+    seconds: Mapping[str, float], *, following: bool = False,
 ) -> list[str]:  # fmt: skip
+    """What is next is told unless the ingest goes on by itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
         lines.append(f"{plural(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
@@ -45,7 +46,7 @@ def account_lines(
         lines.append(f"took {took(dict(seconds))}")
     if marts is not None:
         lines.append(f"next: kafkascope report {shlex.quote(where)}")
-    elif done.new:
+    elif done.new and not following:
         lines.append(f"next: kafkascope marts {shlex.quote(where)}")
     return lines
 

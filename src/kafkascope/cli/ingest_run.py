@@ -4,28 +4,29 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.ingest_account import account_json, account_lines, print_lines
-from kafkascope.cli.spark_run import Waiting, spark_session
+from kafkascope.cli.ingest_account import account_json, account_lines, findings_text, print_lines
+from kafkascope.cli.spark_run import Waiting, interruptible, spark_session, took
 from kafkascope.cli.terminal import note
 from kafkascope.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
-    from kafkascope.pipeline.ingest import Ingested, Options
+    from kafkascope.pipeline.ingesting import Ingested, Options
 
 BAD_INPUT = 3
 READING, BUILDING = "reading", "building the marts"
 
 
 class Command:
-    """`thresholds` are those of findings, None where no marts are wanted."""
+    """`thresholds` are those of findings, None where no marts are wanted; `every` is how often they are built at most
+    while a folder is followed, in seconds."""
 
     def __init__(
         self, uris: tuple[str, ...], where: str, options: "Options", thresholds: Mapping[str, float] | None, *,
-        as_json: bool,
+        as_json: bool, every: float,
     ) -> None:  # fmt: skip
         self._uris, self._where, self._options = uris, where, options
-        self._thresholds, self._as_json = thresholds, as_json
+        self._thresholds, self._as_json, self._every = thresholds, as_json, every
         self._waiting = Waiting()
 
     def once(self) -> int:
@@ -48,9 +49,11 @@ class Command:
         return BAD_INPUT if done.bad else 0
 
     def follow(self) -> int:
+        from kafkascope.cli.marts import are_old
         from kafkascope.lake.home import make_lake
         from kafkascope.lake.place import place_of
         from kafkascope.pipeline.following import follow
+        from kafkascope.pipeline.rebuilding import Rebuilding
 
         place = place_of(self._uris[0])
         if len(self._uris) > 1 or not place.local:
@@ -66,12 +69,31 @@ class Command:
             def told(done: "Ingested") -> None:
                 # Those of the session's start, and of the batch before.
                 self._waiting.seconds.clear()
-                self._tell(lake, done, self._marts(spark, lake, done))
+                self._tell(lake, done, None, following=True)
 
-            return follow(spark, self._uris, lake, self._options, told, marts=False)
+            rebuilding = None
+            if self._thresholds is not None:
+                rebuilding = Rebuilding(lambda: self._rebuilt(spark, lake), self._every, old=are_old(lake))
+            return follow(spark, self._uris, lake, self._options, told, rebuilding=rebuilding)
+
+    def _rebuilt(self, spark: Any, lake: "Lake") -> None:
+        """The marts of a lake that is followed. Ctrl-C, also a second one, leaves them as they were."""
+        from kafkascope.cli.marts import severities
+        from kafkascope.pipeline.mart.build import build_marts
+
+        self._waiting.seconds.clear()
+        with self._waiting.step(BUILDING), interruptible():
+            rows = build_marts(spark, lake, self._thresholds)
+        if self._as_json:
+            from kafkascope.cli.output import print_json
+
+            seconds = {step: round(one, 3) for step, one in self._waiting.seconds.items()}
+            print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
+        else:
+            print_lines([f"marts: {findings_text(severities(lake))}", f"took {took(self._waiting.seconds)}"])
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
-        from kafkascope.pipeline.ingest import ingest
+        from kafkascope.pipeline.ingesting import ingest
 
         with self._waiting.step(READING):
             return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
@@ -82,12 +104,12 @@ class Command:
 
         if self._thresholds is None or not (done.new or self._thresholds or are_old(lake)):
             return None
-        from kafkascope.pipeline.marts.build import build_marts
+        from kafkascope.pipeline.mart.build import build_marts
 
         with self._waiting.step(BUILDING):
             return build_marts(spark, lake, self._thresholds)
 
-    def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None) -> None:
+    def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
         from kafkascope.cli.marts import severities
 
         found = severities(lake) if rows is not None else None
@@ -96,4 +118,5 @@ class Command:
 
             print_json(account_json(done, lake.uri, rows, found, self._waiting.seconds))
         else:
-            print_lines(account_lines(done, self._where, rows, found, self._waiting.seconds))
+            told = account_lines(done, self._where, rows, found, self._waiting.seconds, following=following)
+            print_lines(told)

@@ -14,7 +14,8 @@ from kafkascope.errors import KafkascopeError
 # Only the module of the command that is asked for is loaded, so that an answer comes quickly.
 COMMANDS = [
     *"apis show diff changelog errors error decode encode example read".split(),
-    *"ingest marts report lake vectors catalog doctor".split(),
+    *"call groups describe check observe probe".split(),
+    *"ingest marts report lake serve site vectors catalog doctor".split(),
 ]
 INTERRUPTED = 130
 # What click's completion scripts set when Tab is pressed.
@@ -54,8 +55,10 @@ def commands() -> None:
     \b
     Look it up:          apis, show, diff, changelog, errors, error
     Bytes in hand:       decode, encode, example
+    Live clusters:       call, groups, describe, check, observe, probe
     Recordings:          read
     The pipeline:        ingest, marts, report, lake
+    In a browser:        serve, site
     For other programs:  catalog, vectors
     This machine:        doctor
     """

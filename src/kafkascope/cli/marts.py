@@ -26,7 +26,7 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     need_spark()
     from kafkascope.cli.spark_run import Waiting, spark_session
     from kafkascope.lake.home import open_lake
-    from kafkascope.pipeline.marts.build import build_marts
+    from kafkascope.pipeline.mart.build import build_marts
 
     lake = open_lake(where)
     waiting = Waiting()

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from kafkascope.cli.arguments import Target
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, prose, remark, table, title
-from kafkascope.schema.api_facts import api_facts, family_of, kips_of
+from kafkascope.schema.api_facts import api_facts, family_of, kips_of, kips_of_version
 from kafkascope.schema.catalog import message
 from kafkascope.schema.export import api_json, message_json, span_text
 from kafkascope.schema.model import Field, Message
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import newest_release
+from kafkascope.schema.targets import Target
 
 
 def show_overview(target: Target, as_json: bool) -> None:
@@ -88,14 +88,6 @@ def _versions(known: Message) -> list[tuple[str, ...]]:
             )
         )
     return rows
-
-
-def kips_of_version(known: Message, version: int) -> list[int]:
-    """Those of this version alone, without the ones that shaped the API as a whole."""
-    found = {number for v, numbers in known.kips for number in numbers if v == version}
-    if known.api:
-        found |= {kip.number for kip in api_facts(known.api).kips if kip.version == version}
-    return sorted(found)
 
 
 def _aliases(known: Message) -> None:

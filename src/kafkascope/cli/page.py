@@ -3,11 +3,11 @@
 from typing import Any
 
 from kafkascope.cli.error_table import print_errors
-from kafkascope.cli.frame_view import annotated_frame, example_header
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
 from kafkascope.cli.overview import show_facts
 from kafkascope.cli.terminal import field_line, heading, paint, prose, remark, table, width
+from kafkascope.codec.annotate_frame import annotated_frame, example_header
 from kafkascope.codec.frame import encode_frame, header_version
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode

@@ -3,14 +3,15 @@ hidden always, record data unless asked for."""
 
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.frame_view import annotations_of
+from kafkascope.capture.hidden import hidden_annotations, hidden_json, may_show_records
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
-from kafkascope.cli.read_hidden import hidden_annotations, hidden_json, may_show_records
 from kafkascope.cli.read_summary import shortened
 from kafkascope.cli.read_units import latency, size
-from kafkascope.cli.records_view import print_records, records_json
+from kafkascope.cli.records_view import print_records
 from kafkascope.cli.terminal import heading, paint, prose, table
+from kafkascope.codec.annotate_frame import annotations_of
+from kafkascope.codec.records_form import records_json
 from kafkascope.errors import DecodeError
 
 if TYPE_CHECKING:

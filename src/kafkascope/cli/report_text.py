@@ -7,7 +7,8 @@ from kafkascope.cli.read_units import number, plural, size
 from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, table, width
 from kafkascope.report.build import Report
 from kafkascope.report.icons import WORDS
-from kafkascope.report.quorum import Quorum
+from kafkascope.report.page_quorum import quorum_line
+from kafkascope.report.quorum import Quorums
 from kafkascope.report.share import ShareGroup
 from kafkascope.report.streams import StreamsGroup
 from kafkascope.report.words import interval, lasting, printable, share
@@ -71,9 +72,19 @@ def _groups(report: Report) -> None:
             table([(printable(name), words) for name, words in groups])
             if count > len(groups):
                 remark(f"and {number(count - len(groups))} more in less trouble", "  ")
-    if report.quorum is not None:
-        heading("Quorum")
-        prose(_quorum(report.quorum), "  ")
+    _quorums(report.quorums)
+
+
+def _quorums(quorums: Quorums) -> None:
+    if not quorums.shown:
+        return
+    heading("Quorum")
+    if len(quorums.shown) == 1:
+        prose(quorum_line(quorums.shown[0]), "  ")
+    else:
+        table([(printable(one.cluster_id or "not known"), quorum_line(one)) for one in quorums.shown])
+    if quorums.left_out:
+        remark(f"and {number(quorums.left_out)} more in less trouble", "  ")
 
 
 def _share(group: ShareGroup) -> str:
@@ -92,20 +103,6 @@ def _streams(group: StreamsGroup) -> str:
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
     words += [f"unheld {lasting(1000 * totals.unheld_ms)} of all tasks together"] if totals.unheld_ms else []
     words += [f"{plural(totals.lost, 'member')} lost"] if totals.lost else []
-    return ", ".join(words)
-
-
-def _quorum(quorum: Quorum) -> str:
-    words = []
-    if quorum.bands:
-        last = quorum.bands[-1]
-        words.append(f"led by node {last.leader_id} in epoch {last.epoch}")
-    words.append(plural(sum(event.kind == "elected" for event in quorum.events), "election"))
-    without = max((event.duration_ms or 0 for event in quorum.events), default=0)
-    words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
-    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
-    if behind is not None and behind.worst_behind_ms:
-        words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
     return ", ".join(words)
 
 

@@ -16,9 +16,9 @@ def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
     NAME is an API (ShareFetch, or its key 78) or a message (ShareFetchRequest). With a version, as in
     ShareFetchRequest:2, it is the page of that version.
     """
-    from kafkascope.cli.arguments import parse_target
     from kafkascope.errors import UsageError
     from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_target
 
     target = parse_target(name)
     known_release = check_release(release) if release else None

@@ -199,6 +199,19 @@ def _one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Work that may be left undone also after a first Ctrl-C."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def took(seconds: dict[str, float]) -> str:
     """`31 s: starting Spark 8 s, reading 10 s, building the marts 13 s`"""
     steps = ", ".join(f"{step} {lasting(one)}" for step, one in seconds.items())

@@ -24,12 +24,12 @@ def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
     import json
     import os
 
-    from kafkascope.cli.arguments import parse_target
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import note
     from kafkascope.codec.vectors import vectors_of
     from kafkascope.errors import InputError
     from kafkascope.schema.catalog import index
+    from kafkascope.schema.targets import parse_target
 
     names = [name for item in only for name in parse_target(item).messages] or list(index())
     total = 0

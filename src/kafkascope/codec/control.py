@@ -8,7 +8,7 @@ from kafkascope.codec.record_types import Record, RecordBatch
 from kafkascope.errors import KafkascopeError
 
 # Number, Kafka's name, and the message that the value is.
-_TYPES = {
+TYPES = {
     0: ("ABORT", "EndTxnMarker"),
     1: ("COMMIT", "EndTxnMarker"),
     2: ("LEADER_CHANGE", "LeaderChangeMessage"),
@@ -41,7 +41,7 @@ def _control(record: Record) -> ControlRecord:
     if len(key) < 4:
         return ControlRecord(record.offset, None, None, _UNKNOWN[0], None)
     version, number = (int.from_bytes(key[at : at + 2], "big", signed=True) for at in (0, 2))
-    name, message = _TYPES.get(number, _UNKNOWN)
+    name, message = TYPES.get(number, _UNKNOWN)
     return ControlRecord(record.offset, version, number, name, _value(message, record.value or b""))
 
 

@@ -2,6 +2,7 @@
 until the commit names it."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from kafkascope.errors import KafkascopeError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import Place, told
-from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable
+from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 
 # Rows that a row group has at the least: enough to be worth its own statistics, few enough to skip by the hour.
 GROUP_ROWS = 65_536
@@ -187,6 +188,7 @@ class Files:
                 table.file_schema,
                 compression=COMPRESSION,
                 compression_level=COMPRESSION_LEVEL,
+                use_dictionary=_repeating(table.file_schema),
                 coerce_timestamps="us",
             )
         return _Open(table, writer, stream, path, day)
@@ -206,6 +208,26 @@ def discard(lake: Lake, files: list[NewFile]) -> None:
     for file in files:
         with suppress(KafkascopeError):
             file.place(lake).delete()
+
+
+def _repeating(schema: pa.Schema) -> list[str]:
+    """Columns worth a dictionary. Offsets, times and the ids of exchanges hardly repeat: looking for it is a tenth of
+    the writing, and makes larger files."""
+    return [name for field in schema for name, kind in _leaves(field.name, field.type) if _may_repeat(name, kind)]
+
+
+def _leaves(name: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{name}.{field.name}", field.type)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{name}.list.element", kind.value_type)
+    else:
+        yield name, kind
+
+
+def _may_repeat(name: str, kind: pa.DataType) -> bool:
+    return not (name == EXCHANGE_ID or pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
 
 
 def _same(word: str, count: int) -> pa.Array:

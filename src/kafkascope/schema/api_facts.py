@@ -70,6 +70,15 @@ def api_facts(api: str) -> ApiFacts:
     return _facts().get(api, ApiFacts((), (), (), (), ()))
 
 
+# One of these stands in what is said of every sender that is no broker and no controller.
+_CLIENTS = ("client", "consumer", "producer", "Streams", "Connect")
+
+
+def is_for_clients(api: str) -> bool:
+    """Whether a client sends it; the rest goes between brokers and controllers."""
+    return any(word in sender for sender in api_facts(api).sends for word in _CLIENTS)
+
+
 @cache
 def families() -> dict[str, tuple[str, ...]]:
     found = {}
@@ -96,6 +105,14 @@ def kips_of(message: Message, version: int | None = None) -> list[int]:
         for number, kips in read_message(name).kips:
             if version is None or number == version:
                 found.update(kips)
+    return sorted(found)
+
+
+def kips_of_version(message: Message, version: int) -> list[int]:
+    """Those of this version alone, without the ones that shaped the API as a whole."""
+    found = {number for v, numbers in message.kips for number in numbers if v == version}
+    if message.api:
+        found |= {kip.number for kip in api_facts(message.api).kips if kip.version == version}
     return sorted(found)
 
 

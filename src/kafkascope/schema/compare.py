@@ -29,27 +29,44 @@ def compare_layouts(old: Layout, new: Layout) -> list[Change]:
 
 
 def _compare(old: tuple[LayoutField, ...], new: tuple[LayoutField, ...], prefix: str) -> Iterator[Change]:
-    partner = {field.kafka_name: field for field in new}
     taken: set[str] = set()
-    by_alias = {alias: field for field in new for alias in field.aliases}
-    for field in old:
-        match = partner.get(field.kafka_name) or by_alias.get(field.kafka_name)
-        # An alias may point at a field that is there under its own name too.
-        if match is None or match.kafka_name in taken or bool(match.fields) != bool(field.fields):
+    for field, match in partners(old, new):
+        if match is None:
             yield Change("removed", prefix + field.kafka_name, short_type(field), None)
             continue
         taken.add(match.kafka_name)
-        yield from _compare_field(field, match, prefix + match.kafka_name)
+        yield from compare_field(field, match, prefix + match.kafka_name)
+        yield from _compare(field.fields, match.fields, f"{prefix}{match.kafka_name}.")
     for field in new:
         if field.kafka_name not in taken:
             yield from _added(field, prefix)
+
+
+def partners(
+    old: tuple[LayoutField, ...], new: tuple[LayoutField, ...]
+) -> list[tuple[LayoutField, LayoutField | None]]:
+    """Each old field with the new one that took its place, under its own name or an earlier one."""
+    by_name = {field.kafka_name: field for field in new}
+    by_alias = {alias: field for field in new for alias in field.aliases}
+    taken: set[str] = set()
+    found: list[tuple[LayoutField, LayoutField | None]] = []
+    for field in old:
+        match = by_name.get(field.kafka_name) or by_alias.get(field.kafka_name)
+        # An alias may point at a field that is there under its own name too.
+        if match is None or match.kafka_name in taken or bool(match.fields) != bool(field.fields):
+            found.append((field, None))
+            continue
+        taken.add(match.kafka_name)
+        found.append((field, match))
+    return found
 
 
 def _added(field: LayoutField, prefix: str) -> Iterator[Change]:
     yield Change("added", prefix + field.kafka_name, None, short_type(field))
 
 
-def _compare_field(old: LayoutField, new: LayoutField, path: str) -> Iterator[Change]:
+def compare_field(old: LayoutField, new: LayoutField, path: str) -> Iterator[Change]:
+    """The field itself, not what lies inside it."""
     if old.kafka_name != new.kafka_name:
         yield Change("renamed", path, old.kafka_name, new.kafka_name)
     if (old.type, old.array) != (new.type, new.array):
@@ -60,7 +77,6 @@ def _compare_field(old: LayoutField, new: LayoutField, path: str) -> Iterator[Ch
         yield Change("tag", path, _maybe(old.tag), _maybe(new.tag))
     if old.default != new.default:
         yield Change("default", path, old.default, new.default)
-    yield from _compare(old.fields, new.fields, f"{path}.")
 
 
 def short_type(field: LayoutField) -> str:

@@ -8,6 +8,7 @@ from kafkascope.schema.error_codes import ErrorCode, by_name
 from kafkascope.schema.files import lines
 from kafkascope.schema.model import Field, Message
 from kafkascope.schema.releases import release_order
+from kafkascope.schema.versions import Versions, parse_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,29 @@ def _in_code() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An error that a live broker answered with, in a field, at some versions."""
+
+    error: str
+    place: str
+    versions: Versions
+    releases: tuple[str, ...]
+
+
+@cache
+def seen_errors() -> dict[str, list[Seen]]:
+    """By API; `python -m tools.catalog facts` adds to it."""
+    found: dict[str, list[Seen]] = {}
+    for line in lines("broker_errors.txt"):
+        api, error, place, versions, seen_in = line.split(" ")
+        found.setdefault(api, []).append(Seen(error, place, parse_versions(versions), tuple(seen_in.split(","))))
+    return found
+
+
 def errors_of(message: Message, version: int | None = None) -> list[MessageError]:
-    """Of a response, or of a request's response; sorted by name, the definition's word before the code's."""
+    """Of a response, or of a request's response; sorted by name. The definition's word comes before the code's; a live
+    broker's adds what neither names, and the field where the code alone does not tell it."""
     if message.api is None:
         return []
     response = read_message(f"{message.api}Response")
@@ -47,7 +69,22 @@ def errors_of(message: Message, version: int | None = None) -> list[MessageError
         error = by_name()[name]
         if name not in found and not _came_too_late(error, response, version):
             found[name] = MessageError(error, "code", only, where)
+    for name, fields in _seen_places(message.api, version).items():
+        known = found.get(name)
+        if known is None:
+            found[name] = MessageError(by_name()[name], "broker", fields, None)
+        elif known.origin == "code" and not known.fields:
+            found[name] = MessageError(known.error, "broker", fields, known.where)
     return [found[name] for name in sorted(found)]
+
+
+def _seen_places(api: str, version: int | None) -> dict[str, tuple[str, ...]]:
+    """Error to the fields that it was seen in."""
+    found: dict[str, tuple[str, ...]] = {}
+    for seen in seen_errors().get(api, ()):
+        if (version is None or version in seen.versions) and seen.place not in found.get(seen.error, ()):
+            found[seen.error] = (*found.get(seen.error, ()), seen.place)
+    return found
 
 
 def _came_too_late(error: ErrorCode, response: Message, version: int | None) -> bool:

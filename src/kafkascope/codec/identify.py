@@ -5,7 +5,6 @@ Whether length prefix and header are there is found by which reading comes out e
 
 from dataclasses import dataclass
 
-from kafkascope.cli.arguments import parse_message
 from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
 from kafkascope.codec.message import decode
 from kafkascope.codec.result import Decoded
@@ -13,6 +12,7 @@ from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageErr
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
+from kafkascope.schema.targets import parse_message
 
 # Enough candidates to help; more would be noise.
 MOST_GUESSES = 4

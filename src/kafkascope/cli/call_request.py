@@ -1,0 +1,80 @@
+"""What was typed for a request in, a request that is checked and ready to be sent out; no connection is needed."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from kafkascope.client.arguments import request_value
+from kafkascope.client.names import ids_for_names, stand_ins
+from kafkascope.client.writes import Effect, effect
+from kafkascope.errors import EncodeError, UsageError
+from kafkascope.schema.catalog import message
+from kafkascope.schema.layout import describe_versions
+from kafkascope.schema.targets import parse_target
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`version` is None where the newest that both sides know is meant."""
+
+    api: str
+    version: int | None
+
+    @property
+    def candidates(self) -> list[int]:
+        """The version asked for, or all of the catalog."""
+        return message(f"{self.api}Request").all_versions() if self.version is None else [self.version]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`stand_ins` are topic names that wait for their ids, `maybe_ids` texts that may be ids where names belong."""
+
+    api: str
+    version: int
+    value: dict[str, Any]
+    stand_ins: dict[UUID, str]
+    maybe_ids: dict[str, UUID]
+    effect: Effect
+
+    @property
+    def needs_names(self) -> bool:
+        return bool(self.stand_ins or self.maybe_ids)
+
+
+def read_request(text: str, version: int | None) -> Asked:
+    """`DescribeQuorum`, `55`, `DescribeQuorum:1`, `DescribeQuorumRequest`; NotFoundError suggests."""
+    target = parse_target(text)
+    api = target.api
+    if target.message is not None:
+        known = message(target.message)
+        if known.kind != "request":
+            raise UsageError(f"{known.name} is no request; `kafkascope apis` lists what can be sent")
+        api = known.api
+    assert api is not None
+    if target.version is not None and version is not None and target.version != version:
+        raise UsageError(f"{text} says version {target.version}, --api-version says {version}; leave one out")
+    wanted = target.version if version is None else version
+    known = message(f"{api}Request")
+    if wanted is not None and not known.releases_of(wanted):
+        raise UsageError(f"{known.name} has no version {wanted}; {describe_versions(known)}")
+    return Asked(api, wanted)
+
+
+def newest_fitting(api: str, versions: list[int], given: Any) -> Request:
+    """The newest version that has all the fields given; where none has, EncodeError says why the newest does not."""
+    wrong: EncodeError | None = None
+    for version in reversed(versions):
+        try:
+            return make_request(api, version, given)
+        except EncodeError as error:
+            wrong = wrong or error
+    assert wrong is not None
+    raise wrong
+
+
+def make_request(api: str, version: int, given: Any) -> Request:
+    """EncodeError names the path of what is wrong."""
+    named, found = stand_ins(api, version, given)
+    value = request_value(api, version, named)
+    return Request(api, version, value, found, ids_for_names(api, version, value), effect(api, version, value, found))

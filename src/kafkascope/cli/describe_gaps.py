@@ -1,0 +1,37 @@
+"""What a view lacks in, lines out that name the ACL for it; nothing where nothing is missing."""
+
+from collections.abc import Iterable, Sequence
+
+from kafkascope.cli.terminal import heading, note, prose
+from kafkascope.client.describe.gaps import NO_ANSWER, NOT_SERVED, Gap
+
+
+def show_gaps(gaps: Sequence[Gap]) -> None:
+    """What is missing for the same reason stands in one line."""
+    if not gaps:
+        return
+    heading("Not shown")
+    reasons: dict[str, list[str]] = {}
+    for one in gaps:
+        reasons.setdefault(reason(one), []).append(one.what)
+    for why, whats in reasons.items():
+        some = ", ".join(whats[:5]) + (f" and {len(whats) - 5} more" if len(whats) > 5 else "")
+        prose(f"{some}: {why}", "    ", "  ")
+
+
+def reason(lack: Gap) -> str:
+    if lack.error in (NOT_SERVED, NO_ANSWER):
+        return lack.detail or lack.error
+    said = f"{lack.api} answered {lack.error}"
+    if lack.needs:
+        return f"{said}; it needs the ACL {lack.needs}"
+    return f"{said}; {lack.detail}" if lack.detail else said
+
+
+def show_refused(refused: Iterable[str]) -> int:
+    """On standard error; the exit code that goes with it."""
+    code = 0
+    for line in refused:
+        note(f"kafkascope: {line}")
+        code = 1
+    return code

@@ -1,0 +1,237 @@
+"""`observe` at work: polls on time, commits beside them, a line for whoever watches, an end that loses nothing."""
+
+import asyncio
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.cli.read_units import number, plural
+from kafkascope.cli.terminal import note, width
+from kafkascope.client.cluster import connect
+from kafkascope.client.observe import Observer, Poll
+from kafkascope.client.observe_portions import Gathered, Portions
+
+if TYPE_CHECKING:
+    from kafkascope.capture.observed import Called
+    from kafkascope.client.answer import Answer
+    from kafkascope.client.settings import Settings
+    from kafkascope.pipeline.observed import Landing
+
+MICROSECONDS = 1_000_000
+INTERRUPTED = 130
+# A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
+LEAST_TIMEOUT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Times are microseconds; `lasting` None is until it is stopped."""
+
+    where: str
+    every: int
+    lasting: int | None
+    once: bool
+    groups: tuple[str, ...]
+    commit_every: int
+
+
+def observe(settings: "Settings", asked: Asked, *, as_json: bool = False) -> int:
+    totals, interrupted = asyncio.run(_observe(settings, asked))
+    if as_json:
+        from kafkascope.cli.output import print_json
+
+        print_json(totals)
+    else:
+        print(_account(totals, asked.where))
+    return INTERRUPTED if interrupted else 0
+
+
+async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], bool]:
+    from kafkascope.lake.home import make_lake
+    from kafkascope.pipeline.observed import Landing
+
+    early: list[Answer] = []
+    with _stopping() as stop:
+        async with connect(settings, every_answer=early.append) as cluster:
+            lake = make_lake(asked.where)
+            told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
+            landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
+            timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
+            run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
+            try:
+                await run.polls()
+            finally:
+                await run.finish()
+    landed = landing.landed
+    totals = {
+        "lake": lake.uri,
+        "polls": run.polled,
+        "unanswered": run.unanswered,
+        "commits": landed.commits,
+        "exchanges": landed.exchanges,
+        "quarantined": landed.quarantined,
+        "rows": landed.rows,
+    }
+    return totals, stop.interrupted
+
+
+class _Stop:
+    """Set once by Ctrl-C, SIGTERM or the end of the time."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.interrupted = False
+
+    def hear(self, *, interrupted: bool) -> None:
+        self.interrupted = self.interrupted or interrupted
+        self.event.set()
+
+    async def within(self, seconds: float) -> bool:
+        """Whether it was set before so much time had passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.event.wait()
+        return self.event.is_set()
+
+
+@contextmanager
+def _stopping() -> Iterator[_Stop]:
+    stop, loop = _Stop(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lambda: stop.hear(interrupted=True))
+    loop.add_signal_handler(signal.SIGTERM, lambda: stop.hear(interrupted=False))
+    try:
+        yield stop
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+class _Run:
+    """One observer. Commits go on in a thread, one after the other, while polls keep their time."""
+
+    def __init__(self, asked: Asked, observer: Observer, landing: "Landing", stop: _Stop) -> None:
+        self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
+        self._portions = Portions(asked.commit_every / MICROSECONDS)
+        self._landings: asyncio.Task[None] | None = None
+        self._told: set[str] = set()
+        self._watched = _Watched()
+        self.polled = self.unanswered = 0
+
+    async def polls(self) -> None:
+        every, began = self._asked.every / MICROSECONDS, time.monotonic()
+        until = None if self._asked.lasting is None else began + self._asked.lasting / MICROSECONDS
+        if not self._asked.once:
+            ends = " until Ctrl-C" if until is None else ""
+            note(f"observing every {every:g} s into {self._asked.where}{ends}")
+        turn = 0
+        while True:
+            await self._poll()
+            turn = max(turn + 1, int((time.monotonic() - began) / every))
+            following = began + turn * every
+            if self._asked.once or (until is not None and following >= until):
+                if until is not None:
+                    await self._stop.within(until - time.monotonic())
+                return
+            if await self._stop.within(following - time.monotonic()):
+                return
+
+    async def _poll(self) -> None:
+        """What was answered counts, also of a poll that is cut short."""
+        poll = Poll(time.time_ns())
+        asking = asyncio.create_task(self._observer.poll(poll))
+        stopped = asyncio.create_task(self._stop.event.wait())
+        try:
+            await asyncio.wait((asking, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (asking, stopped):
+                task.cancel()
+            await asyncio.wait((asking, stopped))
+        if not asking.cancelled():
+            asking.result()
+        self.polled += 1
+        self._portions.add(poll)
+        self._say(poll)
+        if self._portions.due:
+            await self._commit()
+
+    def _say(self, poll: Poll) -> None:
+        missed = [one for one in poll.vain if not one.reached]
+        self.unanswered += bool(missed)
+        for one in poll.vain:
+            # Once, and again when it comes back after it was well.
+            if one.detail not in self._told:
+                self._watched.remark(f"kafkascope: {one.detail}")
+        self._told = {one.detail for one in poll.vain}
+        landed = self._landing.landed
+        self._watched.line(
+            f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "
+            f"lake {plural(landed.exchanges, 'exchange')} by {plural(landed.commits, 'commit')}"
+            + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
+        )
+
+    async def _commit(self) -> None:
+        await self._landed()
+        portion = self._portions.take()
+        self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion))
+
+    def _land(self, gathered: Gathered) -> None:
+        from kafkascope.pipeline.observed import Hole, Portion
+
+        calls = [_called(answer) for answer in gathered.answers]
+        holes = [Hole(at, polls, said) for said, (at, polls) in gathered.vain.items()]
+        self._landing.land(Portion(calls, holes, gathered.polls))
+
+    async def _landed(self) -> None:
+        if self._landings is not None:
+            landing, self._landings = self._landings, None
+            await landing
+
+    async def finish(self) -> None:
+        self._watched.clear()
+        await self._commit()
+        await self._landed()
+
+
+def _called(answer: "Answer") -> "Called":
+    from kafkascope.capture.observed import Called
+
+    return Called(
+        answer.client_address, str(answer.address), answer.connected_at, answer.request_bytes, answer.response_bytes,
+        answer.sent_at, answer.received_at,
+    )  # fmt: skip
+
+
+class _Watched:
+    """A line that moves on a terminal; elsewhere only what goes wrong."""
+
+    def __init__(self) -> None:
+        self._moves = sys.stderr.isatty()
+
+    def line(self, text: str) -> None:
+        if self._moves:
+            sys.stderr.write(f"\r\033[K{text[: width() - 1]}")
+            sys.stderr.flush()
+
+    def remark(self, text: str) -> None:
+        self.clear()
+        note(text)
+
+    def clear(self) -> None:
+        if self._moves:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+def _account(totals: dict[str, Any], where: str) -> str:
+    from shlex import quote
+
+    missed = f", {number(totals['unanswered'])} of them without all answers" if totals["unanswered"] else ""
+    return (
+        f"{plural(totals['polls'], 'poll')}{missed}; {plural(totals['exchanges'], 'exchange')} in "
+        f"{plural(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
+    )

@@ -1,0 +1,78 @@
+"""A host and a port in, the explorer served there until it is interrupted."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import webbrowser
+from importlib.util import find_spec
+
+import uvicorn
+
+from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
+from kafkascope.explorer.app import create
+from kafkascope.explorer.guard import is_loopback
+
+
+def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:
+    if lake:
+        _check_lake(lake)
+    app = create(lake, host)
+    listening = _listen(host, port)
+    if not is_loopback(host):
+        warning = f"listening on {host}: whoever reaches this machine can read the explorer"
+        warning += " and the lake" if lake else ""
+        print(f"kafkascope: {warning}, without password or encryption", file=sys.stderr, flush=True)
+    port = listening.getsockname()[1]
+    address = f"http://{_shown(host)}:{port}/"
+    # One line, so that a program can wait for it.
+    told = json.dumps({"address": address, "host": host, "port": port, "lake": lake})
+    print(told if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
+    if browser and has_browser():
+        webbrowser.open(address)
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=1
+    )
+    # uvicorn ends in good order, then hands the signal on to whoever had it before.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    uvicorn.Server(config).run(sockets=[listening])
+    return 0
+
+
+def _check_lake(where: str) -> None:
+    """Before anything listens: a lake that is not there is a mistake at the command line."""
+    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"serve --lake needs {' and '.join(missing)}: pip install 'kafkascope[explorer,lake]'")
+    from kafkascope.lake.home import open_lake
+
+    try:
+        open_lake(where)
+    except NotFoundError as error:
+        raise InputError(str(error)) from None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Already listening: a browser that comes before the server runs has to wait, no more."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        # socket.create_server adds a tail of its own to what the system says.
+        number = error.errno or 0
+        why = os.strerror(number) if number > 0 else error.strerror or str(error)
+        raise ReachError(f"cannot listen on {host}:{port}: {why.lower()}") from None
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):  # noqa: S104
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def has_browser() -> bool:
+    """One with a window: a browser in the terminal would take it from us."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,0 +1,38 @@
+"""`kafkascope site DIR`: the explorer as plain files, for any web host or straight from disk."""
+
+import sys
+
+import click
+
+from kafkascope.cli.arguments import json_option
+
+
+@click.command
+@click.argument("folder", metavar="DIR")
+@click.option("--force", is_flag=True, help="Write into a folder that holds other files too.")
+@json_option
+def run(folder: str, force: bool, as_json: bool) -> None:
+    """Write the explorer as files that work from any place.
+
+    Everything but the decoder and the lake is in them. A folder that a former run made is replaced.
+    """
+    from pathlib import Path
+
+    from kafkascope.cli.explorer_extra import check_extra
+
+    check_extra("site")
+    from kafkascope.explorer.site import site
+
+    shows = sys.stderr.isatty()
+
+    def progress(done: int, total: int) -> None:
+        if shows and (done % 20 == 0 or done == total):
+            print(f"\r{done} of {total} pages", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    count = site(Path(folder), progress, force=force)
+    if as_json:
+        from kafkascope.cli.output import print_json
+
+        print_json({"folder": folder, "pages": count})
+        return
+    print(f"{count} pages in {folder}; open {Path(folder) / 'index.html'}")

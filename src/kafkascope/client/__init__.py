@@ -1,0 +1,53 @@
+"""Live clusters: `connect` in, a `Cluster` to call out; the names are loaded when first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkascope.client.answer import Answer, Broker
+    from kafkascope.client.cluster import Cluster, connect
+    from kafkascope.client.settings import Address, Sasl, Secret, Settings, Tls
+    from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, parse_target
+
+_HOMES = {
+    "Address": "settings",
+    "Answer": "answer",
+    "AnyBroker": "targets",
+    "Broker": "answer",
+    "Cluster": "cluster",
+    "Controller": "targets",
+    "Coordinator": "targets",
+    "Leader": "targets",
+    "Node": "targets",
+    "Sasl": "settings",
+    "Secret": "settings",
+    "Settings": "settings",
+    "Tls": "settings",
+    "connect": "cluster",
+    "parse_target": "targets",
+}
+
+__all__ = [
+    "Address",
+    "Answer",
+    "AnyBroker",
+    "Broker",
+    "Cluster",
+    "Controller",
+    "Coordinator",
+    "Leader",
+    "Node",
+    "Sasl",
+    "Secret",
+    "Settings",
+    "Tls",
+    "connect",
+    "parse_target",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kafkascope.client' has no attribute {name!r}")
+    return getattr(import_module(f"kafkascope.client.{home}"), name)

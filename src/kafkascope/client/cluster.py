@@ -1,0 +1,356 @@
+"""A cluster's addresses in, a `Cluster` out: `await cluster.call(api, value)` finds the node, the version and the way
+there, and answers or raises within its deadline. When the `async with` block ends, no task or socket is left."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from kafkascope.client.answer import Answer, Broker
+from kafkascope.client.connection import Connection, LostError
+from kafkascope.client.dialling import UnreachableError
+from kafkascope.client.follow import (
+    COORDINATOR_CODES,
+    LATER_CODES,
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPICS,
+    code_to_follow,
+)
+from kafkascope.client.negotiate import Ranges, choose_version
+from kafkascope.client.pool import Pool
+from kafkascope.client.retries import Deadline, after, within
+from kafkascope.client.routing import target_of
+from kafkascope.client.settings import Address, Settings, parse_addresses
+from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Controller, Coordinator, Leader, Node, Target
+from kafkascope.client.tries import NO_ANSWER, Tries
+from kafkascope.client.view import Topic, View
+from kafkascope.client.writes import READS
+from kafkascope.errors import NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.names import clip, find_api, suggest
+
+METADATA, DESCRIBE_CLUSTER = 3, 60
+# How long a topic may be unknown to a broker that is still reading the metadata log: to any, where the name may be
+# wrong, and to its leader, where it is right.
+UNKNOWN_TOPIC_SECONDS = 1.0
+UNKNOWN_TO_LEADER_SECONDS = 5.0
+CONTROLLER_ENDPOINTS = 2
+# The value of a request, or a function that gives it for the version that was chosen.
+Request = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
+
+
+@asynccontextmanager
+async def connect(
+    settings: Settings | str, *, every_answer: Callable[[Answer], None] | None = None, **overrides: Any
+) -> AsyncIterator["Cluster"]:
+    """`settings`, or addresses as in `bootstrap.servers`; `overrides` replace fields of the settings. ReachError when
+    none of the addresses answers; each is tried once."""
+    given = Settings(parse_addresses(settings)) if isinstance(settings, str) else settings
+    cluster = Cluster(replace(given, **overrides), every_answer)
+    try:
+        await cluster.open()
+        yield cluster
+    finally:
+        await cluster.close()
+
+
+class Cluster:
+    """Made by `connect`. Calls may run side by side; those to the same node share a connection."""
+
+    def __init__(self, settings: Settings, every_answer: Callable[[Answer], None] | None = None) -> None:
+        self.settings = settings
+        # Whether the nodes here are controllers, by the settings or by what answered.
+        self.controllers = settings.controllers
+        # Called with every answer but those of SASL: also what routing asks for itself.
+        self.every_answer = every_answer
+        self._view = View()
+        self._pool = Pool(settings, self._seen)
+        # Addresses whose last call got no answer.
+        self._poor: set[Address] = set()
+
+    async def open(self) -> None:
+        if not self.settings.bootstrap:
+            raise UsageError("no address is given; say HOST:PORT")
+        connection = await self._pool.any_of(self.settings.bootstrap, after(self.settings.timeout))
+        brokers = METADATA in connection.versions
+        if self.controllers and brokers:
+            raise UsageError(f"{connection.address} is a broker; give it without --bootstrap-controller")
+        self.controllers = not brokers and DESCRIBE_CLUSTER in connection.versions
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def call(
+        self,
+        api: str,
+        value: Mapping[str, Any] | None = None,
+        *,
+        version: int | None = None,
+        to: Target | None = None,
+        timeout: float | None = None,
+        follow: bool = True,
+        on_answer: Callable[[Answer], None] | None = None,
+    ) -> Answer:
+        """The answer, whatever error codes it holds, except that those which say to ask elsewhere or later are
+        followed until the deadline. A request that changes something is sent again only when it surely did not arrive
+        or was refused."""
+        name = _api(api)
+        given = value or {}
+        target = to or target_of(name, given, controllers=self.controllers)
+        deadline = after(self.settings.timeout if timeout is None else timeout)
+        tries = Tries(name, deadline)
+        news = deadline.earlier(UNKNOWN_TO_LEADER_SECONDS)
+        hurried = False
+        while True:
+            sent = False
+            try:
+                connection = await self._connection(target, deadline)
+                sent = True
+                answer = await self._ask(connection, name, version, given, self._limit(name, target, deadline))
+            except ReachError as error:
+                if sent and name not in READS and isinstance(error, LostError):
+                    told = tries.at_last(str(error)) if str(error).endswith(NO_ANSWER) else error
+                    raise ReachError(f"{told}; whether it was done is unknown, look before sending it again") from None
+                await tries.failed(error)
+            else:
+                if on_answer is not None:
+                    on_answer(answer)
+                code = code_to_follow(name, target, answer.value) if follow else None
+                if code is None or (code in UNKNOWN_TOPICS and news.passed()):
+                    return answer
+                if code not in LATER_CODES and not self._view.learn_moved(target, answer.value):
+                    self._view.forget(target)
+                elif code not in LATER_CODES and not hurried:
+                    # at once, but not for ever: two nodes may each name the other
+                    hurried = True
+                    continue
+                await tries.again(f"{name} v{answer.api_version} at {answer.address}: {error_name(code)} ({code})")
+
+    async def send_bytes(self, frame: bytes, *, to: Target | None = None, timeout: float | None = None) -> bytes:
+        """A request's header and body as they are, without the length; the answer likewise. Nothing is followed."""
+        deadline = after(self.settings.timeout if timeout is None else timeout)
+        connection = await self._connection(to or AnyBroker(), deadline)
+        late = f"{connection.address}: no answer to {len(frame)} bytes within {deadline.seconds:g} s"
+        async with within(deadline, lambda: late):
+            return await connection.send(frame)
+
+    async def versions(self, node: int | None = None) -> Ranges:
+        """What that node, or any, serves: API key to (first, last)."""
+        target = AnyBroker() if node is None else Node(node)
+        return (await self._patient(target, after(self.settings.timeout))).versions
+
+    async def brokers(self) -> tuple[Broker, ...]:
+        """As they are now, by node id; the controllers, where the cluster was reached by them."""
+        await self._refresh(after(self.settings.timeout))
+        return tuple(self._view.brokers[node] for node in sorted(self._view.brokers))
+
+    async def controller(self) -> int | None:
+        """The active controller's node id. Brokers without ZooKeeper name one of themselves here (KIP-500)."""
+        await self._refresh(after(self.settings.timeout))
+        return self._view.controller
+
+    async def cluster_id(self) -> str | None:
+        if self._view.cluster_id is None:
+            await self._refresh(after(self.settings.timeout))
+        return self._view.cluster_id
+
+    async def topic_id(self, name: str) -> UUID:
+        """RefusedError where there is no such topic, or brokers too old for ids (2.8)."""
+        found = self._view.topic_ids.get(name)
+        if found is None:
+            await self._look_up_topic(name, after(self.settings.timeout))
+            found = self._view.topic_ids.get(name)
+        if found is None:
+            raise NotFoundError(f"topic {clip(name)} has no id; brokers before 2.8 give none")
+        return found
+
+    async def topic_name(self, topic_id: UUID) -> str:
+        found = self._view.topic_names.get(topic_id)
+        if found is None:
+            await self._look_up_topic(topic_id, after(self.settings.timeout))
+            found = self._view.topic_names.get(topic_id)
+        if found is None:
+            raise NotFoundError(f"no topic has the id {topic_id}")
+        return found
+
+    def _seen(self, answer: Answer) -> None:
+        if self.every_answer is not None and answer.request_bytes:
+            self.every_answer(answer)
+
+    def _limit(self, api: str, target: Target, deadline: Deadline) -> Deadline:
+        """Of a node that hangs another may answer instead, while there is time for it."""
+        others = len(self._candidates()) > 1
+        patient = not others or not isinstance(target, AnyBroker) or api not in READS
+        return deadline if patient else deadline.earlier(deadline.left() / 2)
+
+    async def _ask(
+        self, connection: Connection, api: str, version: int | None, value: Request, deadline: Deadline
+    ) -> Answer:
+        chosen = choose_version(api, version, connection)
+        place = f"{api} v{chosen} at {connection.address}"
+        try:
+            async with within(deadline, lambda: f"{place}: {NO_ANSWER}"):
+                answer = await connection.call(api, chosen, value(chosen) if callable(value) else value)
+        except ReachError as error:
+            self._lost(connection)
+            lost = LostError(f"{api} v{chosen} at {error}" if isinstance(error, LostError) else str(error))
+            if isinstance(error, LostError):
+                lost.early, lost.final = error.early, error.final
+            raise lost from None
+        self._poor.discard(connection.address)
+        answer = replace(answer, node=self._view.node_at(connection.address))
+        self._seen(answer)
+        return answer
+
+    def _lost(self, connection: Connection) -> None:
+        self._poor.add(connection.address)
+        node = self._view.node_at(connection.address)
+        if node is not None:
+            self._view.forget_node(node)
+
+    async def _ask_any(self, api: str, value: Request, deadline: Deadline) -> Answer:
+        """For what routing itself must know; one try."""
+        connection = await self._connection(AnyBroker(), deadline)
+        return await self._ask(connection, api, None, value, self._limit(api, AnyBroker(), deadline))
+
+    async def _patient(self, target: Target, deadline: Deadline) -> Connection:
+        tries = Tries("ApiVersions", deadline)
+        while True:
+            try:
+                return await self._connection(target, deadline)
+            except ReachError as error:
+                await tries.failed(error)
+
+    async def _connection(self, target: Target, deadline: Deadline) -> Connection:
+        """UnreachableError and LostError where the next try may find it."""
+        if isinstance(target, AnyBroker):
+            return await self._pool.any_of(self._candidates(), deadline)
+        node = target.id if isinstance(target, Node) else await self._node(target, deadline)
+        if node not in self._view.brokers:
+            await self._refresh_once(deadline)
+        broker = self._view.brokers.get(node)
+        if broker is None:
+            there = ", ".join(str(other) for other in sorted(self._view.brokers))
+            if node not in self._view.seen:
+                raise NotFoundError(f"no node {node} in this cluster; there are {there}")
+            raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
+        try:
+            return await self._pool.get(broker.address, deadline)
+        except (UnreachableError, LostError) as error:
+            self._view.forget_node(node)
+            raise UnreachableError(f"node {node} at {error}") from None
+
+    def _candidates(self) -> list[Address]:
+        """Open ones first; then as given, since a tunnel may lead there alone; then as the cluster names them. Those
+        that failed last come last."""
+        known = [broker.address for broker in self._view.brokers.values()]
+        found = dict.fromkeys([*self._pool.open_addresses(), *self.settings.bootstrap, *known])
+        return sorted(found, key=self._poor.__contains__)
+
+    async def _node(self, target: Leader | Coordinator | Controller, deadline: Deadline) -> int:
+        if isinstance(target, Controller):
+            if self._view.controller is None:
+                await self._refresh_once(deadline)
+            if self._view.controller is None:
+                raise UnreachableError("the cluster has no active controller at the moment")
+            return self._view.controller
+        if self.controllers:
+            raise UsageError(f"{target} is known to brokers alone; give a broker's address")
+        return await (
+            self._leader(target, deadline) if isinstance(target, Leader) else self._coordinator(target, deadline)
+        )
+
+    async def _leader(self, target: Leader, deadline: Deadline) -> int:
+        found = self._view.leaders.get((target.topic, target.partition))
+        if found is None:
+            await self._look_up_topic(target.topic, deadline, target.partition)
+            found = self._view.leaders.get((target.topic, target.partition))
+        if found is None:
+            raise UnreachableError(f"{target.topic}-{target.partition} has no leader at the moment")
+        return found
+
+    async def _look_up_topic(self, topic: Topic, deadline: Deadline, partition: int | None = None) -> None:
+        """Metadata of one topic. RefusedError where the brokers say no for longer than news travels."""
+        patience = deadline.earlier(UNKNOWN_TOPIC_SECONDS)
+        tries = Tries("Metadata", deadline)
+        while True:
+            try:
+                answer = await self._ask_any("Metadata", lambda version: _metadata_of(topic, version), deadline)
+            except ReachError as error:
+                await tries.failed(error)
+                continue
+            self._view.learn_metadata(answer.value)
+            rows = answer.value["topics"]
+            code = rows[0]["errorCode"] if rows else 3
+            numbers = [row["partitionIndex"] for row in rows[0]["partitions"]] if rows else []
+            place = f"Metadata v{answer.api_version} at {answer.address}: topic {topic}"
+            if code == 0 and (partition is None or partition in numbers):
+                return
+            if code not in (0, LEADER_NOT_AVAILABLE) and (code not in UNKNOWN_TOPICS or patience.passed()):
+                raise RefusedError(f"{place}: {error_name(code)} ({code})", code)
+            if code == 0 and patience.passed():
+                raise RefusedError(f"{place} has {len(numbers)} partitions; {partition} is not one of them", 3)
+            await tries.again(f"{place}: {error_name(code)} ({code})")
+
+    async def _coordinator(self, target: Coordinator, deadline: Deadline) -> int:
+        found = self._view.coordinators.get(target)
+        if found is not None and found in self._view.brokers:
+            return found
+        connection = await self._connection(AnyBroker(), deadline)
+        version = choose_version("FindCoordinator", None, connection)
+        key_type = COORDINATOR_KEY_TYPES[target.kind]
+        if version < (0, 1, 6)[key_type]:
+            raise NotFoundError(f"{connection.address} has no {target.kind} coordinators (FindCoordinator v{version})")
+        typed: dict[str, Any] = {"keyType": key_type} if version >= 1 else {}
+        asked = {"coordinatorKeys": [target.key]} if version >= 4 else {"key": target.key}
+        answer = await self._ask(connection, "FindCoordinator", version, asked | typed, deadline)
+        row = answer.value["coordinators"][0] if version >= 4 else answer.value
+        code = row["errorCode"]
+        if code in COORDINATOR_CODES:
+            raise UnreachableError(f"FindCoordinator v{version} at {answer.address}: {error_name(code)} ({code})")
+        if code != 0:
+            place = f"FindCoordinator v{version} at {answer.address}: {target.kind} {clip(target.key)}"
+            raise RefusedError(f"{place}: {error_name(code)} ({code})", code)
+        if not self._view.brokers:
+            await self._refresh_once(deadline)
+        self._view.learn_coordinator(target, row)
+        found = row["nodeId"]
+        assert isinstance(found, int)
+        return found
+
+    async def _refresh(self, deadline: Deadline) -> None:
+        tries = Tries("DescribeCluster" if self.controllers else "Metadata", deadline)
+        while True:
+            try:
+                return await self._refresh_once(deadline)
+            except ReachError as error:
+                await tries.failed(error)
+
+    async def _refresh_once(self, deadline: Deadline) -> None:
+        if not self.controllers:
+            answer = await self._ask_any("Metadata", {"topics": []}, deadline)
+            self._view.learn_metadata(answer.value)
+            return
+        answer = await self._ask_any("DescribeCluster", {"endpointType": CONTROLLER_ENDPOINTS}, deadline)
+        code = answer.value["errorCode"]
+        if code != 0:
+            raise RefusedError(f"DescribeCluster at {answer.address}: {error_name(code)} ({code})", code)
+        self._view.learn_cluster(answer.value)
+
+
+def _api(api: str) -> str:
+    found = find_api(api)
+    if found is None:
+        raise NotFoundError(f"no API is called {clip(api)}{suggest(api)}")
+    return found
+
+
+def _metadata_of(topic: Topic, version: int) -> dict[str, Any]:
+    """A look never creates the topic; brokers before 0.11 (Metadata v4) do as they are configured."""
+    quiet = {"allowAutoTopicCreation": False} if version >= 4 else {}
+    if isinstance(topic, str):
+        return {"topics": [{"name": topic}], **quiet}
+    if version < 12:
+        raise NotFoundError(f"topic id {topic}: brokers before 3.1 (Metadata v{version}) know topics by name alone")
+    return {"topics": [{"name": None, "topicId": topic}], **quiet}

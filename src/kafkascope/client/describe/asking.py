@@ -1,0 +1,139 @@
+"""Questions that several views have: asked again while the answer says `later`, and told apart from what is missing."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafkascope.client.describe.gaps import NO_ANSWER, Gap, first, gap, needed, not_served, retriable
+from kafkascope.client.describe.values import Node as NodeValue
+from kafkascope.client.targets import Coordinator, Node, Target
+from kafkascope.errors import ReachError, RefusedError, UsageError
+from kafkascope.schema.catalog import apis, message
+
+if TYPE_CHECKING:
+    from kafkascope.client.answer import Answer
+    from kafkascope.client.cluster import Cluster
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AGAIN_SECONDS = 0.1
+# Questions under way at once: enough to hide the distance, few enough to be no load.
+AT_ONCE = 16
+
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
+
+
+async def settled(
+    cluster: "Cluster",
+    api: str,
+    value: Mapping[str, Any],
+    verdict: Callable[[Mapping[str, Any]], Gap | None],
+    *,
+    to: Target | None = None,
+    version: int | None = None,
+) -> "tuple[Answer, Gap | None]":
+    """The answer, and what `verdict` says of it. Errors that pass are waited out, within the time for one call."""
+    until = time.monotonic() + cluster.settings.timeout
+    while True:
+        try:
+            answer = await cluster.call(api, value, to=to, version=version)
+        except RefusedError as error:
+            # the way to the coordinator needs a right of its own
+            need = needed(api, error.code, to.key if isinstance(to, Coordinator) else None)
+            raise RefusedError(f"{error}; it needs {need}", error.code) if need else error from None
+        lack = verdict(answer.value)
+        if lack is None or lack.code is None or not retriable(lack.code):
+            return answer, lack
+        if time.monotonic() + AGAIN_SECONDS > until:
+            return answer, lack
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def each(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
+    """All of them, a few at a time, in order; the first failure ends the others."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(item: T) -> R:
+        async with gate:
+            return await do(item)
+
+    tasks = [asyncio.ensure_future(one(item)) for item in items]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def each_node(
+    cluster: "Cluster", what: str, api: str, ask: Callable[[NodeValue], Awaitable[R]]
+) -> tuple[dict[NodeValue, R], list[Gap]]:
+    """One answer a node. A node that does not answer is a gap, as long as another does."""
+    nodes = [NodeValue(one.node_id, str(one.address)) for one in await cluster.brokers()]
+
+    async def one(node: NodeValue) -> R | ReachError:
+        try:
+            return await ask(node)
+        except ReachError as error:
+            return error
+
+    answers = await each(nodes, one)
+    failed = {node: said for node, said in zip(nodes, answers, strict=True) if isinstance(said, ReachError)}
+    if len(failed) == len(nodes) and failed:
+        raise next(iter(failed.values()))
+    found = {node: said for node, said in zip(nodes, answers, strict=True) if not isinstance(said, ReachError)}
+    return found, [Gap(f"{what} of node {node.node_id}", api, NO_ANSWER, detail=str(e)) for node, e in failed.items()]
+
+
+def brokers_only(cluster: "Cluster", what: str) -> None:
+    """Controllers know the metadata log and little else."""
+    if cluster.controllers:
+        raise UsageError(f"{what} are known to brokers alone; give a broker's address, without --bootstrap-controller")
+
+
+async def serves(cluster: "Cluster", api: str) -> tuple[int, int] | None:
+    """Versions of an API that the brokers have, None where they do not know it."""
+    key = next(key for key, name in apis().items() if name == api)
+    return (await cluster.versions()).get(key)
+
+
+async def lacking(cluster: "Cluster", api: str, what: str) -> Gap | None:
+    """Said before a call that the brokers could not answer."""
+    if await serves(cluster, api) is not None:
+        return None
+    return not_served(what, api, f"these brokers do not know {api}; {_since(api)}")
+
+
+def _since(api: str) -> str:
+    return f"it came with Kafka {message(f'{api}Request').valid[0][0].first}"
+
+
+async def numbers_of(
+    cluster: "Cluster", node: int | None, names: Sequence[str], what: str
+) -> tuple[dict[str, int], list[Gap]]:
+    """Settings of one node, or of any, that are numbers, by name: those that it tells."""
+    lack = await lacking(cluster, "DescribeConfigs", what)
+    if lack is not None:
+        return {}, [lack]
+    if node is None:  # the address that answered is not one that the cluster gives its nodes, as behind a tunnel
+        node = first(await cluster.brokers(), "Metadata").node_id
+    asked = {"resourceType": BROKER_RESOURCE, "resourceName": str(node), "configurationKeys": list(names)}
+    try:
+        answer = await cluster.call("DescribeConfigs", {"resources": [asked]}, to=Node(node))
+    except ReachError as error:
+        return {}, [Gap(what, "DescribeConfigs", NO_ANSWER, detail=str(error))]
+    result = first(answer.value["results"], "DescribeConfigs")
+    if result["errorCode"]:
+        return {}, [gap(what, "DescribeConfigs", result["errorCode"], None, result["errorMessage"])]
+    return {one["name"]: int(one["value"]) for one in result["configs"] if (one["value"] or "").isdigit()}, []
+
+
+def group_target(group: str) -> Coordinator:
+    return Coordinator("group", group)
+
+
+def node_of(answer: "Answer") -> NodeValue | None:
+    return None if answer.node is None else NodeValue(answer.node, str(answer.address))

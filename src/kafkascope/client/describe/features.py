@@ -1,0 +1,119 @@
+"""ApiVersions answers of every node in, `Features` out: which features are on, and what each node could run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.client.describe.gaps import Gap, merged
+from kafkascope.client.describe.values import Node
+
+if TYPE_CHECKING:
+    from kafkascope.client.cluster import Cluster
+
+# The level of metadata.version that each release begins with (MetadataVersion).
+METADATA_LEVELS = {
+    1: "3.0-IV1",
+    2: "3.1-IV0",
+    3: "3.2-IV0",
+    4: "3.3-IV0",
+    5: "3.3-IV1",
+    6: "3.3-IV2",
+    7: "3.3-IV3",
+    8: "3.4-IV0",
+    9: "3.5-IV0",
+    10: "3.5-IV1",
+    11: "3.5-IV2",
+    12: "3.6-IV0",
+    13: "3.6-IV1",
+    14: "3.6-IV2",
+    15: "3.7-IV0",
+    16: "3.7-IV1",
+    17: "3.7-IV2",
+    18: "3.7-IV3",
+    19: "3.7-IV4",
+    20: "3.8-IV0",
+    21: "3.9-IV0",
+    22: "4.0-IV0",
+    23: "4.0-IV1",
+    24: "4.0-IV2",
+    25: "4.0-IV3",
+    26: "4.1-IV0",
+    27: "4.1-IV1",
+    28: "4.2-IV0",
+    29: "4.2-IV1",
+    30: "4.3-IV0",
+    31: "4.4-IV0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """What one node can run of a feature."""
+
+    node: Node
+    min_level: int
+    max_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """`level` is the finalized one, None where the feature is off (level 0). `release` is its name for
+    metadata.version, `highest` what all nodes can run."""
+
+    name: str
+    level: int | None
+    release: str | None
+    highest: int
+    supported: tuple[Supported, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """`epoch` of the finalized features; None where the brokers have none to tell (before 2.7)."""
+
+    epoch: int | None
+    features: tuple[Feature, ...]
+    gaps: tuple[Gap, ...]
+
+
+def features_of(answers: Mapping[Node, Mapping[str, Any]], gaps: Iterable[Gap] = ()) -> Features:
+    """ApiVersions answers by node. Finalized levels are those of the node that knows the latest."""
+    newest = max(answers.values(), key=lambda value: value.get("finalizedFeaturesEpoch", -1), default={})
+    epoch = newest.get("finalizedFeaturesEpoch", -1)
+    levels = {one["name"]: one["maxVersionLevel"] for one in newest.get("finalizedFeatures", ())}
+    supported: dict[str, list[Supported]] = {}
+    for node, value in sorted(answers.items(), key=lambda item: item[0].node_id):
+        for one in value.get("supportedFeatures", ()):
+            supported.setdefault(one["name"], []).append(Supported(node, one["minVersion"], one["maxVersion"]))
+    names = sorted({*levels, *supported}, key=lambda name: (name != "metadata.version", name))
+    return Features(
+        None if epoch < 0 else epoch,
+        tuple(_feature(name, levels.get(name), supported.get(name, [])) for name in names),
+        merged(gaps),
+    )
+
+
+def _feature(name: str, level: int | None, supported: list[Supported]) -> Feature:
+    highest = min((one.max_level for one in supported), default=0)
+    release = None
+    if name == "metadata.version" and level is not None:
+        release = METADATA_LEVELS.get(level)
+    return Feature(name, level or None, release, highest, tuple(supported))
+
+
+async def describe_features(cluster: "Cluster") -> Features:
+    answers, gaps = await versions_by_node(cluster)
+    return features_of(answers, gaps)
+
+
+async def versions_by_node(cluster: "Cluster") -> tuple[dict[Node, Mapping[str, Any]], list[Gap]]:
+    """The whole ApiVersions answer of each node."""
+    from kafkascope import __version__
+    from kafkascope.client.describe.asking import each_node
+    from kafkascope.client.targets import Node as NodeTarget
+
+    async def ask(node: Node) -> Mapping[str, Any]:
+        asked = {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": __version__}
+        return (await cluster.call("ApiVersions", asked, to=NodeTarget(node.node_id))).value
+
+    return await each_node(cluster, "versions", "ApiVersions", ask)

@@ -1,0 +1,109 @@
+"""A host and a port in, a stream out, by TCP or TLS. Names are looked up where a slow name server holds nobody up."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from contextlib import suppress
+
+from kafkascope.client.retries import Deadline
+from kafkascope.client.settings import Address, Tls
+from kafkascope.errors import ReachError
+
+# Reading pauses when this much waits to be taken: frames of answers to admin requests fit.
+BUFFER_BYTES = 1_048_576
+# TLS says goodbye both ways; a peer that does not gets no more than this.
+CLOSE_SECONDS = 1.0
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class UnreachableError(ReachError):
+    """127.0.0.1:9092: connection refused; is a broker up, and is this its port?"""
+
+
+async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+    """`place` is what errors call it, `name` what a certificate must be for. Whoever calls sets the time limit; an
+    address of several gets its share of it, so that a dead one does not use it up."""
+    try:
+        numbers = await look_up(dialled.host, dialled.port)
+    except (OSError, UnicodeError) as error:
+        told = (getattr(error, "strerror", None) or "no such name").lower()
+        raise UnreachableError(
+            f"{place}: the name {dialled.host} is not known here ({told}); mend it, or say --resolve HOST:PORT=ADDRESS"
+        ) from None
+    for position, number in enumerate(numbers):
+        last = position == len(numbers) - 1
+        share = limit.left() if last else limit.left() / (len(numbers) - position)
+        try:
+            async with asyncio.timeout(None if last else share):
+                return await _connect(Address(number, dialled.port), place, tls, name, limit)
+        except TimeoutError:
+            if last:
+                raise UnreachableError(f"{place}: nothing answers there; does a firewall block the way?") from None
+        except OSError as error:
+            if last:
+                refused = isinstance(error, ConnectionRefusedError)
+                told = "connection refused" if refused else (error.strerror or str(error)).lower()
+                raise UnreachableError(f"{place}: {told}; is a broker up, and is this its port?") from None
+    raise UnreachableError(f"{place}: the name {dialled.host} has no address")
+
+
+async def _connect(address: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+    if tls is None:
+        return await asyncio.open_connection(address.host, address.port, limit=BUFFER_BYTES)
+    from kafkascope.client.tls import context, explain_closer
+
+    try:
+        return await asyncio.open_connection(
+            address.host,
+            address.port,
+            limit=BUFFER_BYTES,
+            ssl=context(tls),
+            server_hostname=name,
+            # ours comes first, and says more
+            ssl_handshake_timeout=limit.left() + CLOSE_SECONDS,
+            ssl_shutdown_timeout=CLOSE_SECONDS,
+        )
+    except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError) as error:
+        raise ReachError(f"{place}: {await explain_closer(error, tls, address, name)}") from None
+
+
+async def look_up(host: str, port: int) -> list[str]:
+    """The addresses of a name. In a thread that may be left behind: asyncio's own would hold up the end of the program
+    until the name server answers."""
+    if is_number(host):
+        return [host]
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(numbers: list[str], error: Exception | None) -> None:
+        if found.done():
+            return
+        if error is None:
+            found.set_result(numbers)
+        else:
+            found.set_exception(error)
+
+    def work() -> None:
+        numbers: list[str] = []
+        problem: Exception | None = None
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            numbers = list(dict.fromkeys(str(row[4][0]) for row in rows))
+        except (OSError, UnicodeError) as error:
+            problem = error
+        # the loop is closed when nobody waits any more
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, numbers, problem)
+
+    threading.Thread(target=work, name=f"kafkascope looks up {host}", daemon=True).start()
+    return await found
+
+
+def is_number(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return True
+    return False

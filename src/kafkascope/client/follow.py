@@ -1,0 +1,64 @@
+"""An answer in, the error code out that says to ask elsewhere or later; None where the answer is the answer."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Target
+
+LEADER_NOT_AVAILABLE = 5
+NOT_LEADER_OR_FOLLOWER = 6
+COORDINATOR_LOAD_IN_PROGRESS = 14
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+NOT_CONTROLLER = 41
+OFFSET_NOT_AVAILABLE = 78
+
+COORDINATOR_CODES = frozenset((COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR))
+# UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID: of a leader that Metadata named, news that has not come there yet.
+UNKNOWN_TOPICS = frozenset((3, 100))
+_LEADER_CODES = frozenset((LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE)) | UNKNOWN_TOPICS
+# The right node, which is not ready yet: a coordinator that reads its log, a leader that was just elected (KIP-207).
+LATER_CODES = frozenset((COORDINATOR_LOAD_IN_PROGRESS, OFFSET_NOT_AVAILABLE))
+_CONTROLLER_CODES = frozenset((NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER))
+# Answered by the quorum's leader alone, which says so as the leader of any partition does (KIP-595).
+_QUORUM_APIS = frozenset("DescribeQuorum AddRaftVoter RemoveRaftVoter UpdateRaftVoter FetchSnapshot".split())
+
+
+def code_to_follow(api: str, target: Target, value: Mapping[str, Any]) -> int | None:
+    """Only where a whole level of the answer says it: of a request about several groups or partitions, those that do
+    live here have their answer, and the others' codes are data."""
+    codes = _codes(api, target)
+    if not codes:
+        return None
+    levels: dict[int, list[int]] = {}
+    for depth, code in _error_codes(value, 0):
+        levels.setdefault(depth, []).append(code)
+    for found in levels.values():
+        if all(code in codes for code in found):
+            return found[0]
+    return None
+
+
+def _codes(api: str, target: Target) -> frozenset[int]:
+    if isinstance(target, Leader):
+        return _LEADER_CODES
+    if isinstance(target, Coordinator):
+        return COORDINATOR_CODES
+    if isinstance(target, Controller) or (isinstance(target, AnyBroker) and api in _QUORUM_APIS):
+        return _CONTROLLER_CODES
+    return frozenset()
+
+
+def _error_codes(value: Any, depth: int) -> Iterator[tuple[int, int]]:
+    if isinstance(value, Mapping):
+        code = value.get("errorCode")
+        if isinstance(code, int):
+            yield depth, code
+        for item in value.values():
+            if isinstance(item, Mapping | list):
+                yield from _error_codes(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            if not isinstance(item, Mapping | list):
+                break
+            yield from _error_codes(item, depth)

@@ -1,0 +1,224 @@
+"""The keys of a Java client.properties in, what they say to us out; keys of producers and consumers are passed over,
+those that would change how we connect and that we lack are named in one line."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from kafkascope.client.given import Given
+from kafkascope.client.jaas import Login, parse_jaas
+from kafkascope.client.key_stores import certificates_of
+from kafkascope.client.settings import Secret
+from kafkascope.errors import InputError, UsageError
+
+PROTOCOLS = {  # security.protocol → (TLS, SASL)
+    "PLAINTEXT": (False, False),
+    "SSL": (True, False),
+    "SASL_PLAINTEXT": (False, True),
+    "SASL_SSL": (True, True),
+}
+# What Java takes where the file says nothing, GSSAPI among them: such a file works with Kerberos or not at all.
+DEFAULT_MECHANISM = "GSSAPI"
+
+READ = (
+    *("bootstrap.servers", "bootstrap.controllers", "client.id", "security.protocol", "config.providers"),
+    *("request.timeout.ms", "default.api.timeout.ms", "socket.connection.setup.timeout.ms"),
+    *("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type", "ssl.truststore.certificates"),
+    *("ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.key.password"),
+    *("ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.endpoint.identification.algorithm"),
+    *("sasl.mechanism", "sasl.jaas.config", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope"),
+    *("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret"),
+)
+# About Java's own machinery, or about refreshing what we fetch when it is needed: nothing changes without them.
+_HARMLESS = (
+    *("ssl.protocol", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
+    *("ssl.secure.random.implementation", "sasl.login.class", "sasl.login.connect.timeout.ms", "security.providers"),
+    *("sasl.login.read.timeout.ms", "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter"),
+    *("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds", "sasl.login.retry.backoff.ms"),
+    *("sasl.login.retry.backoff.max.ms", "sasl.oauthbearer.scope.claim.name", "sasl.oauthbearer.sub.claim.name"),
+    *("sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience"),
+    *("sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.header.urlencode"),
+    *("sasl.oauthbearer.jwt.validator.class",),
+)
+_HARMLESS_STARTS = ("sasl.kerberos.", "sasl.oauthbearer.jwks.")
+# Kafka's own handlers: what they do we do.
+_HANDLERS = (
+    "OAuthBearerLoginCallbackHandler",
+    "DefaultJwtRetriever",
+    "ClientCredentialsJwtRetriever",
+    "FileJwtRetriever",
+)
+_STARTS = ("ssl.", "sasl.", "security.")
+JAVA_ONLY = frozenset(
+    {
+        *(name for name in READ if name.startswith(("ssl.truststore.", "ssl.keystore.", "sasl.jaas."))),
+        *("sasl.mechanism", "bootstrap.controllers", "default.api.timeout.ms", "sasl.login.callback.handler.class"),
+        *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
+    }
+    # librdkafka has these two as well
+    - {"ssl.keystore.location", "ssl.keystore.password", "sasl.mechanism"}
+)
+
+
+def from_java(keys: Mapping[str, str], where: str) -> Given:
+    """A value that a config provider should fill in is refused: taken as it stands it would be wrong."""
+    for name in READ:
+        if "${" in keys.get(name, "") and "config.providers" in keys:
+            raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
+    tls, sasl = _protocol(keys, where)
+    said: dict[str, Any] = {
+        "bootstrap": keys.get("bootstrap.servers") or keys.get("bootstrap.controllers") or None,
+        "bootstrap_controller": True
+        if not keys.get("bootstrap.servers") and keys.get("bootstrap.controllers")
+        else None,
+        "client_id": keys.get("client.id") or None,
+        "timeout": _seconds(keys, where, "default.api.timeout.ms", "request.timeout.ms"),
+        "connect_timeout": _seconds(keys, where, "socket.connection.setup.timeout.ms"),
+        "tls": tls,
+        "sasl": sasl,
+        "notes": _notes(keys, where, tls=tls, sasl=sasl),
+    }
+    if tls:
+        said |= _tls(keys)
+    if sasl:
+        said |= _sasl(keys, where)
+    return Given(**said)
+
+
+def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
+    protocol = keys.get("security.protocol", "PLAINTEXT").strip().upper()
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"{where}: security.protocol is '{protocol[:40]}'; there are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]
+
+
+def _seconds(keys: Mapping[str, str], where: str, *names: str) -> float | None:
+    for name in names:
+        if text := keys.get(name, "").strip():
+            if not text.isdecimal() or int(text) == 0:
+                raise UsageError(f"{where}: {name} is '{text[:40]}'; a number of milliseconds above 0 is wanted")
+            return int(text) / 1000
+    return None
+
+
+def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
+    found = _trust(keys, "ca")
+    if keys.get("ssl.keystore.certificate.chain"):
+        found["certificate_pem"] = _inline(keys["ssl.keystore.certificate.chain"])
+        if keys.get("ssl.keystore.key"):
+            found["key_pem"] = Secret(_inline(keys["ssl.keystore.key"]).decode())
+    elif keys.get("ssl.keystore.location"):
+        found["certificate"] = Path(keys["ssl.keystore.location"])
+    for name, key in (("store_password", "ssl.keystore.password"), ("key_password", "ssl.key.password")):
+        if keys.get(key):
+            found[name] = Secret(keys[key])
+    # Java: an empty one turns the comparison off
+    if keys.get("ssl.endpoint.identification.algorithm", "https").strip() == "":
+        found["any_host_name"] = True
+    return found
+
+
+def _trust(keys: Mapping[str, str], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if keys.get("ssl.truststore.certificates"):
+        found[f"{name}_pem"] = certificates_of(_inline(keys["ssl.truststore.certificates"])) or None
+    elif keys.get("ssl.truststore.location"):
+        found[name] = Path(keys["ssl.truststore.location"])
+    if keys.get("ssl.truststore.password"):
+        found[f"{name}_password"] = Secret(keys["ssl.truststore.password"])
+    return found
+
+
+def _inline(text: str) -> bytes:
+    """PEM in one value: line ends are continuations, or blanks where someone joined the lines."""
+    begin, dash, body = text.partition("-----BEGIN ")
+    if not dash:
+        return text.encode()
+    out = [begin]
+    for block in body.split("-----BEGIN "):
+        label, _, rest = block.partition("-----")
+        inside, _, _ = rest.partition("-----END ")
+        # an encrypted key of the older kind has headers in front of an empty line; those stay as they are
+        if ":" not in inside:
+            inside = "\n" + "\n".join(inside.split()) + "\n"
+        out.append(f"-----BEGIN {label}-----{inside}-----END {label}-----\n")
+    return "".join(out).encode()
+
+
+def _sasl(keys: Mapping[str, str], where: str) -> dict[str, Any]:
+    mechanism = keys.get("sasl.mechanism", DEFAULT_MECHANISM).strip().upper() or DEFAULT_MECHANISM
+    found: dict[str, Any] = {"sasl_mechanism": mechanism}
+    login = parse_jaas(keys["sasl.jaas.config"], where) if keys.get("sasl.jaas.config") else None
+    if mechanism == "OAUTHBEARER":
+        return found | _oauth(keys, login.options if login else {}, where)
+    if login is None:
+        return found
+    wanted = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
+    if wanted and login.module != wanted:
+        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {login.module}, not {wanted}")
+    if wanted:
+        found |= _user(login)
+    return found
+
+
+def _user(login: Login) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "username" in login.options:
+        found["username"] = login.options["username"]
+    if "password" in login.options:
+        found["password"] = Secret(login.options["password"])
+    if login.options.get("tokenauth", "").lower() == "true":
+        found["delegation_token"] = True
+    return found
+
+
+def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Keys of the file hold before options of the login module, as in Java since 4.1."""
+    found: dict[str, Any] = {}
+    url = keys.get("sasl.oauthbearer.token.endpoint.url", "").strip()
+    parsed = urlparse(url)
+    if parsed.scheme == "file":
+        found["token_file"] = Path(unquote(parsed.path))
+    elif url:
+        found["token_url"] = url
+    elif any(name.startswith("unsecuredLogin") for name in options):
+        raise UsageError(
+            f"{where}: sasl.jaas.config makes an unsecured token; put a token into a file for --token-file"
+        )
+    prefix = "sasl.oauthbearer.client.credentials.client"
+    identity = keys.get(f"{prefix}.id") or options.get("clientId")
+    secret = keys.get(f"{prefix}.secret") or options.get("clientSecret")
+    scope = keys.get("sasl.oauthbearer.scope") or options.get("scope")
+    found["token_client_id"] = identity or None
+    found["token_client_secret"] = Secret(secret) if secret else None
+    found["token_scope"] = scope or None
+    extensions = tuple(
+        (name.removeprefix("extension_"), value) for name, value in options.items() if name.startswith("extension_")
+    )
+    found["extensions"] = extensions or None
+    return found | _trust(options, "token_ca")
+
+
+def _notes(keys: Mapping[str, str], where: str, *, tls: bool, sasl: bool) -> tuple[str, ...]:
+    notes: list[str] = []
+    lost = [name for name in keys if _matters(name, keys[name])]
+    if lost:
+        notes.append(f"{where}: not understood and left out: {', '.join(sorted(lost))}")
+    for name in keys:
+        near = get_close_matches(name, READ, n=1, cutoff=0.9)
+        if near and name not in READ and name not in lost:
+            notes.append(f"{where}: {name} is unknown; did you mean {near[0]}?")
+    unused = "sasl.jaas.config" if not sasl and keys.get("sasl.jaas.config") else None
+    unused = unused or ("ssl.truststore.location" if not tls and keys.get("ssl.truststore.location") else None)
+    if unused:
+        protocol = keys.get("security.protocol", "PLAINTEXT, the default")
+        notes.append(f"{where}: {unused} is not used, because security.protocol is {protocol}")
+    return tuple(notes)
+
+
+def _matters(name: str, value: str) -> bool:
+    if name in READ or name in _HARMLESS or name.startswith(_HARMLESS_STARTS):
+        return False
+    return name.startswith(_STARTS) and value.rpartition(".")[2] not in _HANDLERS

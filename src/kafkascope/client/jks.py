@@ -1,0 +1,135 @@
+"""The bytes of a Java key store (JKS) in, its certificates and locked keys out; its digest is checked first.
+
+The format has no standard but Java's own: a counted list of entries behind FEEDFEED, then SHA-1 over password, a
+phrase and all before. A key is XORed with a SHA-1 chain that starts from the password and a salt of 20 bytes.
+"""
+
+import hashlib
+import hmac
+import struct
+from dataclasses import dataclass, field
+
+from kafkascope.client.settings import Secret
+from kafkascope.errors import InputError
+
+_PHRASE = b"Mighty Aphrodite"
+_DIGEST_BYTES = 20
+_KEY, _TRUSTED = 1, 2
+# the algorithm's object id 1.3.6.1.4.1.42.2.17.1.1, which only Java knows
+_PROTECTION = bytes.fromhex("060a2b060104012a02110101")
+
+
+@dataclass(frozen=True, slots=True)
+class LockedKey:
+    """A private key as the store has it, and its certificate chain in DER, its own first."""
+
+    alias: str
+    chain: list[bytes]
+    locked: bytes = field(repr=False)
+
+    def unlock(self, password: Secret | None, where: str) -> bytes:
+        """PKCS8 in DER."""
+        if password is None:
+            raise InputError(f"{where}: its key '{self.alias}' needs a password")
+        secret = password.reveal().encode("utf-16-be")
+        body = self.locked
+        if len(body) < 2 * _DIGEST_BYTES:
+            raise InputError(f"{where}: its key '{self.alias}' is cut short")
+        salt, hidden, check = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:-_DIGEST_BYTES], body[-_DIGEST_BYTES:]
+        stream, last = bytearray(), salt
+        while len(stream) < len(hidden):
+            last = hashlib.sha1(secret + last).digest()  # noqa: S324 - the format's own
+            stream += last
+        plain = bytes(a ^ b for a, b in zip(hidden, stream, strict=False))
+        if not hmac.compare_digest(hashlib.sha1(secret + plain).digest(), check):  # noqa: S324
+            raise InputError(f"{where}: the password of its key '{self.alias}' is wrong")
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Trusted certificates in DER, and keys."""
+
+    certificates: list[bytes]
+    keys: list[LockedKey]
+
+
+def read_jks(content: bytes, password: Secret | None, where: str) -> Store:
+    """Without a password the digest stays unchecked, as in Java: certificates are no secret."""
+    body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    if password is not None:
+        expected = hashlib.sha1(password.reveal().encode("utf-16-be") + _PHRASE + body).digest()  # noqa: S324
+        if not hmac.compare_digest(expected, digest):
+            raise InputError(f"{where}: the password is wrong, or the key store was changed")
+    try:
+        return _entries(_Reader(body, 4))
+    except (struct.error, IndexError, UnicodeDecodeError):
+        raise InputError(f"{where} is no whole JKS key store") from None
+
+
+class _Reader:
+    """Java's DataInputStream, which fails where the bytes end."""
+
+    __slots__ = ("_at", "_body")
+
+    def __init__(self, body: bytes, at: int) -> None:
+        self._body = body
+        self._at = at
+
+    def number(self, form: str) -> int:
+        found = struct.unpack_from(f">{form}", self._body, self._at)[0]
+        self._at += struct.calcsize(f">{form}")
+        return int(found)
+
+    def take(self, count: int) -> bytes:
+        if count < 0 or self._at + count > len(self._body):
+            raise IndexError(count)
+        self._at += count
+        return self._body[self._at - count : self._at]
+
+    def text(self) -> str:
+        return self.take(self.number("H")).decode("utf-8", "replace")
+
+
+def _entries(reader: _Reader) -> Store:
+    version, count = reader.number("I"), reader.number("I")
+    store = Store([], [])
+    for _ in range(count):
+        kind, alias = reader.number("I"), reader.text()
+        reader.number("Q")  # when it was made
+        if kind == _TRUSTED:
+            store.certificates.append(_certificate(reader, version))
+        elif kind == _KEY:
+            protected = reader.take(reader.number("I"))
+            chain = [_certificate(reader, version) for _ in range(reader.number("I"))]
+            store.keys.append(LockedKey(alias, chain, _octets(protected)))
+        else:
+            raise IndexError(kind)
+    return store
+
+
+def _certificate(reader: _Reader, version: int) -> bytes:
+    if version == 2:
+        reader.text()  # its type: X.509
+    return reader.take(reader.number("I"))
+
+
+def _octets(der: bytes) -> bytes:
+    """The last element of EncryptedPrivateKeyInfo: SEQUENCE { SEQUENCE { algorithm, NULL }, OCTET STRING }."""
+    _, inside, _ = _element(der, 0)
+    _, algorithm, at = _element(inside, 0)
+    if not algorithm.startswith(_PROTECTION):
+        raise IndexError("another protection")
+    _, octets, _ = _element(inside, at)
+    return octets
+
+
+def _element(der: bytes, at: int) -> tuple[int, bytes, int]:
+    """(tag, content, where the next one starts)."""
+    tag, length, start = der[at], der[at + 1], at + 2
+    if length & 0x80:
+        size = length & 0x7F
+        length, start = int.from_bytes(der[start : start + size], "big"), start + size
+    if start + length > len(der):
+        raise IndexError(length)
+    return tag, der[start : start + length], start + length

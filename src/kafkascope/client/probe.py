@@ -1,0 +1,234 @@
+"""A cluster in, a `Probe` out: every version of every API that a node offers, called, each answer decoded and encoded
+back. One call at a time, nothing that waits, nothing that changes state unless told so."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkascope.client.cluster import Cluster
+from kafkascope.client.names import substitute
+from kafkascope.client.probe_arguments import PREFIX, Case, Survey, cases
+from kafkascope.client.probe_release import looks_like
+from kafkascope.client.probe_result import Probe, Proof, Sighting, sorted_sightings
+from kafkascope.client.probe_survey import survey
+from kafkascope.client.routing import target_of
+from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Coordinator, Target
+from kafkascope.client.writes import COORDINATOR_TOPICS, effect, kind_of
+from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame, header_version
+from kafkascope.codec.json_form import parse_uuid
+from kafkascope.errors import DecodeError, EncodeError, NotFoundError, ReachError, RefusedError
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.examples import example
+from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.message_errors import is_error_field
+from kafkascope.schema.releases import newest_release
+
+INVALID_REQUEST, UNSUPPORTED_VERSION = 42, 35
+# The id of the topic that all examples are about.
+ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
+# Offered, and answered with UNSUPPORTED_VERSION whatever is asked.
+UNSERVED = {
+    ("OffsetCommit", 0): "it kept offsets in ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
+    ("OffsetFetch", 0): "it read offsets from ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
+    ("ConsumerGroupHeartbeat", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
+    ("ConsumerGroupDescribe", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
+}
+# A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
+_LONGEST_PAUSE = 2.0
+CALL_SECONDS = 5.0
+# A node that has answered nothing for so long is gone; the rest of the versions would take an hour to find that out.
+SILENT_SECONDS = 20.0
+
+
+async def probe(
+    cluster: Cluster, *, write: bool = False, prefer: str = "", apis_only: frozenset[str] = frozenset()
+) -> Probe:
+    """With `write` the catalog's examples of requests that change something are sent too, but only to a cluster that
+    holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
+    `apis_only` limits it to some APIs."""
+    return await _Prober(cluster, write, await survey(cluster, prefer, write=write)).run(apis_only)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the calls of one (API, version) have shown so far."""
+
+    answers: int = 0
+    sightings: list[Sighting] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+class _Prober:
+    def __init__(self, cluster: Cluster, write: bool, found: Survey) -> None:
+        self.cluster = cluster
+        self.write = write
+        self.survey = found
+        self.correlation_id = 1_000_000
+        self.answered_at = time.monotonic()
+
+    async def run(self, apis_only: frozenset[str]) -> Probe:
+        offered = await self.cluster.versions()
+        proofs = []
+        for key, (first, last) in sorted(offered.items()):
+            api = apis().get(key)
+            if apis_only and api not in apis_only:
+                continue
+            for version in range(first, last + 1):
+                if api is None or not message(f"{api}Request").releases_of(version):
+                    name = api or f"API key {key}"
+                    why = "newer than the catalog, or not in it"
+                    proofs.append(Proof(name, key, version, "unknown", "unknown", 0, why=why))
+                else:
+                    proofs.append(await self._prove(api, key, version))
+        address = ", ".join(map(str, self.cluster.settings.bootstrap))
+        return Probe(address, looks_like(offered), self.write, tuple(proofs))
+
+    async def _prove(self, api: str, key: int, version: int) -> Proof:
+        tally = _Tally()
+        refused: list[Sighting] | str = []
+        skipped: list[str] = []
+        for case in cases(api, version, self.survey):
+            why = self._why_not(api, version, case.value)
+            if why:
+                skipped.append(f"{case.what}: {why}")
+                continue
+            await self._one(api, version, case, tally)
+        case = _example(api, version, self.survey)
+        why = self._why_not(api, version, case.value) or self._why_no_example(api)
+        if not why:
+            refused = await self._one(api, version, case, tally)
+        state = "failed" if tally.wrong else "proven" if tally.answers else "not sent"
+        reason = "; ".join(dict.fromkeys(tally.wrong)) or ("" if tally.answers else "; ".join([*skipped, why][:1]))
+        return Proof(
+            api,
+            key,
+            version,
+            kind_of(api),
+            state,
+            tally.answers,
+            sorted_sightings(tally.sightings),
+            reason,
+            *self._judged(api, version, refused, why),
+        )
+
+    def _judged(self, api: str, version: int, refused: list[Sighting] | str, why: str) -> tuple[str, str]:
+        """What became of the example, and why."""
+        if why:
+            return "not sent", why
+        if isinstance(refused, str):
+            return "refused", refused
+        if refused and all(seen.code == UNSUPPORTED_VERSION for seen in refused) and (api, version) in UNSERVED:
+            return "unserved", UNSERVED[api, version]
+        told = "; ".join(f"{seen.error} in {seen.place}" for seen in refused)
+        return ("refused" if refused else "accepted"), told
+
+    def _why_not(self, api: str, version: int, value: Mapping[str, Any]) -> str:
+        """Empty where it may be sent."""
+        found = effect(api, version, value)
+        creates = found.unless_topic is not None and found.unless_topic not in self.survey.internal
+        if found.changes or creates:
+            if not self.write:
+                return f"would {found.does}"
+            if found.changes and self.survey.in_use:
+                return f"would {found.does}, and this cluster is in use"
+        return _never(api, self.survey)
+
+    def _why_no_example(self, api: str) -> str:
+        """Examples are what brokers are asked, save for what only controllers serve."""
+        served = message(f"{api}Request").listeners_in(newest_release())
+        return "the example is for brokers" if self.survey.controllers and "broker" in served else ""
+
+    async def _one(self, api: str, version: int, case: Case, tally: _Tally) -> list[Sighting] | str:
+        """Sends one and notes what came; what the broker's validation has against it is given back, or why there is no
+        answer."""
+        place = f"{case.what}: " if case.what else ""
+        try:
+            frame = await self._exchange(api, version, case)
+        except (ReachError, DecodeError, EncodeError, RefusedError, NotFoundError) as error:
+            silent = time.monotonic() - self.answered_at
+            if isinstance(error, ReachError) and silent > SILENT_SECONDS:
+                raise ReachError(f"{api} v{version}: {error}; nothing was answered for {silent:.0f} s") from None
+            tally.wrong.append(f"{place}{error}")
+            return str(error)
+        self.answered_at = time.monotonic()
+        tally.answers += 1
+        if frame.body is None or not frame.exact:
+            tally.wrong.append(f"{place}not exact: {', '.join(frame.reasons)}")
+            return []
+        found = list(_sightings(layout(f"{api}Response", frame.version).fields, frame.body.value, ""))
+        tally.sightings += found
+        await self._pause(frame.body.value)
+        return [seen for seen in found if seen.code in (INVALID_REQUEST, UNSUPPORTED_VERSION)]
+
+    async def _exchange(self, api: str, version: int, case: Case) -> DecodedFrame:
+        """One request, one answer, and the answer encoded again must be the same bytes."""
+        self.correlation_id += 1
+        header: dict[str, Any] = {"correlationId": self.correlation_id}
+        if header_version(f"{api}Request", version) > 0:
+            header["clientId"] = self.cluster.settings.client_id
+        request = encode_frame(f"{api}Request", version, case.value, header, length=False)
+        target = self._target(api, case)
+        try:
+            response = await self.cluster.send_bytes(request, to=target, timeout=CALL_SECONDS)
+        except (RefusedError, NotFoundError):
+            # nobody leads or coordinates it, or this user may not know who: any broker has an answer to that too
+            response = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=CALL_SECONDS)
+        frame = decode_frame(response, response_to=(api, version))
+        if frame.body is not None and frame.exact:
+            again = encode_frame(f"{api}Response", frame.version, frame.body.value, frame.header.value, length=False)
+            if again != response:
+                raise DecodeError(f"{api} v{version}: {len(response)} bytes came, encoded again they are other bytes")
+        return frame
+
+    def _target(self, api: str, case: Case) -> Target:
+        if case.any_broker:
+            return AnyBroker()
+        target = target_of(api, case.value, controllers=self.survey.controllers)
+        if isinstance(target, Coordinator):
+            topic = COORDINATOR_TOPICS[COORDINATOR_KEY_TYPES[target.kind]]
+            if not self.write and topic not in self.survey.internal:
+                # to ask where it is would create the topic
+                return AnyBroker()
+        return target
+
+    async def _pause(self, value: Mapping[str, Any]) -> None:
+        throttled = value.get("throttleTimeMs", 0)
+        if throttled:
+            await asyncio.sleep(min(throttled / 1000, _LONGEST_PAUSE))
+
+
+def _never(api: str, found: Survey) -> str:
+    if api in ("SaslHandshake", "SaslAuthenticate") and found.sasl:
+        return "this connection is logged in already"
+    if found.controllers and kind_of(api) == "internal":
+        return "what nodes of the quorum say to each other is never sent"
+    return ""
+
+
+def _example(api: str, version: int, found: Survey) -> Case:
+    """As the catalog has it, save that nothing is waited for, and that its topic `orders` has the id of one that the
+    probe made, where it made one. Whatever else it names lives nowhere."""
+    value = example(f"{api}Request", version)
+    for wait in ("maxWaitMs", "maxWait"):
+        if wait in value:
+            value[wait] = 0
+    if api == "JoinGroup":
+        # a member of one version would wait for that of another
+        value["groupId"] += f"-{version}"
+    if found.topics and found.topics[0].name.startswith(PREFIX):
+        value = substitute(value, {ORDERS: found.topics[0].topic_id})
+    return Case("the catalog's example", value, any_broker=True)
+
+
+def _sightings(fields: tuple[LayoutField, ...], value: Mapping[str, Any], place: str) -> Iterator[Sighting]:
+    for known in fields:
+        content = value.get(known.name)
+        at = f"{place}{known.source.name}"
+        if known.type == "int16" and not known.array and is_error_field(known.name) and content:
+            yield Sighting(at, error_name(content), content)
+        elif known.type == "struct" and content is not None:
+            for item in content if known.array else [content]:
+                yield from _sightings(known.fields, item, f"{at}.")

@@ -1,0 +1,106 @@
+"""What a probe found, as values: one `Proof` for each (API, version) that a node offers, and their account as JSON."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# proven: every answer was exact and encodes back to its bytes. failed: one was not, or none came.
+# not sent: it changes something, or nothing sensible can be asked. unknown: newer than the catalog.
+STATES = ("proven", "failed", "not sent", "unknown")
+# accepted: answered, and neither with INVALID_REQUEST nor with UNSUPPORTED_VERSION. unserved: the node offers the
+# version and serves it to nobody.
+EXAMPLES = ("accepted", "refused", "unserved", "not sent")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An error code in an answer: `place` is the field's, as the catalog names it (`Topics.Partitions.ErrorCode`)."""
+
+    place: str
+    error: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`why` says what went wrong or why nothing was sent; `example_why` the same of the catalog's example."""
+
+    api: str
+    key: int
+    version: int
+    kind: str  # reads, writes, joins, internal
+    state: str
+    answers: int
+    sightings: tuple[Sighting, ...] = ()
+    why: str = ""
+    example: str = "not sent"
+    example_why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """`releases` are those of the catalog that offer just these versions; none where it fits no release."""
+
+    address: str
+    releases: tuple[str, ...]
+    wrote: bool
+    proofs: tuple[Proof, ...]
+
+    def count(self, state: str) -> int:
+        return sum(proof.state == state for proof in self.proofs)
+
+    def count_examples(self, example: str) -> int:
+        return sum(proof.example == example for proof in self.proofs)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed and no example was refused."""
+        return not any(proof.state == "failed" or proof.example == "refused" for proof in self.proofs)
+
+
+def as_json(probe: Probe) -> dict[str, Any]:
+    """By `probe.schema.json`."""
+    return {
+        "address": probe.address,
+        "releases": list(probe.releases),
+        "wrote": probe.wrote,
+        "counts": {
+            "offered": len(probe.proofs),
+            **{_camel(state): probe.count(state) for state in STATES},
+            "answers": sum(proof.answers for proof in probe.proofs),
+            "examplesAccepted": probe.count_examples("accepted"),
+            "examplesRefused": probe.count_examples("refused"),
+            "examplesUnserved": probe.count_examples("unserved"),
+        },
+        "proofs": [_proof(proof) for proof in probe.proofs],
+    }
+
+
+def _camel(state: str) -> str:
+    first, *rest = state.split(" ")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    return {
+        "api": proof.api,
+        "key": proof.key,
+        "version": proof.version,
+        "kind": proof.kind,
+        "state": proof.state,
+        "answers": proof.answers,
+        "why": proof.why or None,
+        "errors": [{"place": seen.place, "error": seen.error, "code": seen.code} for seen in proof.sightings],
+        "example": proof.example,
+        "exampleWhy": proof.example_why or None,
+    }
+
+
+def sorted_sightings(found: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    return tuple(sorted(set(found), key=lambda seen: (seen.place, seen.code)))
+
+
+def schema_text() -> str:
+    """The JSON Schema of `as_json`."""
+    return Path(__file__).with_name("probe.schema.json").read_text(encoding="utf-8")

@@ -1,0 +1,57 @@
+"""How long a call may take and how long it pauses before the next try: `Deadline` and `pauses`."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from kafkascope.errors import ReachError
+
+# Java's retry.backoff.ms and retry.backoff.max.ms (KIP-580), with its jitter of a fifth.
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 1.0
+JITTER = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment of the running loop's clock, and the seconds that were given until then."""
+
+    at: float
+    seconds: float
+
+    def left(self) -> float:
+        return max(0.0, self.at - asyncio.get_running_loop().time())
+
+    def passed(self) -> bool:
+        return self.left() <= 0
+
+    def earlier(self, seconds: float) -> "Deadline":
+        """This one, or one `seconds` from now if that comes first."""
+        other = after(seconds)
+        return other if other.at < self.at else self
+
+
+def after(seconds: float) -> Deadline:
+    return Deadline(asyncio.get_running_loop().time() + seconds, seconds)
+
+
+@asynccontextmanager
+async def within(deadline: Deadline, describe: Callable[[], str]) -> AsyncIterator[None]:
+    """ReachError with what `describe` says when the deadline passes inside."""
+    try:
+        async with asyncio.timeout_at(deadline.at) as scope:
+            yield
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise ReachError(describe()) from None
+
+
+def pauses() -> Iterator[float]:
+    """Seconds to wait before each further try: doubling, never in step with other clients."""
+    pause = FIRST_PAUSE
+    while True:
+        yield min(pause, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
+        pause *= 2

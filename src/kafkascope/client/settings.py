@@ -1,0 +1,156 @@
+"""How to reach a cluster: addresses, TLS, SASL, patience, all of it values; a secret among them shows itself to
+nobody who does not ask for it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from kafkascope.errors import UsageError
+
+DEFAULT_PORT = 9092
+# As people paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
+_ADDRESS = re.compile(r"(?:[A-Za-z_]\w*://)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:\[\]/]*))(?::(?P<port>[^:]*))?")
+
+
+class Secret:
+    """A password, a token or a private key. Every way to print it gives `***`; `reveal` gives what it is."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        return "***"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not written anywhere")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node listens. `str` gives `host:port`, `[::1]:9092` for IPv6."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Certificates and the key are PEM. Without `ca` the system's authorities are trusted; `certificate` and `key` are
+    what this side shows (mTLS)."""
+
+    ca: bytes | None = None
+    certificate: bytes | None = None
+    key: Secret | None = None
+    key_password: Secret | None = None
+    verify: bool = True
+    check_host_name: bool = True
+    server_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sasl:
+    """`mechanism` as the wire has it. A token comes from `token`, from `token_file` (read anew for each
+    authentication, as files of Kubernetes change), or from `token_url` by client credentials."""
+
+    mechanism: str
+    username: str | None = None
+    password: Secret | None = None
+    # SCRAM with a delegation token's id and HMAC for name and password
+    delegation_token: bool = False
+    token: Secret | None = None
+    token_file: Path | None = None
+    # a query in it may hold a secret
+    token_url: str | None = field(default=None, repr=False)
+    token_client_id: str | None = None
+    token_client_secret: Secret | None = None
+    token_scope: str | None = None
+    token_ca: bytes | None = None
+    extensions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the client needs to know before it connects; times are seconds."""
+
+    bootstrap: tuple[Address, ...]
+    # the addresses are controllers' (KIP-919)
+    controllers: bool = False
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+    client_id: str = "kafkascope"
+    # for one call, retries included
+    timeout: float = 10.0
+    connect_timeout: float = 5.0
+    # what to dial instead of an address that a broker or the user names
+    resolve: tuple[tuple[Address, Address], ...] = ()
+
+
+def parse_address(text: str, default_port: int = DEFAULT_PORT) -> Address:
+    """`host:9092`, `host`, `[::1]:9092`, `SSL://host:9093`."""
+    found = _ADDRESS.fullmatch(text.strip())
+    host = found and (found["six"] or found["host"])
+    if found is None or not host or any(character.isspace() for character in host):
+        raise UsageError(f"'{_clip(text)}' is no address; say HOST:PORT, or [::1]:PORT for IPv6")
+    if found["port"] is None:
+        return Address(host, default_port)
+    port = int(found["port"]) if re.fullmatch(r"[0-9]{1,5}", found["port"]) else 0
+    if not 0 < port < 65536:
+        raise UsageError(f"'{_clip(found['port'])}' is no port (in '{_clip(text)}'); ports are 1 to 65535")
+    return Address(host, port)
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Several, with commas between; each once."""
+    found = tuple(dict.fromkeys(parse_address(part) for part in text.split(",") if part.strip()))
+    if not found:
+        raise UsageError("no address is given; say HOST:PORT")
+    return found
+
+
+def parse_resolve(text: str) -> tuple[Address, Address]:
+    """`broker-0.kafka:9092=127.0.0.1:19092`: what is named, and what to dial for it; the port stays when only a host
+    follows."""
+    named, equals, dialled = text.partition("=")
+    if not equals:
+        raise UsageError(f"'{_clip(text)}' resolves nothing; say HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
+    what = parse_address(named)
+    return what, parse_address(dialled, what.port)
+
+
+def told_by_others(text: str, secrets: Iterable[Secret | None] = (), most: int = 300) -> str:
+    """What a broker or an endpoint said, fit for one line of an error: without secrets it repeats, without characters
+    that move a terminal's cursor."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret.reveal(), "***")
+    shown = "".join(character if character.isprintable() else " " for character in text[: 4 * most])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"

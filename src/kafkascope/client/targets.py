@@ -1,0 +1,93 @@
+"""Who a request goes to, as a value: `leader:orders-0` in, `Leader("orders", 0)` out."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from kafkascope.errors import UsageError
+from kafkascope.schema.names import clip, parse_number
+
+# FindCoordinator's key type by kind (KIP-98, KIP-932).
+COORDINATOR_KEY_TYPES = {"group": 0, "transaction": 1, "share": 2}
+_FORMS = "any, controller, node:ID, leader:TOPIC-PARTITION or coordinator:[group:|transaction:|share:]KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyBroker:
+    """Whoever is there; of controllers too, where the cluster was reached by its controllers."""
+
+    def __str__(self) -> str:
+        return "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node by its id."""
+
+    id: int
+
+    def __str__(self) -> str:
+        return f"node:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The leader of a partition; the topic by name or by id."""
+
+    topic: str | UUID
+    partition: int
+
+    def __str__(self) -> str:
+        return f"leader:{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The coordinator of a `group`, of a `transaction` by its transactional id, or of `share` group state by
+    `group:topic id:partition`."""
+
+    kind: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"coordinator:{self.kind}:{self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The active controller. Where brokers alone can be reached, the broker that metadata names for it: it forwards
+    (KIP-500)."""
+
+    def __str__(self) -> str:
+        return "controller"
+
+
+Target = AnyBroker | Node | Leader | Coordinator | Controller
+
+
+def parse_target(text: str) -> Target:
+    """What stands behind `--to`."""
+    kind, _, rest = text.strip().partition(":")
+    kind = kind.lower()
+    if kind == "any" and not rest:
+        return AnyBroker()
+    if kind == "controller" and not rest:
+        return Controller()
+    if kind in ("node", "broker"):
+        number = parse_number(rest)
+        if number is None or number < 0:
+            raise UsageError(f"'{clip(text)}': a node has a number; say node:1")
+        return Node(number)
+    if kind == "leader":
+        topic, _, partition = rest.rpartition("-")
+        number = parse_number(partition)
+        if not topic or number is None:
+            raise UsageError(f"'{clip(text)}': a partition is TOPIC-NUMBER; say leader:orders-0")
+        return Leader(topic, number)
+    if kind == "coordinator" and rest:
+        of, colon, key = rest.partition(":")
+        if colon and of in COORDINATOR_KEY_TYPES:
+            if not key:
+                raise UsageError(f"'{clip(text)}': whose coordinator? say coordinator:{of}:KEY")
+            return Coordinator(of, key)
+        return Coordinator("group", rest)
+    raise UsageError(f"'{clip(text)}' is nobody to send to; say {_FORMS}")

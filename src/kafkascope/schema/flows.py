@@ -1,0 +1,45 @@
+"""Conversations of Kafka: an API in, the exchanges that it stands among out, in their order."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope.schema.files import lines
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request, from `sender` to `receiver`; its answer goes the other way and is not told."""
+
+    sender: str
+    receiver: str
+    api: str
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    title: str
+    steps: tuple[Step, ...]
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Who takes part, in the order in which they appear."""
+        return tuple(dict.fromkeys(name for step in self.steps for name in (step.sender, step.receiver)))
+
+
+@cache
+def flows() -> tuple[Flow, ...]:
+    found: list[tuple[str, list[Step]]] = []
+    for line in lines("flows.txt"):
+        if not line.startswith(" "):
+            found.append((line, []))
+            continue
+        sender, _, rest = line.strip().partition(" > ")
+        receiver, _, rest = rest.partition(": ")
+        api, _, remark = rest.partition(" - ")
+        found[-1][1].append(Step(sender, receiver, api, remark))
+    return tuple(Flow(title, tuple(steps)) for title, steps in found)
+
+
+def flows_of(api: str) -> list[Flow]:
+    return [flow for flow in flows() if any(step.api == api for step in flow.steps)]

@@ -1,0 +1,143 @@
+"""`observe`: polls into a lake without a JVM, through restarts of the broker, until it is told to stop."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.reading import dataset
+from lab.wire import until
+from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error
+
+if TYPE_CHECKING:
+    from lab.cluster import Cluster as Lab
+
+NOBODY = "127.0.0.1:1"
+WAIT_SECONDS = 120.0
+
+
+def rows(lake: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = dataset(open_lake(str(lake)), name).to_table().to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--every", "0s"), "--every: 0 is no time to wait"),
+        (("--every", "often"), "is no duration"),
+        (("--once", "--for", "5s"), "--for has no meaning"),
+    ],
+)
+def test_flags_that_say_nothing_are_refused(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    answer = cli("observe", NOBODY, "--lake", str(tmp_path / "lake"), *arguments)
+    assert answer.code == 2
+    assert says in answer.err
+    assert is_one_line_error(answer.err)
+
+
+def test_a_cluster_that_is_not_there_exits_with_4_and_leaves_no_lake(cli: Cli, tmp_path: Path) -> None:
+    answer = cli("observe", NOBODY, "--lake", str(tmp_path / "lake"))
+    assert answer.code == 4
+    assert is_one_line_error(answer.err)
+    assert not (tmp_path / "lake").exists()
+
+
+def test_one_poll_lands_in_the_tables_of_ingest(cluster: "Lab", cli: Cli, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    told = json.loads(cli.out("observe", cluster.bootstrap, "--lake", str(lake), "--once", "--json"))
+    assert (told["polls"], told["commits"], told["unanswered"], told["quarantined"]) == (1, 1, 0, 0)
+    exchanges = rows(lake, "exchanges")
+    assert len(exchanges) == told["exchanges"] == told["rows"]["exchanges"]
+    assert {row["status"] for row in exchanges} == {"answered"}
+    assert {"DescribeQuorum", "ListGroups", "Metadata", "ApiVersions"} <= {row["api"] for row in exchanges}
+    assert {row["client_software"] for row in exchanges if row["api"] != "ApiVersions"} == {
+        row["client_software"] for row in rows(lake, "connections")
+    }
+    (quorum,) = rows(lake, "describe_quorum_response")
+    assert quorum["topics"][0]["partitions"][0]["leader_id"] == 1
+    (capture,) = rows(lake, "captures")
+    assert capture["kind"] == "observe"
+
+
+def test_a_second_run_adds_to_the_same_lake(cluster: "Lab", cli: Cli, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for _ in range(2):
+        cli.out("observe", cluster.bootstrap, "--lake", str(lake), "--once")
+    assert len(rows(lake, "captures")) == 2
+    names = [row["exchange_id"] for row in rows(lake, "exchanges")]
+    assert len(names) == len(set(names))
+
+
+def test_no_jvm_and_no_spark_are_loaded(cluster: "Lab", tmp_path: Path) -> None:
+    program = (
+        "import sys; from kafkascope.cli.main import main; code = main(sys.argv[1:]);"
+        " print(code, 'pyspark' in sys.modules, 'py4j' in sys.modules)"
+    )
+    arguments = ["observe", cluster.bootstrap, "--lake", str(tmp_path / "lake"), "--once"]
+    said = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines()[-1] == "0 False False"
+
+
+@contextmanager
+def observing(lake: Path, bootstrap: str, how: signal.Signals, code: int) -> Iterator[None]:
+    running = subprocess.Popen(
+        [COMMAND, "observe", bootstrap, "--lake", str(lake), "--every", "500ms", "--commit-every", "1s"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
+    )
+    try:
+        until("a first commit", lambda: (lake / "captures" / "_delta_log").exists(), WAIT_SECONDS)
+        yield
+        running.send_signal(how)
+        out, err = running.communicate(timeout=WAIT_SECONDS)
+        assert running.returncode == code, err
+        assert "Traceback" not in err
+        assert "next: kafkascope marts" in out
+    finally:
+        if running.poll() is None:
+            running.kill()
+            running.communicate()
+
+
+def last_answer(lake: Path) -> Any:
+    return max((row["response_at"] for row in rows(lake, "exchanges") if row["response_at"]), default=None)
+
+
+def test_it_survives_a_restart_of_the_broker_and_says_what_it_missed(cluster: "Lab", tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with observing(lake, cluster.bootstrap, signal.SIGTERM, 0):
+        until("a first answer", lambda: last_answer(lake), WAIT_SECONDS)
+        cluster.stop(1)
+        try:
+            until("polls in vain", lambda: any(row["lost_places"] for row in rows(lake, "captures")), WAIT_SECONDS)
+            before = last_answer(lake)
+        finally:
+            cluster.start(1)
+            cluster.wait_until_ready()
+        until("answers again", lambda: last_answer(lake) > before, WAIT_SECONDS)
+    holes = [row for row in rows(lake, "quarantine") if row["kind"] == "unreachable"]
+    assert holes
+    assert all(row["at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
+    counted = sum(row["lost_places"] for row in rows(lake, "captures"))
+    assert counted >= len(holes)
+    names = [row["exchange_id"] for row in rows(lake, "exchanges")]
+    assert len(names) == len(set(names))
+
+
+def test_ctrl_c_commits_what_was_answered_until_then(cluster: "Lab", tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with observing(lake, cluster.bootstrap, signal.SIGINT, 130):
+        pass
+    captures = rows(lake, "captures")
+    assert sum(row["exchanges"] for row in captures) == len(rows(lake, "exchanges"))
+    assert not list((lake / "_ingests").glob("*.json"))
