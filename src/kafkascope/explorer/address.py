@@ -1,0 +1,15 @@
+"""A kind and its parameters in, the address of the page out, relative to the page that links to it."""
+
+from urllib.parse import quote
+
+from kafkascope.explorer.page import Kind
+
+
+def address(kind: Kind, parameters: dict[str, str]) -> str:
+    """From the root of the site, escaped: `message/ShareFetchRequest/2.html`."""
+    return kind.path.format(**{name: quote(str(value), safe="@") for name, value in parameters.items()})
+
+
+def relative(here: str, there: str) -> str:
+    """From one address of the site to another, so that it works from any folder."""
+    return "../" * here.count("/") + there

@@ -1,0 +1,81 @@
+"""A small recording in, its exchanges out as facts of the decode page: pcap, pcapng, a request log, packed or not."""
+
+import io
+from typing import Any
+from urllib.parse import urlencode
+
+from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS
+
+# pcap in both byte orders and both resolutions, pcapng; then gzip, zstd, xz and lz4 around one.
+_STARTS = tuple(
+    bytes.fromhex(start)
+    for start in "a1b2c3d4 d4c3b2a1 a1b23c4d 4d3cb2a1 0a0d0d0a 1f8b 28b52ffd fd377a585a00 04224d18".split()
+)
+# What every line of a broker's request log has.
+_LOG_MARK = b"Completed request:"
+
+
+def is_recording(content: bytes) -> bool:
+    return content.startswith(_STARTS) or _LOG_MARK in content[:65_536]
+
+
+def recording_facts(content: bytes, name: str) -> dict[str, Any]:
+    """`InputError` where it cannot be read. Needs the extra `columns`."""
+    from kafkascope.capture.exchange import Exchange
+    from kafkascope.capture.reader import read
+
+    file = io.BytesIO(content)
+    file.name = name or "the recording"
+    shown: list[dict[str, Any]] = []
+    apis: dict[str, int] = {}
+    count = 0
+
+    def facts_of(exchange: Exchange) -> dict[str, Any]:
+        return {
+            "id": exchange.exchange_id,
+            "at": exchange.request_at.isoformat() if exchange.request_at else None,
+            "client": exchange.client_id if exchange.client_id is not None else exchange.client_address,
+            "broker": exchange.broker_address,
+            "api": exchange.api,
+            "version": exchange.api_version,
+            "latencyUs": exchange.latency_us,
+            "error": exchange.error,
+            "status": exchange.status,
+            "request": _side(exchange.request_frame, None),
+            "response": _side(exchange.response_frame, _asked(exchange.api, exchange.api_version)),
+        }
+
+    for exchange in read(file):
+        count += 1
+        title = exchange.api or "not known"
+        apis[title] = apis.get(title, 0) + 1
+        if len(shown) < MAX_SHOWN_ITEMS:
+            shown.append(facts_of(exchange))
+    return {
+        "count": count,
+        "apis": [{"api": api, "count": number} for api, number in sorted(apis.items(), key=lambda item: -item[1])],
+        "exchanges": shown,
+        "left": count - len(shown),
+    }
+
+
+def _asked(api: str | None, version: int | None) -> str:
+    return f"{api}Response:{version}" if api and version is not None else ""
+
+
+def _side(frame: bytes | None, asked: str | None) -> dict[str, Any] | None:
+    """Its size, and a link to its decoded form where it is short enough and known."""
+    if frame is None:
+        return None
+    whole = len(frame).to_bytes(4, "big") + frame
+    known = asked is None or asked != ""
+    query = permalink(whole, asked or "") if known else None
+    return {"size": len(whole), "query": query}
+
+
+def permalink(raw: bytes, name: str, release: str = "") -> str | None:
+    """What stands behind the `?` of an address that decodes these bytes; None where they are too many."""
+    if len(raw) > MAX_LINK_BYTES or not raw:
+        return None
+    given = {"hex": raw.hex(), "as": name, "release": release}
+    return urlencode({key: value for key, value in given.items() if value})

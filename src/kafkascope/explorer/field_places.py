@@ -1,0 +1,55 @@
+"""Every field of the catalog by its name: which messages have it, where, since which version."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from kafkascope.schema.catalog import index, message
+from kafkascope.schema.model import Field, Message
+
+
+class FieldPlace(NamedTuple):
+    """`version` is the newest that has the field; `path` are the names down to it."""
+
+    message: str
+    path: tuple[str, ...]
+    version: int
+    field: Field
+
+
+def places_in(known: Message) -> Iterator[FieldPlace]:
+    """Of one message, in the order of its newest layout."""
+    block = next(block for block in known.blocks if block.releases is None)
+
+    def visit(fields: tuple[Field, ...], above: tuple[str, ...], allowed: list[int]) -> Iterator[FieldPlace]:
+        for field in fields:
+            having = [version for version in allowed if version in field.versions]
+            if having:
+                yield FieldPlace(known.name, (*above, field.name), having[-1], field)
+                yield from visit(field.fields, (*above, field.name), having)
+
+    yield from visit(block.fields, (), [version for version in known.all_versions() if version in block.versions])
+
+
+@cache
+def field_places() -> dict[str, tuple[FieldPlace, ...]]:
+    """By the spelling that most of them have. Older records spell some with a small letter, and file systems may not
+    tell `topicId` from `TopicId`, so these are one name."""
+    found: dict[str, list[FieldPlace]] = {}
+    for name in index():
+        for place in places_in(message(name)):
+            found.setdefault(place.path[-1].lower(), []).append(place)
+    spelt = {key: Counter(place.path[-1] for place in places).most_common(1)[0][0] for key, places in found.items()}
+    named = {spelt[key][:1].upper() + spelt[key][1:]: tuple(places) for key, places in found.items()}
+    return dict(sorted(named.items()))
+
+
+@cache
+def _names() -> dict[str, str]:
+    return {name.lower(): name for name in field_places()}
+
+
+def field_name(field: str) -> str | None:
+    """The name that its page goes by."""
+    return _names().get(field.lower())

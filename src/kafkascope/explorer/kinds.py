@@ -1,0 +1,40 @@
+"""The registry: every kind of page that the explorer has; each comes from its own module in `pages/`."""
+
+from kafkascope.explorer.page import Kind
+from kafkascope.explorer.pages import (
+    api,
+    batches,
+    changelog,
+    decode,
+    diff,
+    error,
+    errors,
+    field,
+    home,
+    kip,
+    message,
+    record,
+    records,
+    release,
+    search,
+    upgrade,
+)
+
+KINDS: tuple[Kind, ...] = (
+    home.KIND,
+    api.KIND,
+    message.KIND,
+    record.KIND,
+    records.KIND,
+    batches.KIND,
+    changelog.KIND,
+    diff.KIND,
+    release.KIND,
+    upgrade.KIND,
+    error.KIND,
+    errors.KIND,
+    field.KIND,
+    kip.KIND,
+    decode.KIND,
+    search.KIND,
+)

@@ -1,0 +1,73 @@
+"""A lake in, the kinds of pages that show it out: what is in it, findings, exchanges. Only a server has them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from kafkascope.errors import InputError, NotFoundError
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.pages import lake, lake_bytes, lake_exchange, lake_exchanges, lake_findings
+from kafkascope.lake.home import Lake, open_lake
+from kafkascope.lake.place import reason
+
+
+def lake_kinds(where: str) -> tuple[Kind, ...]:
+    """Opened anew for every page: it may be written to, moved or deleted meanwhile."""
+
+    def of(make: Callable[..., Page]) -> Callable[..., Page]:
+        return partial(_made, make, where)
+
+    return (
+        Kind("lake", "lake/index.html", "lake.html", of(lake.make), lasting=False),
+        Kind("lake_findings", "lake/findings.html", "lake_findings.html", of(lake_findings.make), lasting=False),
+        Kind(
+            "lake_exchanges",
+            "lake/exchanges.html",
+            "lake_exchanges.html",
+            of(lake_exchanges.make),
+            query=lake_exchanges.QUERY,
+            lasting=False,
+        ),
+        Kind(
+            "lake_exchange",
+            "lake/exchange/{exchange_id}.html",
+            "lake_exchange.html",
+            of(lake_exchange.make),
+            query=("at",),
+            lasting=False,
+        ),
+        Kind(
+            "lake_bytes",
+            "lake/bytes/{exchange_id}.html",
+            "lake_bytes.html",
+            of(lake_bytes.make),
+            query=("at",),
+            lasting=False,
+        ),
+    )
+
+
+def _made(make: Callable[..., Page], where: str, **parameters: Any) -> Page:
+    with readable(where):
+        return make(opened(where), **parameters)
+
+
+@contextmanager
+def readable(where: str) -> Iterator[None]:
+    """What the libraries below say of files that are gone or broken, as one line that names the lake."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, DeltaError) as error:
+        raise InputError(f"{where}: {reason(error)[:400]}") from None
+
+
+def opened(where: str) -> Lake:
+    try:
+        return open_lake(where)
+    except NotFoundError as error:
+        # The address is right, the lake is gone.
+        raise InputError(str(error)) from None

@@ -1,0 +1,35 @@
+"""The report of a lake as a page of the server: one file with its own style and script, and a policy that allows just
+these."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from kafkascope.explorer.lake_kinds import opened, readable
+
+_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+
+def report_route(where: str) -> Route:
+    def made() -> tuple[str, str]:
+        from kafkascope.report.build import build
+        from kafkascope.report.page import page
+        from kafkascope.report.scope import Scope
+
+        with readable(where):
+            text = page(build(opened(where), Scope(), datetime.now(UTC)))
+        found = _POLICY.search(text)
+        assert found is not None, "the report has a policy"
+        return text, unescape(found[1])
+
+    async def respond(request: Request) -> Response:  # noqa: ARG001
+        text, policy = await run_in_threadpool(made)
+        headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+        return Response(text, headers=headers, media_type="text/html; charset=utf-8")
+
+    return Route("/lake/report.html", respond)

@@ -1,0 +1,132 @@
+"""The formats of record data on one page: fields with positions, flags, compression, and examples byte by byte."""
+
+from typing import Any
+
+from kafkascope.codec.annotate_records import BATCH, MESSAGE_0, MESSAGE_1, annotate_records
+from kafkascope.codec.control import TYPES
+from kafkascope.codec.record_types import COMPRESSIONS, RecordBatch
+from kafkascope.codec.records import decode_records
+from kafkascope.codec.records_form import batch_json
+from kafkascope.explorer.batch_examples import EXAMPLES, BatchExample
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.pieces import pieces
+
+WORDS = {
+    "baseOffset": "Offset of the first record; 0 from a producer, the broker sets it.",
+    "batchLength": "Bytes behind this field.",
+    "partitionLeaderEpoch": "Epoch of the leader that took the batch; −1 from a producer. Outside the checksum.",
+    "magic": "The format: it stands at the same place in all three.",
+    "attributes": "Flags, below.",
+    "lastOffsetDelta": "Offset of the last record minus the base offset. Compaction keeps it: a batch may have gaps.",
+    "baseTimestamp": "Milliseconds; of the first record, or the delete horizon where that flag is set.",
+    "maxTimestamp": "The latest timestamp; with log append time the one that all records have.",
+    "producerId": "Of an idempotent or transactional producer, else −1.",
+    "producerEpoch": "Fences an older producer of the same transactional id; −1 without a producer id.",
+    "baseSequence": "Sequence of the first record for this producer and partition; −1 without a producer id.",
+    "recordsCount": "How many records follow.",
+    "offset": "Of the message; of the last one inside, where it is compressed.",
+    "messageSize": "Bytes behind this field.",
+    "timestamp": "Milliseconds, create time or log append time; −1 for none.",
+}
+CRC = (
+    "CRC-32 over everything behind it.",
+    "CRC-32 over everything behind it.",
+    "CRC-32C over everything from the attributes on, so that a broker can set offset and epoch without touching it.",
+)
+FLAGS = (
+    (0b111, "0–2", "compression", "none, gzip, snappy, lz4, zstd", 0),
+    (1 << 3, "3", "timestamp type", "0 create time, 1 log append time", 1),
+    (1 << 4, "4", "transactional", "the batch is part of a transaction", 2),
+    (1 << 5, "5", "control", "the records are markers and never reach the application", 2),
+    (1 << 6, "6", "delete horizon", "the base timestamp says when tombstones may go", 2),
+)
+COMPRESSION_WORDS = {
+    "none": ("0.8.2", "0, 1, 2", ""),
+    "gzip": ("0.8.2", "0, 1, 2", ""),
+    "snappy": ("0.8.2", "0, 1, 2", "Java writes xerial's framing, librdkafka raw blocks; both are read."),
+    "lz4": ("0.8.2", "0, 1, 2", "Of magic 0 the frame has a wrong header checksum, in every writer (KIP-57)."),
+    "zstd": ("2.1", "2", "Produce v7 and Fetch v10 or newer (KIP-110)."),
+}
+RECORD_FIELDS = (
+    ("length", "varint", "1–5", "Bytes of the record behind it."),
+    ("attributes", "int8", "1", "Not used."),
+    ("timestampDelta", "varlong", "1–10", "To the base timestamp."),
+    ("offsetDelta", "varint", "1–5", "To the base offset."),
+    ("key", "varint length, bytes", "1+", "Length −1 is null, 0 is empty."),
+    ("value", "varint length, bytes", "1+", "Null is a tombstone in a compacted topic."),
+    ("headers", "varint count", "1+", "Each a key (never null, UTF-8) and a value (may be null), with varint lengths."),
+)
+
+
+def make() -> Page:
+    facts = {
+        "formats": [_format(2, BATCH), _format(1, MESSAGE_1), _format(0, MESSAGE_0)],
+        "record": [
+            {"name": name, "type": type_, "size": size, "about": about} for name, type_, size, about in RECORD_FIELDS
+        ],
+        "flags": [
+            {"bits": bits, "mask": mask, "name": name, "about": about, "sinceMagic": since}
+            for mask, bits, name, about, since in FLAGS
+        ],
+        "compressions": [
+            {"number": number, "name": name, "since": COMPRESSION_WORDS[name][0], "magics": COMPRESSION_WORDS[name][1],
+             "about": COMPRESSION_WORDS[name][2]}
+            for number, name in enumerate(COMPRESSIONS)
+        ],
+        "control": [{"type": number, "name": name, "value": value} for number, (name, value) in TYPES.items()],
+        "examples": [_example(example) for example in EXAMPLES],
+    }  # fmt: skip
+    return Page("Record batches", facts, "Batches and message sets, magic 0, 1 and 2: every field, flag and byte.")
+
+
+def _format(magic: int, fields: tuple[tuple[str, str, int], ...]) -> dict[str, Any]:
+    rows = []
+    at = 0
+    for name, type_, size in fields:
+        about = CRC[magic] if name == "crc" else WORDS[name]
+        rows.append({"name": name, "type": type_, "at": str(at), "size": str(size), "about": about})
+        at += size
+    if magic < 2:
+        rows += [
+            {"name": name, "type": "int32 length, bytes", "at": place, "size": "4+", "about": about}
+            for name, place, about in (
+                ("key", str(at), "Length −1 is null."),
+                ("value", "behind the key", "Length −1 is null. Of a compressed message: a packed message set."),
+            )
+        ]
+    else:
+        about = "One behind the other; as one packed block where the batch is compressed."
+        rows.append({"name": "records", "type": "records", "at": str(at), "size": "0+", "about": about})
+    return {
+        "magic": magic,
+        "title": ("Magic 0: message set", "Magic 1: message set with timestamps", "Magic 2: record batch")[magic],
+        "since": ("0.8", "0.10.0", "0.11")[magic],
+        "kips": ([], [31, 32], [98])[magic],
+        "fields": rows,
+    }
+
+
+# One message of magic 0 or 1 is a batch of one record.
+_IN_JSON = {"offset": "baseOffset", **{name: f"records[0].{name}" for name in ("timestamp", "key", "value")}}
+
+
+def _json_path(path: str, batch: RecordBatch) -> str:
+    """What the JSON beside it calls a piece."""
+    return _IN_JSON.get(path, path) if batch.magic < 2 and batch.compression == "none" else path
+
+
+def _example(example: BatchExample) -> dict[str, Any]:
+    data = example.data
+    batch = decode_records(data).batches[0]
+    return {
+        "id": example.id,
+        "title": example.title,
+        "about": example.about,
+        "magic": batch.magic,
+        "hex": data.hex(),
+        "json": batch_json(batch),
+        "bytes": [piece | {"path": _json_path(piece["path"], batch)} for piece in pieces(annotate_records(data), data)],
+    }
+
+
+KIND = Kind("batches", "batches.html", "batches.html", make, lambda: ({},))

@@ -1,0 +1,76 @@
+"""The decode page: bytes as they were given in, exchanges, tree and named bytes out, or why they cannot be read.
+
+The static site has the page without the form: decoding runs in the local server or on the command line.
+"""
+
+from typing import Any
+
+from kafkascope.codec.byte_text import FORMS
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.limits import MAX_DECODE_SECONDS, MAX_LINK_BYTES, MAX_SHOWN_PIECES, MAX_UPLOAD_BYTES
+from kafkascope.schema.releases import releases
+
+# Given text that comes back in the form: a byte takes up to five characters in a dump.
+MAX_ECHO_CHARACTERS = 5 * MAX_LINK_BYTES
+EXAMPLE = "0000001d000c000000000007000361707000056f726465720000000c00036d2d31"
+
+
+def make() -> Page:
+    return decode_page()
+
+
+def decode_page(
+    *,
+    text: str = "",
+    name: str = "",
+    release: str = "",
+    form: str = "auto",
+    file: str = "",
+    answer: dict[str, Any] | None = None,
+    problem: str | None = None,
+) -> Page:
+    """`answer` is the worker's, `problem` says why there is none."""
+    found = answer or {}
+    decoded = found.get("decoded")
+    title = "Decode"
+    if decoded and decoded["message"]:
+        version = "" if decoded["version"] is None else f" v{decoded['version']}"
+        title = f"Decoded: {decoded['message']}{version}"
+    elif found.get("recording"):
+        title = "Decoded: a recording"
+    facts = {
+        "given": {
+            "text": text if len(text) <= MAX_ECHO_CHARACTERS else "",
+            "tooLongToShow": len(text) > MAX_ECHO_CHARACTERS,
+            "as": name,
+            "release": release,
+            "form": form,
+            "file": file,
+        },
+        "decoded": decoded,
+        "recording": found.get("recording"),
+        "permalink": found.get("permalink"),
+        "problem": problem,
+        "command": command(name, release),
+        "forms": list(FORMS),
+        "releases": [release.name for release in reversed(releases())],
+        "limits": {
+            "bytes": MAX_UPLOAD_BYTES,
+            "seconds": MAX_DECODE_SECONDS,
+            "link": MAX_LINK_BYTES,
+            "pieces": MAX_SHOWN_PIECES,
+        },
+        "example": EXAMPLE,
+    }
+    return Page(title, facts, "Hex, base64, a hex dump or a small recording, decoded byte by byte.")
+
+
+def command(name: str, release: str) -> str:
+    """The same on the command line, without what was typed: that may be anything."""
+    known = name and all(letter.isalnum() or letter in ":_-" for letter in name)
+    said = f" --as {name}" if known else ""
+    at = f" --release {release}" if release and release.replace(".", "").isdigit() else ""
+    return f"kafkascope decode{said}{at} @FILE"
+
+
+KIND = Kind("decode", "decode.html", "decode.html", make, lambda: ({},))

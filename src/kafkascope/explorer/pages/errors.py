@@ -1,0 +1,16 @@
+"""Every error code of Kafka on one page: code, name, whether to retry, since when, and how many APIs answer with it."""
+
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.schema.error_codes import error_codes
+from kafkascope.schema.error_users import uses_of
+from kafkascope.schema.export import error_json
+
+
+def make() -> Page:
+    errors = [
+        error_json(error) | {"apis": len({use.api for use in uses_of(error)})} for error in error_codes().values()
+    ]
+    return Page("Error codes", {"errors": errors}, "Every error code of Kafka, with cause and remedy.")
+
+
+KIND = Kind("errors", "errors.html", "errors.html", make, lambda: ({},))

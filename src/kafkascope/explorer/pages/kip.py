@@ -1,0 +1,27 @@
+"""A KIP's number in, the page of what it did to the wire out: APIs, versions, fields."""
+
+from kafkascope.errors import NotFoundError
+from kafkascope.explorer.kips import kip_touches
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.schema.catalog import message
+from kafkascope.schema.export import span_text
+from kafkascope.schema.names import clip, parse_number
+
+
+def make(number: str) -> Page:
+    parsed = parse_number(number)
+    touched = kip_touches().get(-1 if parsed is None else parsed)
+    if touched is None or str(parsed) != number:
+        raise NotFoundError(f"no message of the catalog has to do with KIP-{clip(number)}")
+    listed = []
+    for row in touched:
+        known = message(f"{row['name']}Request" if row["api"] else row["name"])
+        newest = known.all_versions()[-1]
+        version = row["version"]
+        spans = span_text(known.releases_of(version)) if version in known.all_versions() else None
+        listed.append(row | {"releases": spans, "shown": newest if version is None else version})
+    about = f"What KIP-{number} did to the messages of Kafka: APIs, versions and fields."
+    return Page(f"KIP-{number}", {"number": parsed, "touched": listed}, about)
+
+
+KIND = Kind("kip", "kip/{number}.html", "kip.html", make, lambda: ({"number": str(number)} for number in kip_touches()))

@@ -1,0 +1,40 @@
+"""One exchange of a lake in, all that the lake knows of it out: its columns, its request and its response."""
+
+from typing import Any
+
+from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.page import Page
+from kafkascope.lake.browse import bodies, exchange, is_time, place_of
+from kafkascope.lake.home import Lake
+from kafkascope.lake.tables import DATE, KEYS, message_of
+
+# What a body repeats of its exchange.
+_REPEATED = frozenset((*KEYS.names, "ingest_id", DATE))
+
+
+def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
+    row = found_row(lake, exchange_id, at)
+    facts = {
+        "lake": lake.uri,
+        "exchange": plain(row) | {"at": place_of(row).at},
+        "bodies": [_body(name, body) for name, body in bodies(lake, row).items()],
+    }
+    title = f"{row['api'] or 'Answer alone'} {exchange_id}"
+    return Page(title, facts, "One request with its response.")
+
+
+def found_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
+    if at and not is_time(at):
+        raise UsageError(f"at: {at[:40]!r} is no time in microseconds; follow the links of the list")
+    row = exchange(lake, exchange_id, int(at) if at else None) if exchange_id.isalnum() else None
+    if row is None:
+        raise NotFoundError(f"no exchange of this lake is called {exchange_id[:40]}")
+    return row
+
+
+def _body(table: str, body: dict[str, Any] | None) -> dict[str, Any]:
+    if body is None:
+        return {"table": table, "message": message_of(table), "version": None, "value": None}
+    value = {name: plain(one) for name, one in body.items() if name not in _REPEATED}
+    return {"table": table, "message": message_of(table), "version": body["api_version"], "value": value}

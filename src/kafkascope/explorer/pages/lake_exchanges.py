@@ -1,0 +1,77 @@
+"""What is asked of a lake in, a page of its exchanges in the order of time out, and where the next one begins."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from kafkascope.capture.pairing import STATUSES
+from kafkascope.errors import UsageError
+from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.page import Page
+from kafkascope.lake.browse import Asked, exchanges, parse_place, place_of
+from kafkascope.lake.home import Lake
+from kafkascope.limits import MAX_LISTED_EXCHANGES
+from kafkascope.schema.catalog import apis
+
+# What stands behind the ? of the address; `after` is where the page begins.
+QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What the list shows; a page of the exchange has the rest.
+_COLUMNS = (
+    "exchange_id request_at response_at latency_us api api_version client_id client_address broker_address "
+    "request_bytes response_bytes error_code error status"
+).split()
+# No name on the wire is longer.
+_LONGEST = 32_767
+
+
+def make(lake: Lake, **given: str) -> Page:
+    given = {name: given.get(name, "").strip()[:_LONGEST] for name in QUERY}
+    asked = Asked(
+        api=given["api"],
+        client=given["client"],
+        group=given["group"],
+        error=given["error"],
+        status=given["status"],
+        since=_time(given["since"], "since"),
+        until=_time(given["until"], "until"),
+        slower_us=_milliseconds(given["slow"]),
+    )
+    after = parse_place(given["after"]) if given["after"] else None
+    found = exchanges(lake, asked, after, MAX_LISTED_EXCHANGES, _COLUMNS)
+    filters = {name: value for name, value in given.items() if value and name != "after"}
+    facts: dict[str, Any] = {
+        "lake": lake.uri,
+        "asked": given,
+        "filtered": bool(filters),
+        "exchanges": [plain(row) | {"at": place_of(row).at} for row in found.rows],
+        "next": urlencode(filters | {"after": str(found.after)}) if found.after else None,
+        "first": urlencode(filters) if after else None,
+        "apis": sorted(apis().values()),
+        "statuses": list(STATUSES),
+    }
+    return Page("Exchanges", facts, "Requests with their responses, in the order of time.")
+
+
+def _time(text: str, name: str) -> int | None:
+    """ISO 8601, UTC where it says nothing else; `2026-11-15`, `2026-11-15 08:30`, `2026-11-15T08:30:00.25Z`."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{name}: {text[:40]!r} is no time; write 2026-11-15 08:30:00") from None
+    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (known - _EPOCH) // timedelta(microseconds=1)
+
+
+def _milliseconds(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        value = float(text.removesuffix("ms").strip())
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e12:
+        raise UsageError(f"slow: {text[:40]!r} is no number of milliseconds; write 100")
+    return int(value * 1000)

@@ -1,0 +1,71 @@
+"""A record of a coordinator, of the metadata log or of a control batch, at one version: its page, as a message's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope.codec.control import TYPES
+from kafkascope.codec.write import uvarint
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.pages.message import every_of, find_layout, message_page
+from kafkascope.schema.catalog import index, message
+from kafkascope.schema.compare import versions_in
+from kafkascope.schema.layout import Layout
+from kafkascope.schema.record_places import GROUPS, Prefix, group_of, place_of, prefix_of
+from kafkascope.schema.releases import releases
+
+KINDS_HERE = ("key", "value", "metadata", "data")
+
+
+def make(name: str, version: str) -> Page:
+    found = find_layout(name, version, KINDS_HERE)
+    page = message_page(found)
+    return Page(page.title, page.facts | {"place": _place(found)}, page.description)
+
+
+def _place(found: Layout) -> dict[str, Any]:
+    name = found.message.name
+    group = group_of(name)
+    prefix = prefix_of(name, found.version)
+    return {
+        "group": group,
+        "title": GROUPS[group],
+        "lies": place_of(name),
+        "prefix": [
+            {"name": item.name, "type": item.type, "value": item.value, "meaning": item.meaning,
+             "hex": prefix_bytes(item).hex(" ")}
+            for item in prefix
+        ],
+        "prefixHex": b"".join(map(prefix_bytes, prefix)).hex(),
+        "partner": _partner(name),
+        "controlTypes": [
+            {"type": number, "name": said} for number, (said, message) in TYPES.items() if message == name
+        ],
+    }  # fmt: skip
+
+
+def prefix_bytes(item: Prefix) -> bytes:
+    if item.type == "int16":
+        return item.value.to_bytes(2, "big", signed=True)
+    return uvarint(item.value)
+
+
+def _partner(name: str) -> dict[str, Any] | None:
+    """The value of a key, and the other way round."""
+    for half, other in (("Key", "Value"), ("Value", "Key")):
+        partner = name.removesuffix(half) + other
+        if name.endswith(half) and partner in index():
+            return {"name": partner, "version": present_version(partner)}
+    return None
+
+
+def present_version(name: str) -> int:
+    """The newest that the newest release with the message has: keys once had their type for a version."""
+    known = message(name)
+    return max(versions_in(known, next(r.name for r in reversed(releases()) if versions_in(known, r.name))))
+
+
+def every() -> Iterator[dict[str, str]]:
+    return every_of(KINDS_HERE)
+
+
+KIND = Kind("record", "record/{name}/{version}.html", "record.html", make, every)

@@ -1,0 +1,131 @@
+"""A Kafka release in, what it added, changed and removed against the release before it out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.explorer.changes import all_changes, message_change_facts
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.schema.api_facts import family_of, kips_of_version
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.compare import compare_layouts, versions_in
+from kafkascope.schema.export import error_json
+from kafkascope.schema.layout import layout
+from kafkascope.schema.model import Message
+from kafkascope.schema.names import clip
+from kafkascope.schema.prose import paragraphs
+from kafkascope.schema.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.releases import check_release, newest_release, next_release, release_order, releases
+from kafkascope.schema.versions import format_versions
+
+
+def make(release: str) -> Page:
+    name = known_release(release)
+    at = release_order()[name]
+    found = releases()[at]
+    previous = releases()[at - 1].name if at else None
+    facts: dict[str, Any] = {
+        "release": name,
+        "readFrom": found.version,
+        "coverage": found.coverage,
+        "remarks": coverage_remarks(name, *([previous] if previous else [])),
+        "previous": previous,
+        "next": next_release(name),
+        "newest": newest_release(),
+        "releases": [item.name for item in releases()],
+        "apis": _apis(name, previous),
+    }
+    facts |= _records(name, previous)
+    return Page(f"Kafka {name}", facts, f"What Kafka {name} added, changed and removed on the wire.")
+
+
+def known_release(text: str) -> str:
+    """A patch release is its release; what the catalog lacks is not found."""
+    try:
+        return check_release(text)
+    except UsageError:
+        known = releases()
+        raise NotFoundError(
+            f"no Kafka release is called {clip(text)}; the catalog knows {known[0].name} to {known[-1].name}"
+        ) from None
+
+
+def _apis(name: str, previous: str | None) -> list[dict[str, Any]]:
+    """Those that came or went, or whose versions did; with the fields of what is new."""
+    rows = []
+    for key, api in apis().items():
+        request = message(f"{api}Request")
+        before, after = versions_in(request, previous) if previous else [], versions_in(request, name)
+        unstable = [version for span, version in request.unstable if name in span]
+        stabilised = [
+            version
+            for span, version in request.unstable
+            if previous and previous in span and name not in span and version in after
+        ]
+        came, went = sorted(set(after) - set(before)), sorted(set(before) - set(after))
+        if not came and not went and not stabilised:
+            continue
+        rows.append(
+            {
+                "api": api,
+                "key": key,
+                "family": family_of(api),
+                "about": first_sentence(request),
+                "what": "added" if not before else "removed" if not after else "versions",
+                "came": [_came(api, version, version in unstable, bool(before)) for version in came],
+                "went": went,
+                "wentText": format_versions(went),
+                "stabilised": stabilised,
+                "versions": after,
+            }
+        )
+    return rows
+
+
+def first_sentence(known: Message) -> str:
+    said = paragraphs(known)
+    return said[0].partition(". ")[0].rstrip(".") + "." if said else ""
+
+
+def _came(api: str, version: int, unstable: bool, compared: bool) -> dict[str, Any]:
+    """`compared`: the first versions of a new API are not told against each other."""
+    request = message(f"{api}Request")
+    older = version - 1 if compared and version - 1 in request.all_versions() else None
+    names = (f"{api}Request", f"{api}Response")
+    return {
+        "version": version,
+        "older": older,
+        "unstable": unstable,
+        "kips": kips_of_version(request, version),
+        "changes": [
+            {"message": name, "changes": all_changes(changes)}
+            for name in names
+            if older is not None and (changes := compare_layouts(layout(name, older), layout(name, version)))
+        ],
+    }
+
+
+def _records(name: str, previous: str | None) -> dict[str, Any]:
+    """What is no API, layouts that changed under a number that was there, names, and error codes."""
+    if previous is None:
+        return {"records": [], "layouts": [], "renamed": [], "errors": []}
+    found = between(previous, name)
+    groups = by_kind(found.messages)
+    return {
+        "records": [
+            {"kind": kind, "title": KINDS[kind], "messages": [message_change_facts(change) for change in rows]}
+            for kind, rows in groups.items()
+            if kind != "request" and rows
+        ],
+        "layouts": [message_change_facts(change) for change in groups["request"] if change.changes],
+        "renamed": [{"before": before, "after": after} for before, after in found.renamed],
+        "errors": [error_json(error) for error in found.errors],
+    }
+
+
+def every() -> Iterator[dict[str, str]]:
+    for release in releases():
+        yield {"release": release.name}
+
+
+KIND = Kind("release", "release/{release}.html", "release.html", make, every)

@@ -1,0 +1,28 @@
+"""What the server has beyond the pages of the static site: kinds that need a lake, and routes that take uploads."""
+
+from starlette.routing import BaseRoute
+
+from kafkascope.explorer.decode_routes import decode_routes
+from kafkascope.explorer.kinds import KINDS
+from kafkascope.explorer.page import Kind
+from kafkascope.explorer.render import Renderer
+
+
+def server_kinds(lake: str | None) -> tuple[Kind, ...]:
+    """All kinds of pages of a server, with those of a lake where one is given."""
+    if not lake:
+        return KINDS
+    # Through it comes pyarrow, which takes its time.
+    from kafkascope.explorer.lake_kinds import lake_kinds
+
+    return (*KINDS, *lake_kinds(lake))
+
+
+def server_routes(renderer: Renderer, lake: str | None) -> list[BaseRoute]:
+    """Routes that are no plain page: they come before those of the kinds."""
+    routes: list[BaseRoute] = list(decode_routes(renderer))
+    if lake:
+        from kafkascope.explorer.lake_report import report_route
+
+        routes.append(report_route(lake))
+    return routes
