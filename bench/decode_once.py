@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkascope import encode
-from kafkascope.pipeline.decode import decode
+from kafkascope.pipeline.decoding import decode
 from kafkascope.pipeline.session import local_session
 
 FRAMES = 10_000_000

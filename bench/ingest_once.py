@@ -51,7 +51,7 @@ def _warm(lake: str) -> None:
 
 def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.ingest import Options, ingest
+    from kafkascope.pipeline.ingesting import Options, ingest
     from kafkascope.pipeline.session import local_session
     from tests.captures import HERE
 
@@ -78,7 +78,7 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     said["worker_peak"] = peak.stop()
     said["lake_bytes"] = sum(path.stat().st_size for path in Path(folder, "lake").rglob("*.parquet"))
     if options.marts:
-        from kafkascope.pipeline.marts.build import build_marts
+        from kafkascope.pipeline.mart.build import build_marts
 
         began = time.perf_counter()
         build_marts(spark, lake)

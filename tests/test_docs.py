@@ -17,6 +17,7 @@ import pytest
 import kafkascope
 from kafkascope import errors, limits
 from kafkascope.cli import terminal
+from kafkascope.cli.live_options import live_options
 from kafkascope.cli.main import commands, main
 from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.error_codes import error_codes
@@ -148,6 +149,11 @@ def options_of(command: click.Command) -> list[str]:
     return [option for p in command.params if isinstance(p, click.Option) for option in (*p.opts, *p.secondary_opts)]
 
 
+def connection_flags() -> list[str]:
+    """Those of every command that talks to a cluster: told once, in connecting.md."""
+    return options_of(live_options(click.command(lambda: None)))
+
+
 def the_commands() -> dict[str, click.Command]:
     context = click.Context(commands)
     found = {name: commands.get_command(context, name) for name in commands.list_commands(context)}
@@ -160,7 +166,11 @@ def test_every_command_has_a_section_with_every_flag_and_choice_an_example_and_i
     assert len(names) >= 12
     for name, command in names.items():
         about = section(text, name)
-        for option in options_of(command):
+        own = options_of(command)
+        if set(connection_flags()) <= set(own):
+            assert "](connecting.md)" in about, name
+            own = [option for option in own if option not in connection_flags()]
+        for option in own:
             assert re.search(rf"^\| `{re.escape(option)}[ `\[]", about, re.MULTILINE), f"{name} {option}"
         for parameter in command.params:
             if isinstance(parameter.type, click.Choice):
@@ -169,8 +179,15 @@ def test_every_command_has_a_section_with_every_flag_and_choice_an_example_and_i
         assert re.search(r"^Exit codes: 0", about, re.MULTILINE), name
         used = " ".join(shown.command for shown in shown_commands(ROOT / "docs" / "commands.md"))
         assert f"kafkascope {name} " in f"{used} ", name
-        for option in options_of(command):
+        for option in own:
             assert option in used, f"{name} {option} is in no example"
+
+
+def test_every_flag_about_connections_is_told_once() -> None:
+    text = page("connecting.md")
+    assert len(connection_flags()) >= 20
+    for option in connection_flags():
+        assert re.search(rf"^\| (?:`--[\w-]+`, )?`{option}[ `]", text, re.MULTILINE), option
 
 
 def test_every_help_flag_is_told() -> None:

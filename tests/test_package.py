@@ -93,6 +93,15 @@ def test_the_wheel_holds_the_catalog_the_prose_and_the_type_marker(wheel: Path) 
     assert sorted(data - names) == []
 
 
+def test_the_wheel_holds_the_pages_of_the_explorer(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "src"
+    for folder in ("templates", "static"):
+        files = {path.relative_to(source).as_posix() for path in (source / "kafkascope/explorer" / folder).iterdir()}
+        assert files
+        assert sorted(files - names) == []
+
+
 def test_the_wheel_holds_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     # Spark looks for data sources in modules of this prefix.
@@ -107,6 +116,17 @@ def test_the_wheel_carries_the_licence_and_the_command(wheel: Path) -> None:
         metadata = opened.read(f"{info}/METADATA").decode()
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert sorted(line.split()[1].partition(">")[0] for line in needed) == sorted(DEPENDENCIES)
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--no-browser"], ["site", "pages"]], ids=lambda given: given[0])
+def test_a_command_without_its_extra_says_which_in_one_line(
+    installed: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    done = run([str(installed / "kafkascope"), *arguments], tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"kafkascope: {arguments[0]} needs starlette and uvicorn and jinja2: pip install 'kafkascope[explorer]'\n"
+    )
 
 
 def test_the_installed_command_shows_encodes_and_decodes(installed: Path, tmp_path: Path) -> None:

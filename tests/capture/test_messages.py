@@ -96,7 +96,7 @@ def test_keys_that_wait_hold_no_memory_of_others(monkeypatch: pytest.MonkeyPatch
     waiting = Messages()
     assert list(waiting.add(batch, keys)) == []
     held = {
-        name: sum(one.get_total_buffer_size() for one in group.keys) for (name, _), group in waiting._groups.items()
+        name: sum(one.get_total_buffer_size() for one in group.keys) for (name, *_), group in waiting._groups.items()
     }
     assert {name: size // 100_000 for name, size in held.items()} == {
         "HeartbeatRequest": 3,

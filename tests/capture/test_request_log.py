@@ -1,6 +1,7 @@
 """A broker's request log gives the exchanges that a capture gives: plain, in a container's log, split, or broken."""
 
 import json
+from collections import Counter
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -12,13 +13,17 @@ from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.learn import Knowledge
 from kafkascope.capture.log_lines import parse_time
+from kafkascope.capture.reader import decode_messages
 from kafkascope.capture.request_log import RequestLog
 from kafkascope.codec.json_form import to_json
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
 from kafkascope.schema.samples import sample
 from tests.capture.same_exchanges import both, captured
-from tests.captures import NAMES, request_logs
+from tests.captures import NAMES, capture, request_logs
+from tests.support.packet_build import Talk, pcap
+from tests.support.traffic import produce
+from tests.support.traffic import response as answer
 
 AT = "[2026-11-15 10:06:17,123]"
 
@@ -311,3 +316,75 @@ def test_a_log_in_a_file_may_be_compressed(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(line(heartbeat()).encode()))
     log = RequestLog(Recordings([str(path)], [0]))
     assert sum(len(batch) for batch in log.read(path)) == 1
+
+
+def produced(*sizes: int | None) -> dict[str, Any]:
+    partitions = [
+        {"index": index, **({"records": None} if size is None else {"recordsSizeInBytes": size})}
+        for index, size in enumerate(sizes)
+    ]
+    topics = [{"name": "t", "partitionData": partitions[:1]}, {"name": "u", "partitionData": partitions[1:]}]
+    request = {"transactionalId": None, "acks": -1, "timeoutMs": 30000, "topicData": topics}
+    return entry("Produce", 9, request, {"responses": [], "throttleTimeMs": 0})
+
+
+def record_sizes(*sources: BytesIO) -> list[list[Any]]:
+    (table,) = [found.table for found in decode_messages(sources) if found.name == "ProduceRequest"]
+    return [
+        [
+            partition["records"] and partition["records"]["size"]
+            for topic in topics
+            for partition in topic["partition_data"]
+        ]
+        for topics in table.column("topic_data").to_pylist()
+    ]
+
+
+def test_sizes_of_record_data_are_kept() -> None:
+    """Also of several lines, several topics and partitions, and beside one without records."""
+    text = "\n".join(line(said) for said in (produced(382, 5, None), produced(7), produced(None, None)))
+    assert record_sizes(BytesIO(text.encode())) == [[382, 5, None], [7], [None, None]]
+
+
+@pytest.mark.parametrize("size", [-1, 1 << 40, 2.5, "12", None, [3]])
+def test_size_that_is_none_is_not_told(size: Any) -> None:
+    said = produced(382, 5)
+    said["request"]["topicData"][0]["partitionData"][0]["recordsSizeInBytes"] = size
+    assert record_sizes(BytesIO(line(said).encode())) == [[None, 5]]
+
+
+def test_sizes_beside_a_capture_of_the_same_message() -> None:
+    talk = Talk().open().say(0, produce(1, 300)).say(1, answer("Produce", 9, 1)).close()
+    sources = [BytesIO(pcap(talk.packets)), BytesIO(line(produced(382, 5)).encode())]
+    sizes = [
+        [topic["partition_data"][0]["records"]["size"] for topic in topics]
+        for found in decode_messages(sources)
+        if found.name == "ProduceRequest"
+        for topics in found.table.column("topic_data").to_pylist()
+    ]
+    assert sorted(map(len, sizes)) == [1, 2] and [382, 5] in sizes
+
+
+def told_sizes(source: BytesIO, name: str) -> Counter[tuple[int | None, ...]]:
+    """Of the answers of one kind, partition by partition."""
+    return Counter(
+        tuple(part["records"] and part["records"]["size"] for topic in topics for part in topic["partitions"])
+        for found in decode_messages(source)
+        if found.name == name
+        for topics in found.table.column("responses").to_pylist()
+    )
+
+
+def test_sizes_of_record_data_are_those_on_the_wire() -> None:
+    logged: Counter[tuple[int | None, ...]] = Counter()
+    for text in request_logs("streams").values():
+        logged += told_sizes(BytesIO(text.encode()), "FetchResponse")
+    assert logged == told_sizes(BytesIO(capture("streams")), "FetchResponse")
+    assert sum(size or 0 for sizes in logged for size in sizes) > 1_000
+
+
+def test_size_of_shared_records_is_not_known() -> None:
+    (text,) = request_logs("share").values()
+    assert '"records":""' in text
+    found = told_sizes(BytesIO(text.encode()), "ShareFetchResponse")
+    assert found and {size for sizes in found for size in sizes} == {None}

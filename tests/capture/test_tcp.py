@@ -220,6 +220,24 @@ def test_end_waits_for_the_bytes_before_it() -> None:
     assert reassembler.connections[0].closed == "fin"
 
 
+@pytest.mark.parametrize(
+    ("ends", "closed", "at"),
+    [
+        ([seg(CLIENT, 1000, flags=FIN | ACK, time=5), seg(BROKER, 5000, flags=FIN | ACK, time=8)], "fin", 5),
+        ([seg(CLIENT, 1000, flags=FIN | ACK, time=5), seg(BROKER, 5000, flags=RST, time=8)], "fin", 5),
+        ([seg(BROKER, 5000, flags=RST, time=6), seg(CLIENT, 1000, flags=RST, time=8)], "reset", 6),
+        ([seg(CLIENT, 1003, flags=FIN | ACK, time=5), seg(CLIENT, 1000, b"abc", time=8)], "fin", 5),
+        ([seg(CLIENT, 1000, b"abc", time=8)], None, None),
+    ],
+)
+def test_time_of_the_end_is_that_of_the_first_fin_or_reset(
+    ends: list[Packet], closed: str | None, at: int | None
+) -> None:
+    reassembler, *_ = play(*opened(), *ends, seg(BROKER, 5000, flags=ACK, time=9))
+    only = reassembler.connections[0]
+    assert (only.closed, only.closed_ns, only.last_ns) == (closed, at, 9)
+
+
 def test_bytes_after_the_end_are_left_out_and_told() -> None:
     packets = [*opened(), seg(CLIENT, 1000, b"abc", FIN | ACK), seg(CLIENT, 1003, b"more")]
     _, pieces, streams, _ = play(*packets)

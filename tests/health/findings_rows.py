@@ -93,8 +93,9 @@ _USUAL: dict[str, dict[str, Any]] = {
         "role": "follower",
         "fetch_age_ms": 300,
         "exchange_id": "x1",
+        "cluster_id": None,
     },
-    "quorum_events": {"at": T0, "kind": "elected", "node_id": 2, "exchange_id": "x1"},
+    "quorum_events": {"at": T0, "kind": "elected", "node_id": 2, "exchange_id": "x1", "cluster_id": None},
     "api_latency": {
         "minute": T0,
         "api": "Metadata",

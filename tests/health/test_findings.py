@@ -56,6 +56,35 @@ def test_close_episodes_of_a_subject_are_one_and_distant_ones_two() -> None:
     assert first.to_at < second.from_at and first.figures["records"] == 1
 
 
+def test_clusters_of_one_lake_stay_apart() -> None:
+    """Node 2 of one is not node 2 of the other, and two elections each are not four."""
+    names = ("Ab-1", "Ab-2")
+    behind = [row("quorum_replicas", cluster_id=name, fetch_age_ms=5_000) for name in names]
+    leading = [row("quorum_replicas", cluster_id=name, replica_id=1, role="leader") for name in names]
+    others = [row("quorum_replicas", cluster_id="Ab-1", replica_id=number) for number in (3, 4)]
+    elected = [
+        row("quorum_events", cluster_id=name, at=T0 + number * MINUTE, cause="lost", previous_leader_id=1)
+        for name in names
+        for number in range(2)
+    ]
+    found = list(findings_of({"quorum_replicas": [*behind, *leading, *others], "quorum_events": elected}, {}))
+    assert {(one.rule, one.subject) for one in found} == {
+        ("quorum_follower_behind", "node 2 of cluster Ab-1"),
+        ("quorum_follower_behind", "node 2 of cluster Ab-2"),
+        # One of two voters is half of them; one of four is not.
+        ("quorum_majority_at_risk", "quorum of cluster Ab-2"),
+        ("quorum_leader_lost", "quorum of cluster Ab-1"),
+        ("quorum_leader_lost", "quorum of cluster Ab-2"),
+    }
+    assert all("cluster Ab-" in one.summary for one in found)
+
+
+def test_cluster_without_an_id_is_known_by_its_address() -> None:
+    rows = [row("quorum_replicas", cluster_id="10.0.0.1:9093", fetch_age_ms=5_000)]
+    found = {one.subject for one in findings_of({"quorum_replicas": rows}, {})}
+    assert found == {"quorum at 10.0.0.1:9093", "node 2 at 10.0.0.1:9093"}
+
+
 def test_other_subjects_and_other_rules_stay_apart() -> None:
     rows = [expired(T0), expired(T0, member_id="m2"), expired(T0, outcome="disconnected")]
     found = {(finding.rule, finding.subject) for finding in findings_of({"share_deliveries": rows}, {})}

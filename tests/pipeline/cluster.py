@@ -21,7 +21,7 @@ from kafkascope import encode
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.marts.build import build_marts
+from kafkascope.pipeline.mart.build import build_marts
 from lab.process import Process
 from tests.pipeline import job
 from tests.pipeline.rows import _rows as table_rows

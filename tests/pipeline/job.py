@@ -11,11 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkascope.lake.home import open_lake
-from kafkascope.pipeline import plan
-from kafkascope.pipeline.decode import decode
-from kafkascope.pipeline.ingest import Options, cores_of, ingest
-from kafkascope.pipeline.marts.build import build_marts
+from kafkascope.pipeline import Options, decode, ingest, marts, plan
+from kafkascope.pipeline.ingesting import cores_of
 
 # Executors come one by one.
 SECONDS = 60.0
@@ -36,7 +33,7 @@ def main() -> None:
     said: dict[str, Any] = {"kind": type(spark).__module__, "cores": _cores(spark, wanted.cores)}
     for name, how in ((BUCKETS, "buckets"), (SHUFFLED, "shuffle")):
         said[name] = asdict(ingest(spark, [wanted.recording], wanted.folder / name, Options(plan=how)))
-    said["marts"] = build_marts(spark, open_lake(wanted.folder / BUCKETS))
+    said["marts"] = marts(spark, wanted.folder / BUCKETS)
     rows = spark.read.format("kafkascope").load(str(wanted.recording))
     pq.write_table(rows.toArrow(), wanted.folder / SOURCE)
     bodies = spark.createDataFrame(pq.read_table(wanted.folder / BODIES))

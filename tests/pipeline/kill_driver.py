@@ -43,7 +43,7 @@ def main(master: str, folder: str) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     kill_moment.arm({"driver": os.getpid})
-    from kafkascope.pipeline.ingest import Options, ingest
+    from kafkascope.pipeline.ingesting import Options, ingest
 
     print(json.dumps({"ready": os.getpid()}), flush=True)
     for line in sys.stdin:

@@ -82,10 +82,10 @@ def _arm_worker(here: Callable[[str], None]) -> None:
 
 
 def _arm_driver(here: Callable[[str], None]) -> None:
-    from kafkascope.pipeline import ingest
+    from kafkascope.pipeline import ingesting
 
     def around(name: str, before: str | None = None, behind: str | None = None) -> None:
-        inner: Any = getattr(ingest, name)
+        inner: Any = getattr(ingesting, name)
 
         @wraps(inner)
         def outer(*given: Any, **named: Any) -> Any:
@@ -96,7 +96,7 @@ def _arm_driver(here: Callable[[str], None]) -> None:
                 here(behind)
             return found
 
-        setattr(ingest, name, outer)
+        setattr(ingesting, name, outer)
 
     around("begin", behind="sign")
     around("make_plan", before="plan")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkascope.lake.home import open_lake
-from kafkascope.pipeline.ingest import ingest
-from kafkascope.pipeline.marts.build import build_marts
+from kafkascope.pipeline.ingesting import ingest
+from kafkascope.pipeline.mart.build import build_marts
 from tests.captures import HERE
 
 if TYPE_CHECKING:

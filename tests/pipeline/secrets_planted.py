@@ -24,7 +24,7 @@ CREDENTIALS = (
     "pw-plain-raw", "pw-plain-v1", "proof-scram-raw", "proof-scram-v1", "server-proof-v1", "salt-of-scram",
     "salted-password", "pw-incremental", "pw-altered", "pw-of-a-topic", "pw-answered", "pw-described", "pw-a-synonym",
     "hmac-created", "hmac-described", "hmac-renewed", "hmac-expired", "pw-enveloped", "pw-in-the-log", "key-in-the-log",
-    "pw-in-a-snapshot", "telemetry-blob", "pw-of-a-changelog",
+    "pw-in-a-snapshot", "telemetry-blob", "pw-of-a-changelog", "salt-enveloped", "salted-enveloped", "hmac-enveloped",
 )  # fmt: skip
 PLACES = ("produced", "gzipped", "zstded", "snappied", "lz4ed", "fetched", "shared")
 CONTENTS = tuple(f"{part}-{place}" for place in PLACES for part in ("key", "value", "header"))
@@ -90,11 +90,35 @@ def metadata_log(*secrets: str) -> bytes:
 
 
 PARTITION = "responses.0.partitions.0"
-ENVELOPED: Said = ("IncrementalAlterConfigsRequest", 1, {"resources.0.configs.0.value": "pw-enveloped"})
+# What a broker passes on to the controller (KIP-590), and what comes back.
+ENVELOPED: tuple[tuple[Said, Said], ...] = (
+    (
+        ("IncrementalAlterConfigsRequest", 1, {"resources.0.configs.0.value": "pw-enveloped"}),
+        ("IncrementalAlterConfigsResponse", 1, {}),
+    ),
+    (
+        ("AlterUserScramCredentialsRequest", 0, {
+            "upsertions.0.name": USER, "upsertions.0.salt": b"salt-enveloped",
+            "upsertions.0.saltedPassword": b"salted-enveloped", "deletions.0.name": USER,
+        }),
+        ("AlterUserScramCredentialsResponse", 0, {"results.0.user": USER}),
+    ),
+    (
+        ("CreateDelegationTokenRequest", 3, {"ownerPrincipalName": USER}),
+        ("CreateDelegationTokenResponse", 3, {"hmac": b"hmac-enveloped", "principalName": USER}),
+    ),
+)  # fmt: skip
+
+
+def enveloped(asked: Said, answered: Said) -> tuple[Said, Said]:
+    header = {"correlationId": 5}
+    inner = encode_frame(*asked[:2], planted(asked), header | {"clientId": CLIENT_ID}, length=False)
+    answer = encode_frame(*answered[:2], planted(answered), header, length=False)
+    given = {"requestData": inner, "requestPrincipal": USER.encode(), "clientHostAddress": PACKED[0]}
+    return ("EnvelopeRequest", 0, given), ("EnvelopeResponse", 0, {"responseData": answer, "errorCode": 0})
 
 
 def exchanges() -> list[tuple[Said, Said]]:
-    inner = encode_frame(*ENVELOPED[:2], planted(ENVELOPED), {"correlationId": 5, "clientId": CLIENT_ID}, length=False)
     batch = "topicData.0.partitionData.0.records"
     return [
         (("AlterUserScramCredentialsRequest", 0, {
@@ -118,9 +142,7 @@ def exchanges() -> list[tuple[Said, Said]]:
         })),
         (("RenewDelegationTokenRequest", 2, {"hmac": b"hmac-renewed"}), ("RenewDelegationTokenResponse", 2, {})),
         (("ExpireDelegationTokenRequest", 2, {"hmac": b"hmac-expired"}), ("ExpireDelegationTokenResponse", 2, {})),
-        (("EnvelopeRequest", 0, {
-            "requestData": inner, "requestPrincipal": USER.encode(), "clientHostAddress": PACKED[0],
-        }), ("EnvelopeResponse", 0, {})),
+        *(enveloped(*said) for said in ENVELOPED),
         (("PushTelemetryRequest", 0, {"metrics": b"telemetry-blob"}), ("PushTelemetryResponse", 0, {})),
         (("StreamsGroupHeartbeatRequest", 0, {
             "topology.subtopologies.0.stateChangelogTopics.0.topicConfigs.0.value": "pw-of-a-changelog",

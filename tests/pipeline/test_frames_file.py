@@ -17,7 +17,7 @@ from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import captures_rows, dataset
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import body_table_name
-from kafkascope.pipeline.ingest import Ingested, ingest
+from kafkascope.pipeline.ingesting import Ingested, ingest
 from kafkascope.schema.examples import example
 
 if TYPE_CHECKING:

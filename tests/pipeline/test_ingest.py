@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkascope.pipeline.ingest import Options, ingest
+from kafkascope.lake.catalog_tables import CATALOG
+from kafkascope.lake.home import open_lake
+from kafkascope.pipeline.ingesting import Options, ingest
 from tests.pipeline.rows import lake_rows, read_rows
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def test_rows_are_those_of_the_reader(spark: "SparkSession", lake: str, tmp_path
     done = ingest(spark, [path], lake)
     assert lake_rows(lake) == read_rows(path)
     assert done.new == [str(path)] and not done.bad
+    assert set(CATALOG) <= set(open_lake(lake).tables())
 
 
 def test_the_same_again_adds_nothing(spark: "SparkSession", lake: str, tmp_path: Path) -> None:

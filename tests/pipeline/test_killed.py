@@ -12,23 +12,25 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkascope.lake import commit as commits
 from kafkascope.lake.active import active_files
 from kafkascope.lake.commit import find_table
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from kafkascope.lake.retention import half_done, vacuum
 from kafkascope.lake.running import INGESTS, SILENCE, _write, running_ingests
-from kafkascope.pipeline import ingest as module
-from kafkascope.pipeline.ingest import ingest
+from kafkascope.pipeline import ingesting as module
+from kafkascope.pipeline.ingesting import ingest
 from tests.pipeline.kill_moment import DRIVER_STEPS, NAMED, TASK_STEPS, Moment, set_moment
 from tests.pipeline.rows import Rows, lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE as CAPTURES
@@ -46,6 +48,8 @@ FILES = 30
 LOCAL = "local[2]"
 # One worker with one executor of two cores and 512 MB.
 LOCAL_CLUSTER = "local-cluster[1,2,512]"
+# A cluster of its own, made when it is first asked for.
+STANDALONE = "standalone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,27 +188,40 @@ def left_behind(lake: Path) -> set[str]:
     return found
 
 
+Drivers = Callable[[str], Driver]
+
+
 @pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Driver]]:
-    """A driver in a local session: the last one, as long as it lives."""
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
+    """A driver of each master: the last one, as long as it lives."""
     running: list[Driver] = []
+    newest: dict[str, Driver] = {}
+    with ExitStack() as stack:
 
-    def give() -> Driver:
-        if not running or not running[-1].lives():
-            running.append(Driver(LOCAL, tmp_path_factory.mktemp("driver")))
-        return running[-1]
+        @cache
+        def cluster() -> str:
+            from tests.pipeline.cluster import standalone
 
-    yield give
-    for one in running:
-        one.end()
+            return stack.enter_context(standalone(tmp_path_factory.mktemp("cluster")))
+
+        def give(master: str) -> Driver:
+            if master not in newest or not newest[master].lives():
+                where = cluster() if master == STANDALONE else master
+                newest[master] = Driver(where, tmp_path_factory.mktemp("driver"))
+                running.append(newest[master])
+            return newest[master]
+
+        yield give
+        for one in running:
+            one.end()
 
 
 def test_worker_killed_in_the_middle_of_its_files(
-    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Callable[[], Driver]
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers
 ) -> None:
     moment = Moment("worker", "begin", 5)
     lake = copied(story, tmp_path)
-    run = drivers()
+    run = drivers(LOCAL)
     said = run.ingest(lake, story.rest, moment)
     # A local session tries a task once.
     assert said is not None and "error" in said and not run.moment.exists()
@@ -214,12 +231,12 @@ def test_worker_killed_in_the_middle_of_its_files(
 
 
 def test_driver_killed_between_the_commits_of_two_tables(
-    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Callable[[], Driver]
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers
 ) -> None:
     """The same ingest again completes it; where a vacuum comes first, nothing of it is left, and it begins anew."""
     moment = Moment("driver", "committed", 7)
     lake = copied(story, tmp_path)
-    assert drivers().ingest(lake, story.rest, moment) is None
+    assert drivers(LOCAL).ingest(lake, story.rest, moment) is None
     assert lake_rows(str(lake)) == story.before
     other = tmp_path / "other"
     shutil.copytree(lake, other)
@@ -264,19 +281,22 @@ def together(*works: Any) -> None:
         raise wrong[0]
 
 
-def late(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """So many ingests have all looked at the lake for the last time before one of them commits."""
+def late(monkeypatch: pytest.MonkeyPatch, count: int, *, at_seal: bool = False) -> None:
+    """So many ingests have all looked at the lake for the last time before one of them commits its first table. With
+    `at_seal` they have looked whose turn it is too, and all write their commit of `captures` now."""
     barrier, waited = Barrier(count), count
-    inner = module._commit
+    at: Any = commits if at_seal else module
+    name = "carrying" if at_seal else "_commit"
+    inner = getattr(at, name)
 
-    def commit(*given: Any) -> Any:
+    def held(*given: Any) -> Any:
         nonlocal waited
-        if waited:
+        if waited and (not at_seal or any(one[0] == commits.LANDING for one in given)):
             barrier.wait(60)
             waited = 0
         return inner(*given)
 
-    monkeypatch.setattr(module, "_commit", commit)
+    monkeypatch.setattr(at, name, held)
 
 
 def merged(*all_rows: Rows) -> Rows:
@@ -287,14 +307,19 @@ def merged(*all_rows: Rows) -> Rows:
     return found
 
 
+@pytest.mark.parametrize("at_seal", [False, True])
 def test_two_ingests_at_once_both_land_though_they_go_on_from_the_same_ends(
-    spark: "SparkSession", story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_seal: bool
 ) -> None:
     lake = copied(story, tmp_path)
     other = capture("quorum", tmp_path)
-    late(monkeypatch, 2)
+    late(monkeypatch, 2, at_seal=at_seal)
     together(lambda: ingest(spark, story.rest, str(lake)), lambda: ingest(spark, [other], str(lake)))
     assert lake_rows(str(lake)) == merged(story.after, read_rows(other))
+    # Of two that follow the same ingest the later one began again: one line of descent.
+    rows = dataset(open_lake(str(lake)), "captures").to_table(columns=["ingest_id", "follows"]).to_pylist()
+    followed = [one for row in {row["ingest_id"]: row for row in rows}.values() for one in row["follows"]]
+    assert len(followed) == len(set(followed)) == 2
 
 
 def test_the_same_files_twice_at_once_land_once(
@@ -322,41 +347,46 @@ def test_logs_that_two_ingests_have_in_common_land_once(
 soak = pytest.mark.skipif(not SOAK, reason="make soak")
 
 
+each_moment = pytest.mark.parametrize("number", range(MOMENTS))
+
+
+def survived(spark: "SparkSession", story: Story, folder: Path, run: Driver, moment: Moment) -> None:
+    """Of a task's process: the driver goes on, whether the ingest does or not."""
+    print(f"KAFKASCOPE_SEED={SEED}")
+    lake = copied(story, folder)
+    assert run.ingest(lake, story.rest, moment) is not None
+    assert not run.moment.exists(), moment
+    check(spark, story, lake, moment)
+
+
 @soak
+@each_moment
 @pytest.mark.parametrize("master", [LOCAL, "local[2,4]"])
-def test_worker_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path, master: str) -> None:
-    """With a second try in the same session, and without."""
-    print(f"KAFKASCOPE_SEED={SEED}")
-    with driver(master, tmp_path / "driver") as run:
-        for moment in moments("worker", TASK_STEPS):
-            lake = copied(story, tmp_path)
-            assert run.ingest(lake, story.rest, moment) is not None
-            assert not run.moment.exists(), moment
-            check(spark, story, lake, moment)
+def test_worker_killed_at_any_moment(
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers, master: str, number: int
+) -> None:
+    """Without a second try in the same session, and with."""
+    survived(spark, story, tmp_path, drivers(master), moments("worker", TASK_STEPS)[number])
 
 
 @soak
-def test_executor_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path) -> None:
-    from tests.pipeline.cluster import standalone
-
-    print(f"KAFKASCOPE_SEED={SEED}")
-    (tmp_path / "cluster").mkdir()
-    with standalone(tmp_path / "cluster") as master, driver(master, tmp_path / "driver") as run:
-        for moment in moments("executor", TASK_STEPS):
-            lake = copied(story, tmp_path)
-            assert run.ingest(lake, story.rest, moment) is not None
-            assert not run.moment.exists(), moment
-            check(spark, story, lake, moment)
+@each_moment
+def test_executor_killed_at_any_moment(
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers, number: int
+) -> None:
+    survived(spark, story, tmp_path, drivers(STANDALONE), moments("executor", TASK_STEPS)[number])
 
 
 @soak
-@pytest.mark.parametrize("number", range(MOMENTS))
-def test_driver_killed_at_any_moment(spark: "SparkSession", story: Story, tmp_path: Path, number: int) -> None:
+@each_moment
+def test_driver_killed_at_any_moment(
+    spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers, number: int
+) -> None:
+    """Every other time a vacuum comes before the same ingest again."""
     print(f"KAFKASCOPE_SEED={SEED}")
     moment = moments("driver", DRIVER_STEPS)[number]
     lake = copied(story, tmp_path)
-    with driver(LOCAL, tmp_path / "driver") as run:
-        assert run.ingest(lake, story.rest, moment) is None, moment
+    assert drivers(LOCAL).ingest(lake, story.rest, moment) is None, moment
     if number % 2:
         assert lake_rows(str(lake)) in (story.before, story.after)
         swept(lake)

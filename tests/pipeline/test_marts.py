@@ -11,7 +11,7 @@ from kafkascope.health.share_events import Delivery
 from kafkascope.health.streams_rows import LostMember, StreamsTask
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.marts.build import build_marts
+from kafkascope.pipeline.mart.build import build_marts
 from tests.capture.truth_events import topic_ids
 from tests.captures import NAMES, truth
 from tests.health.test_findings_recordings import api_marts, quorum_marts, share_marts, streams_marts

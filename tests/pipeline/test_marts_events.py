@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
-from kafkascope.pipeline.marts import apis, facts, quorum, share, streams
-from kafkascope.pipeline.marts.sources import narrowed
+from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
+from kafkascope.pipeline.mart.sources import narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,9 +6,9 @@ import pytest
 
 from kafkascope.health.share_events import ShareEvent
 from kafkascope.health.streams_signals import StreamsEvent
-from kafkascope.pipeline.marts.facts import Facts, _joined
-from kafkascope.pipeline.marts.silence import MOST_US, STEP_US, with_seen
-from kafkascope.pipeline.marts.walk import share_rows, streams_rows
+from kafkascope.pipeline.mart.facts import Facts, _joined
+from kafkascope.pipeline.mart.silence import MOST_US, STEP_US, with_seen
+from kafkascope.pipeline.mart.walk import share_rows, streams_rows
 
 TOPIC = "x67f1zwCR96dV41oFufCfw"
 

@@ -13,8 +13,8 @@ from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.place import place_of
 from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.ingest import ingest
-from kafkascope.pipeline.marts.build import build_marts
+from kafkascope.pipeline.ingesting import ingest
+from kafkascope.pipeline.mart.build import build_marts
 from kafkascope.pipeline.tables import read_table
 from tests.pipeline.object_store import object_store
 from tests.pipeline.rows import lake_rows, read_rows
@@ -94,3 +94,6 @@ def test_bucket_to_bucket_is_as_disk_to_disk(
     assert mart_rows(there, f"{bucket}/night") == wanted_marts
     assert wanted_marts["share_deliveries"] and wanted_marts["findings"] and wanted_marts["client_versions"]
     assert report(cli, there, f"{bucket}/night") == report(cli, lake, str(tmp_path))
+    page = f"{bucket}/reports/night.html"
+    assert cli("report", there, "--html", page).code in (0, 1)
+    assert place_of(page).read().startswith(b"<!DOCTYPE html>")

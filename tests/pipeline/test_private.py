@@ -17,7 +17,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from kafkascope.lake.tables import body_table
-from kafkascope.pipeline.ingest import Options, ingest
+from kafkascope.pipeline.ingesting import Options, ingest
 from kafkascope.pipeline.pseudonyms import CLIENTS, KEY_FILE, PLACES, PRINCIPALS, RESOURCES, SEALED, TEXTS
 from kafkascope.schema.catalog import apis
 from tests.pipeline.rows import lake_rows
@@ -123,6 +123,9 @@ def test_no_secret_and_no_payload_is_written_anywhere(ran: Ran) -> None:
     home = open_lake(str(ran.lake("plain")))
     for table in ("sasl_authenticate_request", "envelope_request", "fetch_snapshot_response", "unfinished", "findings"):
         assert dataset(home, table).count_rows(), table
+    # By itself and within an Envelope, of the capture and of the log.
+    for table in ("alter_user_scram_credentials_request", "create_delegation_token_response"):
+        assert dataset(home, table).count_rows() == 4, table
 
 
 def test_contents_are_stored_where_they_are_asked_for_and_credentials_never(ran: Ran) -> None:

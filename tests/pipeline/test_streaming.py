@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkascope.lake.home import make_lake
+from kafkascope.cli.marts import are_old
+from kafkascope.lake.home import make_lake, open_lake
+from kafkascope.lake.reading import dataset
 from kafkascope.lake.running import INGESTS
 from kafkascope.pipeline.following import complete, start
-from kafkascope.pipeline.ingest import Ingested, Options, ingest
+from kafkascope.pipeline.ingesting import Ingested, Options, ingest
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE, capture, pieces
 from tests.support.cli import COMMAND, hear_interrupts
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-SECONDS = 120.0
+SECONDS = 300.0
 # No file of a test is as old.
 NEVER = 3600.0
 
@@ -38,9 +40,7 @@ class Following:
         self.query: StreamingQuery | None = None
 
     def start(self, quiet: float = NEVER) -> None:
-        self.query = start(
-            self._spark, (str(self.folder),), self._lake, Options(), self.told.append, marts=False, quiet=quiet
-        )
+        self.query = start(self._spark, (str(self.folder),), self._lake, Options(), self.told.append, quiet=quiet)
 
     def stop(self) -> None:
         if self.query is not None:
@@ -200,24 +200,33 @@ def test_hidden_files_and_folders_are_left_alone(tmp_path: Path) -> None:
     assert complete(str(tmp_path), 0) == []
 
 
-def test_the_command_says_what_it_read_and_ends_with_ctrl_c(lake: str, tmp_path: Path) -> None:
+def test_the_command_says_what_it_read_and_brings_the_marts_up_to_date_at_its_end(lake: str, tmp_path: Path) -> None:
+    """It ends with Ctrl-C. The first batch has its marts at once, the second within the hour, or at the end."""
     path = capture("share", tmp_path)
     folder = tmp_path / "filled"
     folder.mkdir()
-    first, second = pieces(path, 2, seed=5)
+    first, second, third = pieces(path, 3, seed=5)
     first.rename(folder / first.name)
     second.rename(folder / second.name)
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("wb") as said, err.open("wb") as told:
         command = subprocess.Popen(
-            [COMMAND, "ingest", str(folder), "--lake", lake, "--follow", "--no-marts"],
+            [COMMAND, "ingest", str(folder), "--lake", lake, "--follow", "--marts-every", "3600"],
             stdout=said,
             stderr=told,
             preexec_fn=hear_interrupts,
             start_new_session=True,
         )
+
+    def printed(word: str, times: int) -> bool:
+        return command.poll() is not None or out.read_text().count(word) >= times
+
     try:
-        until(lambda: command.poll() is not None or "1 file" in out.read_text())
+        until(lambda: printed("marts: ", 1))
+        read = out.read_text().count(" read: ")
+        third.rename(folder / third.name)
+        until(lambda: printed(" read: ", read + 1))
+        assert out.read_text().count("marts: ") == 1
         # As a terminal does it: all that the command has started hear it too.
         os.killpg(command.pid, signal.SIGINT)
         assert command.wait(SECONDS) == 130, err.read_text()
@@ -225,4 +234,9 @@ def test_the_command_says_what_it_read_and_ends_with_ctrl_c(lake: str, tmp_path:
         command.kill()
     assert "Traceback" not in err.read_text() and "Exception" not in err.read_text()
     assert "WARN" not in err.read_text() and "ERROR" not in err.read_text()
-    assert lake_rows(lake) == read_rows(folder / first.name)
+    assert out.read_text().count("marts: ") == 2 and "next:" not in out.read_text()
+    assert not are_old(open_lake(lake))
+    # On a slow machine the newest file may have become quiet meanwhile.
+    read_files = dataset(open_lake(lake), "captures").to_table(columns=["capture_uri"]).column(0).to_pylist()
+    assert len(read_files) >= 2
+    assert lake_rows(lake) == read_rows(*map(Path, sorted(read_files)))

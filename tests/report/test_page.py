@@ -193,6 +193,7 @@ def test_the_incident_can_be_read_off_the_page() -> None:
     streams = page(report("streams"))
     assert "task 1_1; nobody held it; 12:08:00.366 – 12:08:04.601 (4.2 s); ended: taken" in streams
     quorum = page(report("quorum"))
+    assert "one moment alone" not in quorum
     assert "node 3 leads in epoch 2" in quorum and "no leader for 2.1 s" in quorum
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope.report.build import build
-from kafkascope.report.quorum import MOST_REPLICAS, MOST_STEPS, Event, bands_of
+from kafkascope.report.page import page
+from kafkascope.report.quorum import MOST_CLUSTERS, MOST_REPLICAS, MOST_STEPS, Event, bands_of
 from kafkascope.report.scope import Scope
 from tests.report.build import NOON, NOW, SECOND, Row, incident, lake_of, report_of
 
 
 def test_leaders_and_the_time_without_one_are_those_of_the_recorded_incident(tmp_path: Path) -> None:
-    quorum = report_of(tmp_path / "lake", **incident("quorum")).quorum
-    assert quorum is not None
+    (quorum,) = report_of(tmp_path / "lake", **incident("quorum")).quorums.shown
     assert [(band.leader_id, band.epoch, band.without_ms) for band in quorum.bands] == [(2, 1, None), (3, 2, 2123)]
     first, second = quorum.bands
     assert second.from_at - first.to_at == 2_123_000
@@ -21,8 +21,7 @@ def test_leaders_and_the_time_without_one_are_those_of_the_recorded_incident(tmp
 
 def test_the_worst_of_each_step_is_kept(tmp_path: Path) -> None:
     marts = incident("quorum")
-    quorum = report_of(tmp_path / "lake", **marts).quorum
-    assert quorum is not None
+    (quorum,) = report_of(tmp_path / "lake", **marts).quorums.shown
     for replica in quorum.replicas:
         rows = [row for row in marts["quorum_replicas"] if row.replica_id == replica.replica_id]
         most = max((row.lag_ms for row in rows if row.lag_ms is not None), default=None)
@@ -38,8 +37,7 @@ def test_the_worst_of_each_step_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_unknown_lag_is_no_lag_of_zero(tmp_path: Path) -> None:
-    quorum = report_of(tmp_path / "lake", quorum_replicas=[replica(lag=None, lag_ms=None)]).quorum
-    assert quorum is not None
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=[replica(lag=None, lag_ms=None)]).quorums.shown
     assert quorum.replicas[0].lag == [None] and quorum.replicas[0].worst_lag is None
 
 
@@ -49,8 +47,7 @@ def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
         for at in range(1_000)
         for node in range(MOST_REPLICAS + 4)
     ]
-    quorum = report_of(tmp_path / "lake", quorum_replicas=rows).quorum
-    assert quorum is not None
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     assert quorum.buckets.count <= MOST_STEPS
     # those with the least lag are left out
     assert [one.replica_id for one in quorum.replicas] == list(range(4, MOST_REPLICAS + 4))
@@ -61,9 +58,33 @@ def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
 def test_between_leaves_out_what_lies_outside(tmp_path: Path) -> None:
     rows = [replica(observed_at=NOON + at * SECOND, lag=at) for at in range(10)]
     lake = lake_of(tmp_path / "lake", {"quorum_replicas": rows})
-    quorum = build(lake, Scope(since=NOON + 2 * SECOND, until=NOON + 4 * SECOND), NOW).quorum
-    assert quorum is not None
+    (quorum,) = build(lake, Scope(since=NOON + 2 * SECOND, until=NOON + 4 * SECOND), NOW).quorums.shown
     assert (quorum.observations, quorum.replicas[0].worst_lag) == (2, 3)
+
+
+def test_clusters_in_one_lake_are_told_apart(tmp_path: Path) -> None:
+    """Their nodes have the same numbers, and lead in the same epochs."""
+    replicas = [
+        replica(cluster_id="one", lag=7),
+        replica(cluster_id="two", leader_id=2, replica_id=1),
+        replica(leader_epoch=9),
+    ]
+    elected = [{"at": NOON + SECOND, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "two"}]
+    found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
+    assert [one.cluster_id for one in found.shown] == ["two", "one", None] and not found.left_out
+    led = [[(band.leader_id, band.epoch) for band in one.bands] for one in found.shown]
+    assert led == [[(2, 3), (3, 4)], [(1, 3)], [(1, 9)]]
+    assert [[other.replica_id for other in one.replicas] for one in found.shown] == [[1], [2], [2]]
+    assert [len(one.events) for one in found.shown] == [1, 0, 0]
+
+
+def test_of_many_clusters_those_in_trouble_are_shown(tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(MOST_CLUSTERS + 3)]
+    replicas = [replica(cluster_id=name, lag_ms=number) for number, name in enumerate(names)]
+    elected = [{"at": NOON, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "c0"}]
+    found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
+    assert [one.cluster_id for one in found.shown] == ["c0", *names[:-MOST_CLUSTERS:-1]]
+    assert found.left_out == 3
 
 
 def test_a_leader_that_is_gone_at_the_end_leads_no_longer() -> None:
@@ -80,3 +101,9 @@ def event(at: int, kind: str, **told: Any) -> Event:
 def replica(**told: Any) -> Row:
     row = {"observed_at": NOON, "source": "fetch", "leader_id": 1, "leader_epoch": 3, "replica_id": 2, "lag": 1}
     return row | {"role": "follower", "lag_ms": 20, "fetch_age_ms": 10} | told
+
+
+def test_one_moment_is_told_in_words(tmp_path: Path) -> None:
+    told = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
+    assert "seen at one moment alone, 15 Nov 2026" in told and "node 1 in epoch 3" in told
+    assert "Cluster one" in told and "1 observation<" in told

@@ -137,7 +137,7 @@ def _values(one: Connection, reading: Reading) -> tuple[Any, ...]:
     return (
         one.last_ns, one.initial_sequence, one.opened, one.closed, one.client, one.protocol, tuple(one.bytes_seen),
         tuple(one.gap_bytes), one.retransmitted_bytes, one.duplicated_bytes, one.opener, one.conflict_bytes,
-        (ends.number, ends.software, ends.software_from) if ends is not None else (0, None, 0),
+        (ends.number, ends.software, ends.software_from) if ends is not None else (0, None, 0), one.closed_ns,
     )  # fmt: skip
 
 

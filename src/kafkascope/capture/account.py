@@ -41,21 +41,11 @@ class Account:
     problem_bytes: Counter[str] = field(default_factory=Counter)
     kept: dict[str, list[tuple[str, Problem]]] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
-    starts: list[tuple[str, int, int]] = field(default_factory=list)
     forgotten: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def begin(self, file: str) -> None:
         self.files += 1
         self.file = file
-        self.starts.append((file, self.packets, self.log_lines))
-
-    def by_file(self) -> dict[str, tuple[int, int]]:
-        """File to (packets, log lines) that were read of it."""
-        ends = [start[1:] for start in self.starts[1:]] + [(self.packets, self.log_lines)]
-        return {
-            file: (last_packet - packets, last_line - lines)
-            for (file, packets, lines), (last_packet, last_line) in zip(self.starts, ends, strict=True)
-        }
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
         for problem in problems:

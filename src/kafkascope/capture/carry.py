@@ -12,7 +12,7 @@ from kafkascope.errors import InputError
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Another one where a reader of this form would go wrong.
-FORM = 1
+FORM = 2
 # A packet is a number: its file's place in `files`, and its own number there. Fits what JSON readers take for whole.
 PACKET_BITS = 40
 NOWHERE = -1
@@ -70,9 +70,10 @@ class CarriedPieces:
 @dataclass(frozen=True, slots=True)
 class Carried:
     """A connection that goes on. `files` are (order, uri) of the recordings that its packets lie in; `number` and
-    `previous` tell it and the one before it on the same ports apart. `connection_id` is None until it is named by a
-    first frame. `waiting` are (kind, is response, offset, size, first_ns, last_ns, packet, losses, place) of frames
-    without a partner. `place` is the earliest packet that must be read again."""
+    `previous` tell it and the one before it on the same ports apart. `closed_ns` is -1 before its first FIN or RST,
+    `connection_id` None until it is named by a first frame. `waiting` are (kind, is response, offset, size, first_ns,
+    last_ns, packet, losses, place) of frames without a partner. `place` is the earliest packet that must be read
+    again."""
 
     files: tuple[tuple[int, str], ...]
     address_a: str
@@ -88,6 +89,7 @@ class Carried:
     opener: int | None
     ended: int
     reset_seen: bool
+    closed_ns: int
     segments: int
     conflict_bytes: int
     retransmitted_bytes: int

@@ -35,9 +35,10 @@ from kafkascope.capture.frame_table import HAVE, PACKET
 from kafkascope.capture.frame_table import OFFSET as STATE_OFFSET
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import CONNECTION, OFFSET, RESPONSE
+from kafkascope.capture.packets import CHUNK_BYTES
 from kafkascope.capture.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.source import Input
-from kafkascope.capture.stream_table import ENDED, NEXT, PREVIOUS, RESET_SEEN, SEGMENTS
+from kafkascope.capture.stream_table import CLOSED_NS, ENDED, NEXT, PREVIOUS, RESET_SEEN, SEGMENTS
 from kafkascope.capture.tcp import Reassembler
 
 # A retransmission comes this long after the end of its connection at the most: it must not found a new one.
@@ -56,7 +57,7 @@ class Part:
     """A run over a part of a recording. `carried` is what the run before left; not the `last` one leaves something
     itself. `skip` is how many packets of a file (by uri) were read before; `choose` says of a flow's ends that it is
     read here; `reopen` finds the files of earlier runs. A connection without a packet for `idle_ns` of the recording
-    is taken for ended."""
+    is taken for ended. Packets come in batches of `chunk_bytes`: larger ones where few of them are chosen."""
 
     carried: Sequence[Carried] = ()
     last: bool = True
@@ -64,6 +65,7 @@ class Part:
     choose: Choice | None = None
     reopen: Reopen = reopened
     idle_ns: int = IDLE_NS
+    chunk_bytes: int = CHUNK_BYTES
 
 
 WHOLE = Part()
@@ -159,6 +161,7 @@ def _carried(steps: Steps, number: int, framing: Framing, waiting: list[Ints]) -
         opener=one.opener,
         ended=row[ENDED],
         reset_seen=bool(row[RESET_SEEN]),
+        closed_ns=row[CLOSED_NS],
         segments=row[SEGMENTS],
         conflict_bytes=one.conflict_bytes,
         retransmitted_bytes=one.retransmitted_bytes,

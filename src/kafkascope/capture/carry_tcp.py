@@ -15,6 +15,7 @@ from kafkascope.capture.stream_table import (
     AT,
     BASE,
     CLOSED,
+    CLOSED_NS,
     CONFLICTS,
     CONNECTIONS,
     DIRTY,
@@ -178,6 +179,7 @@ def _connection(one: Carried, number: int, flow: int) -> Connection:
         ),
         opened=one.opened,
         closed=ENDINGS[one.ended],
+        closed_ns=one.closed_ns if one.closed_ns >= 0 else None,
         client=one.client,
         protocol=one.protocol,
         bytes_seen=[first[SEEN_BYTES], second[SEEN_BYTES]],
@@ -195,6 +197,7 @@ def _fill(row: Int64s, one: Carried, flow: int, previous: int) -> None:
         OPENER: -1 if one.opener is None else one.opener, ENDED: one.ended, SEGMENTS: one.segments,
         CONFLICTS: one.conflict_bytes, RETRANSMITTED: one.retransmitted_bytes, DUPLICATED: one.duplicated_bytes,
         PREVIOUS: previous, DIRTY: 0, RESET_SEEN: one.reset_seen, PROTOCOL: PROTOCOLS.index(one.protocol), IS_NEW: 0,
+        CLOSED_NS: one.closed_ns,
     }  # fmt: skip
     for column, value in given.items():
         row[column] = value

@@ -1,5 +1,6 @@
 """Exchanges: frames of a recording in, requests with their responses out, as batches of columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -84,6 +85,7 @@ class ExchangeBatch:
     recordings: Recordings
     sized: bool  # whether the recording tells how many bytes there were
     keep: tuple[object, ...]
+    record_sizes: Sequence[Sequence[int | None]] = ()  # by row, where the recording has them instead of record data
 
     def __len__(self) -> int:
         return len(self.request)
@@ -115,6 +117,7 @@ def make_batch(
     names: bool,
     sized: bool,
     keep: tuple[object, ...],
+    record_sizes: Sequence[Sequence[int | None]] = (),
 ) -> ExchangeBatch:
     """Pairs in, put into the order of their requests and read."""
     if len(request):
@@ -123,7 +126,7 @@ def make_batch(
         request, response, status = request[order], response[order], status[order].copy()
     facts = read_facts(rows, request, response, programs, flexible_from_responses(), names=names)
     status[facts.undecoded] = UNDECODED
-    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, keep)
+    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, keep, record_sizes)
 
 
 def flexible_from_responses() -> npt.NDArray[np.int64]:

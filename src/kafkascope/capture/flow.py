@@ -110,8 +110,9 @@ BYTES, GAP, OPEN, CLOSE, RESET, RENEWED = range(6)
 class Connection:
     """One TCP connection. `client` is the direction that requests come from (0 or 1), None until known. `protocol` is
     unknown, kafka, tls, http or other. `opened` says that its start is in the recording, `opener` which direction began
-    it. `closed` is how it ended first: fin, reset, or reused where a new connection took its ports. Bytes that came
-    again are `retransmitted_bytes`, or `duplicated_bytes` where the recording has the packet twice."""
+    it. `closed` is how it ended first: fin, reset, or reused where a new connection took its ports; `closed_ns` is the
+    time of its first FIN or RST. Bytes that came again are `retransmitted_bytes`, or `duplicated_bytes` where the
+    recording has the packet twice."""
 
     number: int
     flow: int
@@ -121,6 +122,7 @@ class Connection:
     initial_sequence: tuple[int | None, int | None]
     opened: bool
     closed: str | None = None
+    closed_ns: int | None = None
     client: int | None = None
     protocol: str = "unknown"
     bytes_seen: list[int] = field(default_factory=lambda: [0, 0])

@@ -16,6 +16,7 @@ from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION
 from kafkascope.capture.memory_view import copy_all
+from kafkascope.capture.record_sizes import Sizes, with_sizes
 from kafkascope.capture.scan_program import ERROR
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.schema.catalog import apis, message
@@ -28,6 +29,8 @@ MOST_KEY_BYTES = 8 << 20
 
 KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
+# Message, version, and whether the recording tells the sizes of record data and no more of it.
+_Key = tuple[str, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,13 @@ class MessageTable:
 
 @dataclass(slots=True)
 class _Group:
-    """Of one message and version. Its pieces are its own: one of a rare message that waits for long holds no memory of
-    others."""
+    """Of one message and version, from one kind of recording. Its pieces are its own: one of a rare message that waits
+    for long holds no memory of others."""
 
     keys: list[pa.RecordBatch] = field(default_factory=list)
     sizes: list[npt.NDArray[np.int64]] = field(default_factory=list)
     pieces: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    record_sizes: list[Sizes] = field(default_factory=list)
     rows: int = 0
     size: int = 0
 
@@ -79,7 +83,7 @@ class Messages:
     def __init__(self, keys: Sequence[str] = (KEY,), *, contents: bool = False) -> None:
         self._keys = list(keys)
         self._contents = contents
-        self._groups: dict[tuple[str, int], _Group] = {}
+        self._groups: dict[_Key, _Group] = {}
         self._size = 0
         self._key_bytes = 0
 
@@ -89,11 +93,12 @@ class Messages:
         rows = batch.rows
         asked = (batch.request >= 0) & (rows[batch.request, KIND] == FRAME) & (rows[batch.request, BODY_AT] >= 0)
         apis_, versions = rows[batch.request, API_KEY], rows[batch.request, VERSION]
-        self._take(keys, "Request", asked, apis_, versions, batch.request, rows[batch.request, BODY_AT], rows)
+        told = batch.record_sizes
+        self._take(keys, "Request", asked, apis_, versions, batch.request, rows[batch.request, BODY_AT], rows, told)
         answered = asked & (batch.response >= 0) & (batch.facts.body_at >= 0)
         fallback = (apis_ == API_VERSIONS) & (batch.facts.values[:, ERROR] == UNSUPPORTED_VERSION)
         versions = np.where(fallback, 0, versions)
-        self._take(keys, "Response", answered, apis_, versions, batch.response, batch.facts.body_at, rows)
+        self._take(keys, "Response", answered, apis_, versions, batch.response, batch.facts.body_at, rows, told)
         self._take_inner(keys, batch, np.flatnonzero(asked & (apis_ == ENVELOPE)))
         for key in list(self._groups):
             group = self._groups[key]
@@ -110,11 +115,13 @@ class Messages:
         for key in list(self._groups):
             yield self._give(key)
 
-    def _give(self, key: tuple[str, int]) -> MessageTable:
+    def _give(self, key: _Key) -> MessageTable:
         group = self._groups.pop(key)
         self._size -= group.size
-        name, version = key
+        name, version, told = key
         table = decode_columns(name, version, group.bodies(), contents=self._contents)
+        if told:
+            table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         table = table.add_column(0, VERSION_COLUMN, versions)
         keys = pa.Table.from_batches(group.keys)
@@ -132,6 +139,7 @@ class Messages:
         which: npt.NDArray[np.int64],
         body_at: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int64],
+        record_sizes: Sequence[Sizes],
     ) -> None:
         """All bodies of one direction are copied at once, each to the others of its message and version."""
         chosen = np.flatnonzero(there)
@@ -155,8 +163,11 @@ class Messages:
             if name is None:
                 sizes[start:end] = 0
             else:
-                address = self._put(name, code & 0xFFFF, taken[start:end], sizes[start:end], totals[index])
+                key = (name, code & 0xFFFF, bool(record_sizes))
+                address = self._put(key, taken[start:end], sizes[start:end], totals[index])
                 shift[index] = address - behind[start]
+                if record_sizes:
+                    self._groups[key].record_sizes += [record_sizes[row] for row in at[start:end].tolist()]
         copy_all(rows[at, ADDRESS] + body_at[chosen], sizes, behind + np.repeat(shift, ends - starts))
 
     def _take_inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, envelopes: npt.NDArray[np.int64]) -> None:
@@ -168,13 +179,12 @@ class Messages:
                 if frame.name is not None and frame.body is not None:
                     body = content[frame.body_at :]
                     sizes = np.array([len(body)], np.int64)
-                    memmove(
-                        self._put(frame.name, frame.version, keys.slice(index, 1), sizes, len(body)), body, len(body)
-                    )
+                    key = (frame.name, frame.version, False)
+                    memmove(self._put(key, keys.slice(index, 1), sizes, len(body)), body, len(body))
 
-    def _put(self, name: str, version: int, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
+    def _put(self, key: _Key, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
         self._size += size
-        return self._groups.setdefault((name, version), _Group()).put(keys, sizes, size)
+        return self._groups.setdefault(key, _Group()).put(keys, sizes, size)
 
 
 @cache

@@ -15,8 +15,8 @@ from kafkascope.capture.rows import Rows
 from kafkascope.capture.source import Input, Source, Waiting
 from kafkascope.errors import InputError
 
-# Thousands of packets for the kernels, and small enough to stay in a processor's cache for the steps behind this one.
-CHUNK_BYTES = 4 << 20
+# Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
+CHUNK_BYTES = 8 << 20
 # The first are smaller, so that the first exchanges come at once; each is so many times the one before.
 FIRST_BYTES = 512 << 10
 GROWTH = 2

@@ -21,7 +21,8 @@ from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
-from kafkascope.capture.flow import Flows, Frames, Packets, Problem, Segments
+from kafkascope.capture.file_tally import FileTallies, FileTally
+from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import LAST_NS
 from kafkascope.capture.learn import Knowledge
@@ -94,6 +95,7 @@ class Reading:
         self._waiting = Waiting(deadline) if follow else None
         self._on_change, self._on_bad, self._on_step = on_change, on_bad, on_step
         self._recordings = Recordings()
+        self._tallies = FileTallies(self._recordings)
         self._capture: Capture | None = None
         self._file: io.FileIO | None = None
         self._file_bytes = 0
@@ -122,9 +124,9 @@ class Reading:
             else:
                 self._on_step()
 
-    def by_file(self) -> dict[str, tuple[int, int]]:
-        """File to (packets, log lines) that were read of it."""
-        return self.account.by_file()
+    def by_file(self) -> dict[str, FileTally]:
+        """File to what was found in it."""
+        return self._tallies.by_uri()
 
     def pending(self) -> Iterator[ExchangeBatch]:
         """After `batches` of a part that is not the last: what is `carried`, as if the recording ended here."""
@@ -159,7 +161,12 @@ class Reading:
     def _begin(self) -> "Capture":
         if self._capture is None:
             self._capture = Capture(
-                self._recordings, self.account, names=self.names, kafka_ports=self._ports, part=self._part
+                self._recordings,
+                self.account,
+                names=self.names,
+                kafka_ports=self._ports,
+                part=self._part,
+                tallies=self._tallies,
             )
         return self._capture
 
@@ -184,27 +191,33 @@ class Reading:
     def _packets(self, found: Found) -> Iterator[ExchangeBatch]:
         capture = self._begin()
         first = self._recordings.first_packets[-1]
+        tally = self._tallies.of(len(self._recordings.uris) - 1)
         bytes_before = self.account.bytes_read
         skip = self._part.skip.get(self._recordings.uris[-1], 0)
-        for packets in read_packets(found.source, waiting=self._waiting):
+        for packets in read_packets(found.source, waiting=self._waiting, chunk_bytes=self._part.chunk_bytes):
             known = len(packets.start)
             packets = after(packets, skip)
             self._numbers_before += known - len(packets.start)
             self.account.packets += len(packets.start)
             self.account.bytes_read = bytes_before + packets.base + len(packets.data)
             self.account.add_times(packets.time_ns)
+            tally.packets += len(packets.start)
+            tally.add_times(packets.time_ns)
             yield from capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
 
     def _log(self, found: Found) -> Iterator[ExchangeBatch]:
         log = RequestLog(self._recordings, names=self.names)
+        tally = self._tallies.of(len(self._recordings.uris) - 1)
         before = dataclasses.replace(self.account)
         unpacked = Unpacked(Source(found.source, self._waiting))
         skip = self._part.skip.get(self._recordings.uris[-1], 0)
         for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
             self.account.add_times(batch.rows[:, LAST_NS])
+            tally.add_times(batch.rows[:, LAST_NS])
             yield batch
         self._count(log, before)
+        tally.log_lines += log.lines
         if unpacked.problem:
             self.account.add_problems([Problem("compression", unpacked.problem, -1, -1, 0)])
 
@@ -225,9 +238,13 @@ class Capture:
         names: bool,
         kafka_ports: Collection[int],
         part: Part | None = None,
+        tallies: FileTallies | None = None,
     ) -> None:
         self._part = part = part or WHOLE
         old = PlaceReader(part.carried, recordings)
+        self._tallies = tallies
+        if tallies is not None:
+            tallies.earlier = len(old.uris)
         self.numbers_before = old.end
         self.carried: list[Carried] = []
         mine = [one for one in part.carried if part.choose is None or part.choose(one.ends)]
@@ -274,6 +291,7 @@ class Capture:
         if self._late is not None:
             self._late.note(pieces, first)
         frames = self._framer.feed(pieces)
+        self._tally(pieces)
         self._note(segments, pieces)
         for one in self._held:
             yield self._pairer.feed(one)
@@ -287,6 +305,7 @@ class Capture:
         pieces = self._reassembler.finish()
         self._hold(self._framer.feed(pieces))
         self._hold(self._framer.finish())
+        self._tally(pieces)
         self._note(segments, pieces)
         yield self._pairer.finish(join_frames(self._held))
         self._account.lost_answers = self._pairer.lost_answers
@@ -317,8 +336,14 @@ class Capture:
 
     def _hold(self, frames: Frames) -> None:
         self._account.add_frames(frames)
+        if self._tallies is not None:
+            self._tallies.add_frames(frames)
         self._account.add_problems(frames.problems)
         self._held.append(frames)
+
+    def _tally(self, pieces: Pieces) -> None:
+        if self._tallies is not None:
+            self._tallies.add_pieces(pieces, self._reassembler.connections)
 
     def _note(self, *steps: Any) -> None:
         for step in steps:

@@ -12,6 +12,7 @@ from kafkascope.capture.stream_table import (
     CERTAIN_COUNT,
     CERTAIN_NS,
     CLOSED,
+    CLOSED_NS,
     CONFLICTS,
     CONNECTIONS,
     DIRTIES,
@@ -124,6 +125,7 @@ def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) ->
     connection[DUPLICATED] = 0
     connection[PREVIOUS] = before
     connection[PROTOCOL] = 0
+    connection[CLOSED_NS] = -1
     for stream in range(2 * number, 2 * number + 2):
         state = t.streams[stream]
         state[:] = -1
@@ -331,6 +333,7 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
             end = max(end, t.nodes[state[TAIL], END])
         if end >= state[NEXT]:
             state[FIN_AT] = end
+            note_end(t, stream >> 1, time)
     if state[HEAD] >= 0 or state[FIN_AT] == state[NEXT]:
         drain(t, o, data, stream, time, packet)
 
@@ -346,6 +349,13 @@ def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) 
     if t.connections[number, ENDED] == OPEN_STILL:
         t.connections[number, ENDED] = ENDED_RESET
     t.connections[number, RESET_SEEN] = 1
+    note_end(t, number, time)
+
+
+@jit
+def note_end(t: Tables, number: int, time: int) -> None:
+    if t.connections[number, CLOSED_NS] < 0:
+        t.connections[number, CLOSED_NS] = time
 
 
 @jit

@@ -1,7 +1,8 @@
 """A broker's request log in (`kafka.request.logger` at DEBUG), exchanges out: the same batches as a capture gives.
 
 The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It tells no
-sizes and no record data; its times are those of the log line, written when the answer had been sent."""
+sizes of frames, and of record data the size alone; its times are those of the log line, written when the answer had
+been sent."""
 
 import json
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from kafkascope.capture.headers import API_VERSIONS, read_headers
 from kafkascope.capture.identity import text_hash
 from kafkascope.capture.log_lines import MARK, LogLine, parse_time, read_log_lines
 from kafkascope.capture.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
+from kafkascope.capture.record_sizes import NO_SIZES, Sizes, sizes_in, without_sizes
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.source import Input, Waiting
 from kafkascope.codec.frame import encode_frame
@@ -27,7 +29,6 @@ from kafkascope.schema.catalog import apis
 
 # Enough for the kernels; what a person waits for comes sooner, when a growing file has no more.
 LINES_A_BATCH = 2_000
-_SIZE = "SizeInBytes"
 _DECODER = json.JSONDecoder()
 
 
@@ -35,6 +36,7 @@ _DECODER = json.JSONDecoder()
 class _Entry:
     request: bytes
     response: bytes | None
+    record_sizes: tuple[Sizes, Sizes]
     connection: int
     line: int
     start_ns: int
@@ -86,22 +88,30 @@ class RequestLog:
             header = told["requestHeader"]
             key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
             correlation = int(header["correlationId"])
-            request = _frame(key, version, "Request", told["request"], header)
+            request, asked = _frame(key, version, "Request", told["request"], header)
             total_ns = round(float(told["totalTimeMs"]) * 1_000_000)
             connection = self._connection(str(told["connection"]), told.get("clientInformation"), key, told["request"])
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
             self.unread += 1
             return None
         answer = told.get("response")
-        response = None
+        response, answered = None, NO_SIZES
         if isinstance(answer, dict):
-            response = _frame(key, version, "Response", answer, header)
+            response, answered = _frame(key, version, "Response", answer, header)
         end_ns = line.time_ns if line.time_ns is not None else parse_time(line.text[:at])
         if end_ns is None:
             self.without_time += 1
             end_ns = 0
         return _Entry(
-            request, response, connection, line.number, end_ns - total_ns, end_ns, response is not None, correlation
+            request,
+            response,
+            (asked, answered),
+            connection,
+            line.number,
+            end_ns - total_ns,
+            end_ns,
+            response is not None,
+            correlation,
         )
 
     def _connection(self, text: str, software: Any, key: int, request: Any) -> int:
@@ -122,6 +132,7 @@ class RequestLog:
 
     def _batch(self, entries: list[_Entry]) -> ExchangeBatch:
         parts: list[bytes] = []
+        sizes: list[Sizes] = []
         table: list[tuple[int, int, int, int, int]] = []
         request = np.empty(len(entries), dtype=np.int64)
         response = np.full(len(entries), -1, dtype=np.int64)
@@ -132,10 +143,12 @@ class RequestLog:
             place = (entry.correlation & 0xFFFF_FFFF) << 24 ^ entry.end_ns // 1_000_000
             request[index] = len(parts)
             parts.append(entry.request)
+            sizes.append(entry.record_sizes[0])
             table.append((entry.connection, 0, place, entry.start_ns, first_packet + entry.line))
             if entry.response is not None:
                 response[index] = len(parts)
                 parts.append(entry.response)
+                sizes.append(entry.record_sizes[1])
                 table.append((entry.connection, 1, place, entry.end_ns, first_packet + entry.line))
         columns = np.array(table, dtype=np.int64).T
         ends = np.zeros(len(parts) + 1, dtype=np.int64)
@@ -158,12 +171,13 @@ class RequestLog:
                 status[index] = NO_ANSWER_EXPECTED if entry.request[:2] == bytes(2) else UNANSWERED
         return make_batch(
             rows, request, response, status, self.ends, self.recordings, self._programs,
-            names=self.names, sized=False, keep=(frames,),
+            names=self.names, sized=False, keep=(frames,), record_sizes=sizes,
         )  # fmt: skip
 
 
-def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> bytes:
-    """Header and body without the length; the header alone where the catalog cannot write the body."""
+def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> tuple[bytes, Sizes]:
+    """Header and body without the length, and the sizes of its record data; the header alone where the catalog cannot
+    write the body."""
     api = apis().get(key)
     fields: dict[str, Any] = {"correlationId": int(header["correlationId"])}
     if kind == "Request" and not (key == 7 and version == 0):
@@ -171,24 +185,17 @@ def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]
     name = f"{api}{kind}"
     try:
         if api is not None:
-            body = from_json(name, version, _without_sizes(value))
-            return encode_frame(name, version, body, fields, length=False)
+            body = from_json(name, version, without_sizes(value))
+            return encode_frame(name, version, body, fields, length=False), sizes_in(name, value)
     except KafkascopeError:
         pass
     if kind == "Response":
-        return encode("ResponseHeader", 0, fields)
-    return encode("RequestHeader", 1, fields | {"requestApiKey": key, "requestApiVersion": version})
+        return encode("ResponseHeader", 0, fields), NO_SIZES
+    return encode("RequestHeader", 1, fields | {"requestApiKey": key, "requestApiVersion": version}), NO_SIZES
 
 
 def _software(*words: object) -> str | None:
     return " ".join(str(word) for word in words if word and word != "unknown") or None
-
-
-def _without_sizes(value: Any) -> Any:
-    """The log has `recordsSizeInBytes` where the records were."""
-    if isinstance(value, dict):
-        return {name: _without_sizes(item) for name, item in value.items() if not name.endswith(_SIZE)}
-    return [_without_sizes(item) for item in value] if isinstance(value, list) else value
 
 
 def _address(text: str) -> str:

@@ -28,8 +28,9 @@ copy: Any = copy_bytes
     RESET_SEEN,
     PROTOCOL,  # what was found in it, a number of `PROTOCOLS`
     IS_NEW,  # 1: it took the number of another since Python looked
-) = range(15)
-CONNECTION_WIDTH = 15
+    CLOSED_NS,  # time of its first FIN or RST, -1 before
+) = range(16)
+CONNECTION_WIDTH = 16
 PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
 KAFKA = 1
 OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)

@@ -14,6 +14,7 @@ from kafkascope.capture.reassemble import finish_streams, reassemble
 from kafkascope.capture.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
 from kafkascope.capture.stream_table import (
     AFTER_FIN_BYTES,
+    CLOSED_NS,
     CONFLICT_ROWS,
     CONFLICTS,
     CONNECTIONS,
@@ -177,6 +178,7 @@ class Reassembler:
             connection.opened = bool(row[OPENED])
             connection.opener = row[OPENER] if row[OPENER] >= 0 else None
             connection.closed = ENDINGS[row[ENDED]]
+            connection.closed_ns = row[CLOSED_NS] if row[CLOSED_NS] >= 0 else None
             connection.initial_sequence = (
                 first[INITIAL] if first[INITIAL] >= 0 else None,
                 second[INITIAL] if second[INITIAL] >= 0 else None,

@@ -56,10 +56,10 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         ),
         "streams_statuses": _need("group_id name detail from_at to_at members exchange_id"),
         "quorum_replicas": _need(
-            "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id"
+            "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id cluster_id"
         ),
         "quorum_events": _need(
-            "at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id",
+            "at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
             "kind IN ('elected', 'election_failed', 'leaderless', 'resigned', 'voters_changed')",
         ),
         "api_latency": _need("minute api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"),

@@ -15,15 +15,28 @@ def node(number: int | None) -> str:
     return "nobody" if number is None else f"node {number}"
 
 
+def of_cluster(what: str, cluster: str | None) -> str:
+    """A lake may hold several clusters, whose nodes have the same numbers. One whose id nobody told is known by the
+    address that was asked."""
+    if cluster is None:
+        return what
+    return f"{what} at {cluster}" if ":" in cluster else f"{what} of cluster {cluster}"
+
+
+# A cluster, as far as it is known, and the epoch of one of its leaders.
+_Epoch = tuple[str | None, int]
+
+
 def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> None:
     follower_ms = limits["quorum_follower_behind"]["ms"]
     observer_ms = limits["quorum_observer_behind"]["ms"]
-    voters: defaultdict[int, set[int]] = defaultdict(set)
-    behind: Counter[tuple[int, int]] = Counter()  # epoch and time to voters that are
-    proofs: dict[tuple[int, int], str | None] = {}
-    unknown: defaultdict[tuple[int, int], list[tuple[int, str | None]]] = defaultdict(list)
+    voters: defaultdict[_Epoch, set[int]] = defaultdict(set)
+    behind: Counter[tuple[_Epoch, int]] = Counter()  # epoch and time to voters that are
+    proofs: dict[tuple[_Epoch, int], str | None] = {}
+    unknown: defaultdict[tuple[_Epoch, int], list[tuple[int, str | None]]] = defaultdict(list)
     for row in rows:
-        role, replica, epoch, at = row["role"], row["replica_id"], row["leader_epoch"], row["observed_at"]
+        cluster, role, replica, at = row.get("cluster_id"), row["role"], row["replica_id"], row["observed_at"]
+        epoch = (cluster, row["leader_epoch"])
         if role == "leader" or role == "follower":
             voters[epoch].add(replica)
         if role == "leader":
@@ -36,7 +49,7 @@ def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) ->
             continue
         rule = "quorum_follower_behind" if role == "follower" else "quorum_observer_behind"
         # It has been behind since it was last heard of.
-        episode = signs.of(rule, node(replica), at - age * 1000, at)
+        episode = signs.of(rule, of_cluster(node(replica), cluster), at - age * 1000, at)
         episode.add("observations")
         for name in ("fetch_age_ms", "lag_ms", "lag"):
             episode.most(name, row[name])
@@ -48,7 +61,7 @@ def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) ->
     _never_fetched(unknown, voters, behind, proofs, signs, limits["quorum_replica_never_fetched"]["ms"])
     for (epoch, at), number in behind.items():
         if number * 2 >= len(voters[epoch]):
-            episode = signs.of("quorum_majority_at_risk", QUORUM, at)
+            episode = signs.of("quorum_majority_at_risk", of_cluster(QUORUM, epoch[0]), at)
             episode.add("observations")
             episode.most("behind", number)
             episode.most("voters", len(voters[epoch]))
@@ -56,10 +69,10 @@ def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) ->
 
 
 def _never_fetched(
-    unknown: Mapping[tuple[int, int], list[tuple[int, str | None]]],
-    voters: Mapping[int, set[int]],
-    behind: Counter[tuple[int, int]],
-    proofs: dict[tuple[int, int], str | None],
+    unknown: Mapping[tuple[_Epoch, int], list[tuple[int, str | None]]],
+    voters: Mapping[_Epoch, set[int]],
+    behind: Counter[tuple[_Epoch, int]],
+    proofs: dict[tuple[_Epoch, int], str | None],
     signs: Signs,
     after_ms: float,
 ) -> None:
@@ -67,9 +80,9 @@ def _never_fetched(
     for (epoch, replica), seen in unknown.items():
         seen.sort(key=lambda one: one[0])
         first, last = seen[0][0], seen[-1][0]
-        episode = signs.of("quorum_replica_never_fetched", node(replica), first, last)
+        episode = signs.of("quorum_replica_never_fetched", of_cluster(node(replica), epoch[0]), first, last)
         episode.most("unknown_ms", (last - first) // 1000)
-        episode.name("leaders", f"of epoch {epoch}")
+        episode.name("leaders", f"of epoch {epoch[1]}")
         episode.prove(*seen[-1])
         for at, exchange_id in seen:
             if replica in voters.get(epoch, ()) and at - first >= after_ms * 1000:
@@ -77,15 +90,19 @@ def _never_fetched(
                 proofs[epoch, at] = exchange_id
 
 
+_Election = tuple[int, str, str | None, str | None]
+
+
 def events(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> None:
-    elections: list[tuple[int, str, str | None, str | None]] = []
+    elections: defaultdict[str, list[_Election]] = defaultdict(list)
     for row in rows:
         kind, at, exchange_id = row["kind"], row["at"], row["exchange_id"]
+        quorum = of_cluster(QUORUM, row.get("cluster_id"))
         lasted = row["duration_ms"] or 0
         if kind == "elected" and row["previous_leader_id"] is not None:
-            elections.append((at, row["cause"] or "unknown", node(row["node_id"]), exchange_id))
+            elections[quorum].append((at, row["cause"] or "unknown", node(row["node_id"]), exchange_id))
             if row["cause"] in ("lost", "timeout"):
-                episode = signs.of("quorum_leader_lost", QUORUM, at - lasted * 1000, at)
+                episode = signs.of("quorum_leader_lost", quorum, at - lasted * 1000, at)
                 episode.add("elections")
                 episode.most("leaderless_ms", lasted)
                 episode.most("voting_ms", row["voting_ms"])
@@ -94,25 +111,26 @@ def events(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> N
                 episode.name("causes", row["cause"])
                 episode.prove(at, exchange_id)
         elif kind == "election_failed":
-            elections.append((at, "nobody won", None, exchange_id))
+            elections[quorum].append((at, "nobody won", None, exchange_id))
         elif kind == "leaderless":
-            episode = signs.of("quorum_leaderless", QUORUM, at, at + lasted * 1000)
+            episode = signs.of("quorum_leaderless", quorum, at, at + lasted * 1000)
             episode.most("leaderless_ms", lasted)
             episode.name("causes", row["cause"])
         elif kind == "resigned":
-            episode = signs.of("quorum_leader_resigned", QUORUM, at)
+            episode = signs.of("quorum_leader_resigned", quorum, at)
             episode.add("resignations")
             episode.name("leaders", node(row["node_id"]))
             episode.prove(at, exchange_id)
         elif kind == "voters_changed":
-            episode = signs.of("quorum_voters_changed", QUORUM, at)
+            episode = signs.of("quorum_voters_changed", quorum, at)
             episode.add("changes")
             episode.sample("voters", at, row["detail"] or "")
             episode.prove(at, exchange_id)
-    _frequent(elections, signs, limits["quorum_frequent_elections"])
+    for quorum, held in elections.items():
+        _frequent(quorum, held, signs, limits["quorum_frequent_elections"])
 
 
-def _frequent(elections: list[tuple[int, str, str | None, str | None]], signs: Signs, limits: Limits) -> None:
+def _frequent(quorum: str, elections: list[_Election], signs: Signs, limits: Limits) -> None:
     """Every election that lies in a window with too many."""
     elections.sort(key=lambda one: one[0])
     width, number = limits["minutes"] * MINUTE_US, max(1, round(limits["elections"]))
@@ -124,7 +142,7 @@ def _frequent(elections: list[tuple[int, str, str | None, str | None]], signs: S
         at, cause, leader, exchange_id = elections[index]
         # Their window holds them together, however far apart they are.
         until = elections[index + 1][0] if index + 1 in within else at
-        episode = signs.of("quorum_frequent_elections", QUORUM, at, min(until, int(at + width)))
+        episode = signs.of("quorum_frequent_elections", quorum, at, min(until, int(at + width)))
         episode.add("elections")
         episode.name("causes", cause)
         episode.name("leaders", leader)

@@ -15,8 +15,8 @@ def _leader_lost(episode: Episode, limits: Limits) -> Told:
     longest = episode.number("leaderless_ms")
     leaders = names(episode.named["lost_leaders"])
     said = (
-        f"The quorum lost its leader {times(episode.number('elections'))} ({leaders}) and had none for up to "
-        f"{span(longest)}; then {names(episode.named['new_leaders'])} led."
+        f"The {episode.subject} lost its leader {times(episode.number('elections'))} ({leaders}) and had none for "
+        f"up to {span(longest)}; then {names(episode.named['new_leaders'])} led."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), said
 
@@ -25,7 +25,7 @@ def _leaderless(episode: Episode, limits: Limits) -> Told | None:
     longest = episode.number("leaderless_ms")
     if longest < limits["ms"]:
         return None
-    said = f"The quorum had no leader for {span(longest)} when the recording ended."
+    said = f"The {episode.subject} had no leader for {span(longest)} when the recording ended."
     return ("critical" if longest >= limits["critical_ms"] else "warning"), said
 
 
@@ -33,7 +33,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> Told | None:
     if episode.number("elections") < limits["elections"]:
         return None
     said = (
-        f"The quorum held {count(episode.number('elections'), 'election')} in {span(episode.length_ms)}: "
+        f"The {episode.subject} held {count(episode.number('elections'), 'election')} in {span(episode.length_ms)}: "
         f"{told(episode.named['causes'])}."
     )
     return "warning", said
@@ -62,7 +62,7 @@ def _never_fetched(episode: Episode, limits: Limits) -> Told | None:
     if longest < limits["ms"]:
         return None
     leader = names(episode.named["leaders"])
-    said = f"{episode.subject.capitalize()} had not fetched from its leader ({leader}) for {span(longest)}."
+    said = f"N{episode.subject[1:]} had not fetched from its leader ({leader}) for {span(longest)}."
     return "warning", said
 
 
@@ -72,7 +72,7 @@ def _majority_at_risk(episode: Episode, limits: Limits) -> Told | None:
     said = (
         f"{episode.number('behind'):.0f} of {count(episode.number('voters'), 'voter')} were behind at the same time, "
         f"for "
-        f"{span(episode.length_ms)}: the quorum is about to lose its majority."
+        f"{span(episode.length_ms)}: the {episode.subject} is about to lose its majority."
     )
     return "critical", said
 
@@ -81,13 +81,13 @@ def _resigned(episode: Episode, limits: Limits) -> Told | None:
     if episode.number("resignations") < limits["resignations"]:
         return None
     leaders = names(episode.named["leaders"])
-    return "info", f"The quorum's leader resigned {times(episode.number('resignations'))}: {leaders}."
+    return "info", f"The leader of the {episode.subject} resigned {times(episode.number('resignations'))}: {leaders}."
 
 
 def _voters_changed(episode: Episode, limits: Limits) -> Told | None:
     if episode.number("changes") < limits["changes"]:
         return None
-    return "info", f"The voters of the quorum changed: {'; '.join(episode.samples('voters'))}."
+    return "info", f"The voters of the {episode.subject} changed: {'; '.join(episode.samples('voters'))}."
 
 
 RULES = (

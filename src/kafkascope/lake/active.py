@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from kafkascope.errors import InputError
 from kafkascope.lake.files import ingest_of
 from kafkascope.lake.tables import DATE
 
@@ -35,6 +37,7 @@ class ActiveFile:
 
 
 def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]:
+    """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere."""
     found = pa.table(table.get_add_actions(flatten=True))
 
     def column(name: str) -> list[object]:
@@ -52,6 +55,8 @@ def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]
     )
     files = []
     for path, size, rows, day, nulls, low, high in whole:
+        if not _is_within(str(path)):
+            raise InputError(f"{table.table_uri}: its log names {str(path)[:200]!r}, which is outside of its folder")
         known = nulls == 0 and isinstance(low, datetime) and isinstance(high, datetime)
         files.append(
             ActiveFile(
@@ -64,3 +69,9 @@ def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]
             )
         )
     return sorted(files, key=lambda file: file.path)
+
+
+def _is_within(path: str) -> bool:
+    """Delta allows whole URIs too, and escapes in them."""
+    parts = unquote(path).replace("\\", "/").split("/")
+    return "" not in parts and ".." not in parts and ":" not in parts[0]

@@ -94,7 +94,7 @@ def commit(
 ) -> bool:
     """False where that transaction is in the table already. `expected` is the transaction's version that the ingest
     began with (`Running.given_up`): where it is another now, the commit is refused. `turn` is that of `LANDING`."""
-    actions = [_action(file) for file in files]
+    actions = [add_action(file) for file in files]
     uri = lake.table(table.name).uri
     for attempt in range(ATTEMPTS):
         try:
@@ -154,7 +154,7 @@ def maintain(
         RemoveAction(file.path, data_change, now, file.size, {DATE: file.date.isoformat()} if file.date else {})
         for file in removed
     ]
-    actions += [_action(file, data_change=data_change) for file in added]
+    actions += [add_action(file, data_change=data_change) for file in added]
     turn = (table.transaction_version(MAINTENANCE) or 0) + 1
     try:
         table.create_write_transaction(
@@ -205,7 +205,7 @@ def _types(schema: Schema) -> dict[str, str]:
     return found
 
 
-def _action(file: NewFile, *, data_change: bool = True) -> AddAction:
+def add_action(file: NewFile, *, data_change: bool = True) -> AddAction:
     return AddAction(
         path=file.path,
         size=file.size,

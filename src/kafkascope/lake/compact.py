@@ -1,6 +1,7 @@
 """A lake in, the small files of each day merged; the same rows, whoever reads or ingests at the same time."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 
@@ -22,6 +23,7 @@ TARGET_BYTES = 128 << 20
 SMALL_BYTES = TARGET_BYTES // 2
 # Up to these a day has without harm.
 MOST_SMALL = 8
+_LOOKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,19 @@ def compact(
 ) -> list[Merged]:
     """Only files of ingests that all can see are touched. Where another changes the same files, this stands back."""
     merged: list[Merged] = []
-    for name in lake.tables() if names is None else names:
+    wanted = list(lake.tables() if names is None else names)
+
+    def small_of(name: str) -> list[ActiveFile]:
         found = find_table(lake, name)
-        if found is None:
-            continue
-        seen = visible_names(lake)
-        for files in _portions(name, active_files(found), seen, most_small, target_bytes):
+        files = [] if found is None else active_files(found)
+        return files if len(files) > most_small else []
+
+    # Most have nothing to merge: to open them waits for the store.
+    with ThreadPoolExecutor(_LOOKS) as pool:
+        several = [(name, files) for name, files in zip(wanted, pool.map(small_of, wanted), strict=True) if files]
+    seen = visible_names(lake) if several else frozenset()
+    for name, files_of in several:
+        for files in _portions(name, files_of, seen, most_small, target_bytes):
             done = _merge(lake, table_in(lake, name), files)
             if done is None:
                 break

@@ -72,7 +72,7 @@ def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> d
     """The visible rows as an Arrow dataset, for DuckDB, Polars and pyarrow; empty where the table is not there yet. A
     filter on the date or the time opens only the files that can have such rows."""
     found = find_table(lake, name)
-    table = _known(name) if found is None else _as_found(name, found)
+    table = _known(name) if found is None else table_as_found(name, found)
     files = [] if found is None else _visible(lake, name, found, table.time, ingests)
     place = lake.table(name)
     with told(place.uri):
@@ -81,7 +81,7 @@ def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> d
             schema=table.schema,
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
-            partitions=[_holds(table, file) for file in files],
+            partitions=[holds(table, file) for file in files],
         )
     if ingests is not None and name != CAPTURES and any(file.compacted for file in files):
         return rows.filter(pc.field(INGEST_ID).isin(pa.array(sorted(ingests), pa.string())))
@@ -97,7 +97,7 @@ def _visible(
     return [file for file in files if is_visible(name, file, seen)]
 
 
-def _holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
+def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
     """What is true of every row of a file."""
     known = pc.scalar(True)
     if table.time and file.date is not None:
@@ -112,7 +112,7 @@ def _holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
 def table_in(lake: Lake, name: str) -> LakeTable:
     """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
     found = find_table(lake, name)
-    return _known(name) if found is None else _as_found(name, found)
+    return _known(name) if found is None else table_as_found(name, found)
 
 
 def _known(name: str) -> LakeTable:
@@ -128,7 +128,7 @@ def _known(name: str) -> LakeTable:
         return made[name]
 
 
-def _as_found(name: str, found: DeltaTable) -> LakeTable:
+def table_as_found(name: str, found: DeltaTable) -> LakeTable:
     schema = pa.schema(found.schema().to_arrow())
     try:
         known = _known(name)

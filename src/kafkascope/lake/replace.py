@@ -7,8 +7,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, carrying, open_or_create
-from kafkascope.lake.commit import _action as add_action
+from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, add_action, carrying, open_or_create
 from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import reason

@@ -14,6 +14,7 @@ from kafkascope.lake.shape import lake_schema
 from kafkascope.schema.catalog import apis
 
 INGEST_ID = "ingest_id"
+EXCHANGE_ID = "exchange_id"
 DATE = "date"
 
 # What every body says of its exchange, so that most questions need no join.
@@ -41,6 +42,7 @@ CONNECTIONS = pa.schema(
         ("closed", pa.string()),
         ("first_at", TIME),
         ("last_at", TIME),
+        ("closed_at", TIME),
         ("client_bytes", pa.int64()),
         ("broker_bytes", pa.int64()),
         ("client_gap_bytes", pa.int64()),

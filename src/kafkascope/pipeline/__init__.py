@@ -1,1 +1,30 @@
-"""The Spark room: recordings of any size into the lake, and from there into the marts."""
+"""The Spark room: recordings of any size into the lake, and from there into the marts. `ingest`, `marts` and `decode`
+work on any session.
+
+Names are loaded when first used: a data source is found by importing this, and needs none of them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkascope.pipeline.decoding import decode
+    from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+    from kafkascope.pipeline.mart.build import build_marts as marts
+
+# No module here has the name of a function: importing it would put it in the function's place.
+_HOMES = {
+    "Ingested": ("ingesting", "Ingested"),
+    "Options": ("ingesting", "Options"),
+    "decode": ("decoding", "decode"),
+    "ingest": ("ingesting", "ingest"),
+    "marts": ("mart.build", "build_marts"),
+}
+
+__all__ = ["Ingested", "Options", "decode", "ingest", "marts"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kafkascope.pipeline' has no attribute {name!r}")
+    home, found = _HOMES[name]
+    return getattr(import_module(f"kafkascope.pipeline.{home}"), found)

@@ -37,6 +37,7 @@ def _row(one: Connection, software: str | None) -> dict[str, object]:
         "closed": one.closed,
         "first_at": one.first_ns // 1000,
         "last_at": one.last_ns // 1000,
+        "closed_at": None if one.closed_ns is None else one.closed_ns // 1000,
         "client_bytes": one.bytes_seen[client],
         "broker_bytes": one.bytes_seen[1 - client],
         "client_gap_bytes": one.gap_bytes[client],

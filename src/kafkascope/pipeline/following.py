@@ -4,6 +4,7 @@ Streaming: it goes on where it stopped, and the lake has the same rows as after 
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,22 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from kafkascope.errors import UsageError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
+from kafkascope.pipeline.rebuilding import Rebuilding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-    from kafkascope.pipeline.ingest import Ingested, Options
+    from kafkascope.pipeline.ingesting import Ingested, Options
 
 SOURCE = "kafkascope_files"
 STREAMS = "_streams"
 # A file that has not changed for so long is complete, also where none came after it.
 QUIET_SECONDS = 60
 TRIGGER = "2 seconds"
+# How often it is asked whether marts are due.
+LOOK_SECONDS = 1
 
 
 class CompleteFiles(DataSource):
@@ -100,16 +104,44 @@ def follow(
     options: "Options",
     told: Callable[["Ingested"], None],
     *,
-    marts: bool,
+    rebuilding: Rebuilding | None = None,
     quiet: float = QUIET_SECONDS,
 ) -> int:
-    """Until it is interrupted."""
-    query = start(spark, uris, lake, options, told, marts=marts, quiet=quiet)
+    """Until it is interrupted. With `rebuilding` the marts follow, at the end too."""
+    where = Where(folder_of(uris), quiet)
+    query = start(spark, uris, lake, options, told, where=where, rebuilding=rebuilding, quiet=quiet)
     try:
-        query.awaitTermination()
+        while not query.awaitTermination(LOOK_SECONDS):
+            if rebuilding is not None:
+                rebuilding.look(where.waits)
     finally:
         query.stop()
+        if rebuilding is not None:
+            rebuilding.finish()
     return 0
+
+
+class Where:
+    """How far into the folder the batches have come."""
+
+    def __init__(self, folder: str, quiet: float) -> None:
+        self._folder, self._quiet = folder, quiet
+        self._given = (0, "")
+
+    def gave(self, files: list[str]) -> None:
+        for name in files:
+            with suppress(FileNotFoundError):
+                self._given = max(self._given, (os.stat(name).st_ctime_ns, name))
+
+    def waits(self) -> bool:
+        found = complete(self._folder, self._quiet)
+        return bool(found) and found[-1] > self._given
+
+
+def folder_of(uris: tuple[str, ...]) -> str:
+    if len(uris) != 1 or not place_of(uris[0]).local or not os.path.isdir(place_of(uris[0]).path):
+        raise UsageError("--follow goes with one folder on this machine")
+    return place_of(uris[0]).path
 
 
 def start(
@@ -119,27 +151,28 @@ def start(
     options: "Options",
     told: Callable[["Ingested"], None],
     *,
-    marts: bool,
+    where: Where | None = None,
+    rebuilding: Rebuilding | None = None,
     quiet: float = QUIET_SECONDS,
 ) -> "StreamingQuery":
-    from kafkascope.pipeline.ingest import ingest
+    from kafkascope.pipeline.ingesting import ingest
 
-    if len(uris) != 1 or not place_of(uris[0]).local or not os.path.isdir(place_of(uris[0]).path):
-        raise UsageError("--follow goes with one folder on this machine")
+    folder = folder_of(uris)
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UsageError("a folder is followed by a driver beside it, not over Spark Connect: use spark-submit")
-    folder = place_of(uris[0]).path
 
     def each(batch: "DataFrame", _: int) -> None:
         # What a ring of files has overwritten or deleted since is gone.
         files = sorted(row.uri for row in batch.collect() if os.path.exists(row.uri))
-        if files:
+        if not files:
+            return
+        with rebuilding.busy if rebuilding is not None else nullcontext():
             done = ingest(spark, files, lake, options)
-            if marts and done.new:
-                from kafkascope.pipeline.marts.build import build_marts
-
-                build_marts(spark, lake)
-            told(done)
+            if rebuilding is not None and done.new:
+                rebuilding.landed()
+        if where is not None:
+            where.gave(files)
+        told(done)
 
     spark.dataSource.register(CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()

@@ -33,12 +33,12 @@ class Intake:
         self.exchanges = 0
         self.quarantined = 0
         self.by_uri: Counter[str] = Counter()
+        self.quarantined_by_uri: Counter[str] = Counter()
 
     def add(self, batch: ExchangeBatch) -> None:
         columns = to_arrow(batch)
         self.exchanges += len(columns)
-        for one in pc.value_counts(columns.column("capture_uri")).to_pylist():
-            self.by_uri[one["values"]] += one["counts"]
+        _count(self.by_uri, columns.column("capture_uri"))
         self._add(table_named("exchanges"), pa.Table.from_batches([columns]))
         for found in self._messages.add(batch, columns):
             self._body(found)
@@ -94,4 +94,10 @@ class Intake:
 
     def _quarantine(self, rows: pa.Table) -> None:
         self.quarantined += len(rows)
+        _count(self.quarantined_by_uri, rows.column("capture_uri"))
         self._files.add(table_named("quarantine"), rows)
+
+
+def _count(counts: Counter[str], uris: pa.Array | pa.ChunkedArray) -> None:
+    for one in pc.value_counts(uris).to_pylist():
+        counts[one["values"]] += one["counts"]

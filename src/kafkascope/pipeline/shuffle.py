@@ -16,6 +16,7 @@ from kafkascope.capture.carry_bytes import after
 from kafkascope.capture.carry_choose import flow_hash
 from kafkascope.capture.carry_run import Part
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings
+from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Endpoints, Flows, Packets, Problem, Segments
 from kafkascope.capture.packets import read_packets
 from kafkascope.capture.reader import Capture
@@ -166,7 +167,8 @@ class SegmentsReading:
         self._ports, self._part = kafka_ports, part
         self._capture: Capture | None = None
         self._known: dict[bytes, int] = {}
-        self._counts: dict[str, tuple[int, int]] = {}
+        self._recordings = Recordings()
+        self._tallies = FileTallies(self._recordings)
         self.account = Account()
         self.carried: list[Carried] = []
         self.file_bytes = 0
@@ -175,12 +177,19 @@ class SegmentsReading:
     def ends(self) -> list[Ends]:
         return self._capture.ends if self._capture is not None else []
 
-    def by_file(self) -> dict[str, tuple[int, int]]:
-        return self._counts
+    def by_file(self) -> dict[str, FileTally]:
+        return self._tallies.by_uri()
 
     def batches(self) -> Iterator[ExchangeBatch]:
-        recordings = Recordings()
-        capture = Capture(recordings, self.account, names=False, kafka_ports=self._ports, part=self._part)
+        recordings = self._recordings
+        capture = Capture(
+            recordings,
+            self.account,
+            names=False,
+            kafka_ports=self._ports,
+            part=self._part,
+            tallies=self._tallies,
+        )
         self._capture = capture
         base = capture.numbers_before
         for number, uri in enumerate(self._uris):
@@ -214,9 +223,12 @@ class SegmentsReading:
         if file < 0:
             return
         packets, first, last, problems, kept = json.loads(text)
-        self._counts[self._uris[file]] = (packets, 0)
+        times = np.array([one for one in (first, last) if one is not None], np.int64)
+        tally = self._tallies.of(self._tallies.earlier + file)
+        tally.packets += packets
+        tally.add_times(times)
         self.account.packets += packets
-        self.account.add_times(np.array([one for one in (first, last) if one is not None], np.int64))
+        self.account.add_times(times)
         self.account.file = self._uris[file]
         for kind, detail, place, lost in kept:
             self.account.add_problems([Problem(kind, detail, place, -1, lost)])

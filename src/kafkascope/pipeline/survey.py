@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from kafkascope.capture.flow import Endpoints, Flows, Packets
+from kafkascope.capture.flow import Endpoints, Flows, Packets, Segments
 from kafkascope.capture.packets import read_packets
 from kafkascope.capture.segments import SegmentReader
 from kafkascope.capture.sniff import LOG, sniff
@@ -20,12 +20,15 @@ from kafkascope.pipeline.inputs import Found, opened
 CAPTURE = "capture"
 BAD = "bad"
 # Batches of packets that are looked at, of a few megabytes each: enough to know an elephant.
-SAMPLE_BATCHES = 16
+SAMPLE_BATCHES = 10
+# What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
+# flow can carry ends a message, nearly always.
+MESSAGE_BYTES = 9_000
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """`flows` are bytes by the ends of a flow, in the sample."""
+    """`flows` are what flows cost in the sample, in bytes, by their ends."""
 
     found: Found
     kind: str
@@ -52,7 +55,8 @@ def survey(found: Found, *, sample: bool) -> Surveyed:
 
 def _capture(found: Found, sample: bool) -> Surveyed:
     first = None
-    sizes: Counter[int] = Counter()
+    costs: Counter[int] = Counter()
+    fullest: dict[int, int] = {}
     flows = Flows()
     reader = SegmentReader(flows)
     for packets in islice(_packets(found.uri), SAMPLE_BATCHES if sample else 1):
@@ -61,11 +65,19 @@ def _capture(found: Found, sample: bool) -> Surveyed:
         if not sample:
             break
         segments = reader.feed(packets)
-        totals = np.bincount(segments.flow, weights=segments.wire_length)
-        for number in np.flatnonzero(totals).tolist():
-            sizes[number] += int(totals[number])
-    known = tuple((flows.ends[number], size) for number, size in sizes.most_common())
+        for number, cost in _costs(segments, fullest):
+            costs[number] += cost
+    known = tuple((flows.ends[number], cost) for number, cost in costs.most_common())
     return Surveyed(found, CAPTURE, first or 0, None, known)
+
+
+def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Of each flow in these segments; `fullest` remembers the largest segment of each."""
+    length, flow = segments.wire_length, segments.flow
+    for number in np.unique(flow).tolist():
+        own = length[flow == number]
+        fullest[number] = full = max(fullest.get(number, 0), int(own.max()))
+        yield number, int(own.sum()) + MESSAGE_BYTES * int(((own > 0) & (own < full)).sum())
 
 
 def _packets(uri: str) -> Iterator[Packets]:

@@ -14,6 +14,7 @@ from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_choose import Choice, flow_hash
 from kafkascope.capture.carry_run import Part
 from kafkascope.capture.flow import Endpoints, Problem
+from kafkascope.capture.packets import CHUNK_BYTES
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError
 from kafkascope.lake.files import Files, NewFile, pending
@@ -31,6 +32,8 @@ from kafkascope.pipeline.shuffle import SegmentsReading
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
+# A batch of packets is larger the fewer of them are this task's, up to so many times.
+MOST_CHUNKS = 4
 CAPTURES, LOG = "captures", "request_log"
 
 
@@ -68,6 +71,7 @@ class FileAccount:
     log_lines: int = 0
     frames: int = 0
     exchanges: int = 0
+    quarantined: int = 0
     lost_bytes: int = 0
     lost_places: int = 0
     tls_bytes: int = 0
@@ -134,6 +138,7 @@ def _recorded(
         skip=task.skip,
         choose=task.choice(),
         reopen=_reopened,
+        chunk_bytes=min(task.buckets, MOST_CHUNKS) * CHUNK_BYTES,
     )
     reading: Reading | SegmentsReading
     if segments is None:
@@ -182,8 +187,8 @@ def _plain(task: Task, files: Files) -> Done:
     for uri in task.uris:
         account = accounts[uri] = FileAccount()
         try:
-            account.frames, odd = read_plain_frames(place_of(uri), files, task.contents, pseudonyms)
-            quarantined += odd
+            account.frames, account.quarantined = read_plain_frames(place_of(uri), files, task.contents, pseudonyms)
+            quarantined += account.quarantined
         except InputError as error:
             account.error = str(error)
     return Done(files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began)
@@ -221,24 +226,25 @@ def _problems(intake: Intake, kept: dict[str, list[tuple[str, Problem]]], counts
 def _accounts(
     task: Task, reading: Reading | SegmentsReading, intake: Intake, later: Intake, bad: dict[str, str]
 ) -> dict[str, FileAccount]:
-    """Losses and TLS are those of the recordings together: a connection goes from one file to the next."""
-    account = reading.account
+    """What a task found in each of its files. Their packets and times the first task tells, for all."""
     found = {uri: FileAccount() for uri in task.uris}
-    for uri, count in (intake.by_uri + later.by_uri).items():
-        if uri in found:
-            found[uri].exchanges = count
-    whole = found[task.uris[-1]] if task.uris else FileAccount()
-    whole.frames, whole.lost_bytes, whole.lost_places = account.frames, account.lost_bytes, account.lost_places
-    protocols = account.protocols()
-    whole.tls_bytes = protocols.get("tls", (0, 0))[1]
-    whole.tcp_bytes = sum(size for _, size in protocols.values())
-    if task.bucket == 0:
-        for uri, (packets, lines) in reading.by_file().items():
-            if uri in found:
-                # The lines of a log are all read again, for what they tell of the clients.
-                known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
-                found[uri].packets, found[uri].log_lines = packets + known, lines
-        whole.first_ns, whole.last_ns = account.first_ns, account.last_ns
+    for name, counts in (
+        ("exchanges", intake.by_uri + later.by_uri),
+        ("quarantined", intake.quarantined_by_uri + later.quarantined_by_uri),
+    ):
+        for uri in counts.keys() & found.keys():
+            setattr(found[uri], name, counts[uri])
+    for uri, tally in reading.by_file().items():
+        if uri not in found:
+            continue
+        account = found[uri]
+        for name in ("frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes"):
+            setattr(account, name, getattr(tally, name))
+        if task.bucket == 0:
+            # The lines of a log are all read again, for what they tell of the clients.
+            known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
+            account.packets, account.log_lines = tally.packets + known, tally.log_lines
+            account.first_ns, account.last_ns = tally.first_ns, tally.last_ns
     for uri, error in bad.items():
         found[uri].error = error
     return found

@@ -11,7 +11,7 @@ from kafkascope.report.apis import Apis, apis_in
 from kafkascope.report.clients import Clients, clients_in
 from kafkascope.report.findings import Findings, findings_in
 from kafkascope.report.mart_rows import distinct, has_marts
-from kafkascope.report.quorum import Quorum, quorum_in
+from kafkascope.report.quorum import Quorums, quorums_in
 from kafkascope.report.scope import Scope
 from kafkascope.report.share import ShareGroups, share_groups_in
 from kafkascope.report.streams import StreamsGroups, streams_groups_in
@@ -33,7 +33,7 @@ class Report:
     findings: Findings
     share: ShareGroups
     streams: StreamsGroups
-    quorum: Quorum | None
+    quorums: Quorums
     apis: Apis
     clients: Clients
     unread: Unread
@@ -58,7 +58,7 @@ def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
         findings_in(lake, scope, share | streams),
         share_groups_in(lake, scope, chosen_share),
         streams_groups_in(lake, scope, chosen_streams),
-        quorum_in(lake, scope),
+        quorums_in(lake, scope),
         apis_in(lake, scope),
         clients_in(lake, scope),
         unread,

@@ -30,11 +30,15 @@ WORDS = {
 }
 
 
-def quorum_figure(quorum: Quorum) -> Html:
+def quorum_figure(quorum: Quorum, name: str) -> Html:
+    """`name` is its own on the page."""
     title = "Who led, and how far the others were behind"
     if not quorum.bands and not quorum.replicas:
         why = "Neither a leader nor a replica was seen in this time, only the events below."
-        return el("section", el("h3", title), empty(why), class_="chart")
+        return el("section", el("h4", title), empty(why), class_="chart")
+    if quorum.first_at == quorum.last_at:
+        why = f"It was seen at one moment alone, {when(quorum.first_at)} UTC: {_summary(quorum)}"
+        return el("section", el("h4", title), empty(why), _replica_table(quorum), class_="chart")
     scale = TimeScale(quorum.first_at, max(quorum.last_at, quorum.first_at + 1_000), LEFT, WIDTH - RIGHT)
     colours = {one.replica_id: f"c{at}" if at < COLOURS else "c-other" for at, one in enumerate(quorum.replicas)}
     bands = _bands(quorum, scale, colours)
@@ -49,7 +53,7 @@ def quorum_figure(quorum: Quorum) -> Html:
     flags = _flags(quorum.events, scale, bottom)
     parts = [*time_axis(scale, _FLAGS, bottom), *flags, *bands, *lines]
     return figure(
-        "quorum-picture",
+        name,
         title,
         "Top: the leader by epoch, red where there was none. Below: how far each replica was behind, in time since it"
         f" was last caught up and in records of the metadata log, the worst of each {lasting(quorum.buckets.step_us)}."
@@ -64,7 +68,6 @@ def quorum_figure(quorum: Quorum) -> Html:
                 more(quorum.replicas_left_out, "replicas with less lag"),
             ]
         ),
-        heading="h3",
     )
 
 

@@ -30,7 +30,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "findings": {"shown": plain(report.findings.shown), "left_out": report.findings.left_out},
         "share_groups": plain(report.share),
         "streams_groups": plain(report.streams),
-        "quorum": plain(report.quorum),
+        "quorums": plain(report.quorums),
         "apis": plain(report.apis),
         "clients": plain(report.clients),
         "unread": plain(report.unread),

@@ -12,6 +12,7 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.place import told
 from kafkascope.lake.reading import dataset
+from kafkascope.lake.tables import table_named
 
 # Rows that are looked at together.
 BATCH_ROWS = 65_536
@@ -30,7 +31,7 @@ def batches(
     """Without those that are empty."""
     if not lake.has(name):
         return
-    found = dataset(lake, name)
+    found = _whole(dataset(lake, name), name)
     wanted = {column: _column(found.schema, column) for column in columns}
     with told(lake.table(name).uri):
         for file in found.get_fragments(filter=where):
@@ -46,6 +47,13 @@ def batches(
                 for batch in scanner.to_batches():
                     if batch.num_rows:
                         yield batch
+
+
+def _whole(found: ds.Dataset, name: str) -> ds.Dataset:
+    """With the columns that an older kafkascope did not know, all null: a filter may name them."""
+    known = MARTS[name] if name in MARTS else table_named(name)
+    missing = [field for field in known.schema if field.name not in found.schema.names]
+    return found.replace_schema(pa.schema([*found.schema, *missing])) if missing else found
 
 
 def _column(schema: pa.Schema, name: str) -> pc.Expression:

@@ -70,7 +70,7 @@ def _parts(report: Report) -> list[Html]:
         findings_section(report.findings),
         share_section(report.share),
         streams_section(report.streams),
-        quorum_section(report.quorum),
+        quorum_section(report.quorums),
         apis_section(report.apis, report.clients),
         unread_section(report.unread),
     ]

@@ -1,5 +1,5 @@
-"""A lake in, its quorum out as a report tells it: who led in which epoch, how far each replica was behind, what
-happened."""
+"""A lake in, the quorums of its clusters out as a report tells them: who led in which epoch, how far each replica was
+behind, what happened."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from kafkascope.lake.home import Lake
 from kafkascope.report.buckets import Buckets, buckets_of
 from kafkascope.report.mart_rows import batches, rows
-from kafkascope.report.scope import Scope
+from kafkascope.report.scope import Scope, both
 
+MOST_CLUSTERS = 6
 MOST_STEPS = 200
 MOST_REPLICAS = 16
 MOST_EVENTS = 100
@@ -25,6 +26,7 @@ EVENTS = (
 # One a request: they are counted, and the election that they make is told.
 VOTES = frozenset({"vote", "pre_vote", "announced"})
 LEADS = frozenset({"elected", "observed"})
+TROUBLE = frozenset({"elected", "election_failed", "leaderless"})
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
+    cluster_id: str | None
     first_at: int
     last_at: int
     buckets: Buckets
@@ -84,6 +87,14 @@ class Quorum:
     votes: dict[str, int]
     observations: int
     high_watermark: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quorums:
+    """By cluster, those in most trouble, the worst first."""
+
+    shown: tuple[Quorum, ...]
+    left_out: int
 
 
 @dataclass(slots=True)
@@ -100,13 +111,36 @@ class _Seen:
         self.last_at = at if self.last_at is None else max(self.last_at, at)
 
 
-def quorum_in(lake: Lake, scope: Scope) -> Quorum | None:
+def quorums_in(lake: Lake, scope: Scope) -> Quorums:
+    trouble = _trouble(lake, scope)
+    order = sorted(trouble, key=lambda one: (*(-number for number in trouble[one]), one is None, one or ""))
+    found = [quorum_in(lake, scope, cluster) for cluster in order[:MOST_CLUSTERS]]
+    return Quorums(tuple(one for one in found if one is not None), max(0, len(order) - MOST_CLUSTERS))
+
+
+def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
+    """Cluster to what its leadership went through, and how far a replica was behind at the most."""
+    events: Counter[str | None] = Counter()
+    behind: Counter[str | None] = Counter()
+    for batch in batches(lake, "quorum_events", ["cluster_id", "kind"], scope.at("at")):
+        for row in batch.to_pylist():
+            events[row["cluster_id"]] += row["kind"] in TROUBLE
+    for batch in batches(lake, "quorum_replicas", ["cluster_id", "lag_ms"], scope.at("observed_at")):
+        table = pa.Table.from_batches([batch]).group_by(["cluster_id"], use_threads=False)
+        for row in table.aggregate([("lag_ms", "max")]).to_pylist():
+            behind[row["cluster_id"]] = max(behind[row["cluster_id"]], row["lag_ms_max"] or 0)
+    return {one: (events[one], behind[one]) for one in {**events, **behind}}
+
+
+def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
     """None where nothing was seen of it."""
-    seen = _survey(lake, scope)
+    of_it = pc.field("cluster_id").is_null() if cluster is None else pc.field("cluster_id") == cluster
+    observed = both(scope.at("observed_at"), of_it)
+    seen = _survey(lake, observed)
     events: list[Event] = []
     votes: Counter[str] = Counter()
     left_out = 0
-    for row in rows(lake, "quorum_events", EVENTS, scope.at("at")):
+    for row in rows(lake, "quorum_events", EVENTS, both(scope.at("at"), of_it)):
         event = Event(**row)
         seen.see(event.at)
         if event.kind in VOTES:
@@ -121,8 +155,9 @@ def quorum_in(lake: Lake, scope: Scope) -> Quorum | None:
     buckets = buckets_of(seen.first_at, seen.last_at, MOST_STEPS)
     worst = sorted(seen.replicas, key=lambda one: (-seen.replicas[one], one))
     replicas = {one: Replica(one) for one in sorted(worst[:MOST_REPLICAS])}
-    _lags(lake, scope, buckets, replicas)
+    _lags(lake, observed, buckets, replicas)
     return Quorum(
+        cluster,
         seen.first_at,
         seen.last_at,
         buckets,
@@ -137,10 +172,10 @@ def quorum_in(lake: Lake, scope: Scope) -> Quorum | None:
     )
 
 
-def _survey(lake: Lake, scope: Scope) -> _Seen:
+def _survey(lake: Lake, where: pc.Expression | None) -> _Seen:
     seen = _Seen()
     columns = "observed_at leader_id leader_epoch replica_id high_watermark lag_ms".split()
-    for batch in batches(lake, "quorum_replicas", columns, scope.at("observed_at")):
+    for batch in batches(lake, "quorum_replicas", columns, where):
         table = pa.Table.from_batches([batch])
         seen.observations += len(table)
         high = pc.max(table["high_watermark"]).as_py()
@@ -159,10 +194,10 @@ def _survey(lake: Lake, scope: Scope) -> _Seen:
     return seen
 
 
-def _lags(lake: Lake, scope: Scope, buckets: Buckets, replicas: dict[int, Replica]) -> None:
+def _lags(lake: Lake, where: pc.Expression | None, buckets: Buckets, replicas: dict[int, Replica]) -> None:
     order = list(replicas)
     worst = np.full((2, len(order), buckets.count), -1, np.int64)
-    for batch in batches(lake, "quorum_replicas", REPLICAS, scope.at("observed_at")):
+    for batch in batches(lake, "quorum_replicas", REPLICAS, where):
         table = pa.Table.from_batches([batch])
         at = table["observed_at"].to_numpy()
         step = (at - buckets.first_at) // buckets.step_us

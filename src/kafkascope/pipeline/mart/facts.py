@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.marts import quorum
-from kafkascope.pipeline.marts.events import Tables, union
+from kafkascope.pipeline.mart import quorum
+from kafkascope.pipeline.mart.events import Tables, union
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +19,8 @@ TABLES = {
     "describe_share_group_offsets_response": "groups",
     "fetch_request": quorum.TABLES["fetch_request"],
     "vote_request": quorum.TABLES["vote_request"],
+    "broker_registration_request": "cluster_id",
+    "describe_cluster_response": "cluster_id",
     "exchanges": "capture_uri broker_address request_at response_at",
 }
 _NO_TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -45,11 +47,12 @@ _STATEMENTS = (
         f" FROM ({statement}) WHERE cluster_id IS NOT NULL"
         for statement in quorum.CLUSTERS
     ),
-    # A recording has no hole within one file.
+    # A recording has no hole within one file. An observer sees what it asked itself, and no silence of others.
     "SELECT 'recorded' AS kind, broker_address AS key, capture_uri AS value,"
     " unix_micros(min(least(request_at, response_at))) AS low,"
     " unix_micros(max(greatest(request_at, response_at))) AS high FROM {exchanges}"
     " WHERE broker_address IS NOT NULL AND coalesce(request_at, response_at) IS NOT NULL"
+    " AND capture_uri NOT LIKE 'observe://%'"
     " GROUP BY broker_address, capture_uri",
 )
 

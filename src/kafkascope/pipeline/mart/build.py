@@ -1,6 +1,7 @@
 """A lake in, its marts out, all of them anew: rows are written by tasks, and each mart is replaced in one commit."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -8,14 +9,14 @@ from uuid import uuid4
 
 from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.files import NewFile
-from kafkascope.lake.home import Lake
+from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.replace import replace
-from kafkascope.pipeline.marts import apis, facts, quorum, share, streams
-from kafkascope.pipeline.marts.findings import write_findings
-from kafkascope.pipeline.marts.settings import set_for
-from kafkascope.pipeline.marts.sources import Sources
-from kafkascope.pipeline.marts.walk import quorum_rows, share_rows, streams_rows, writer
+from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
+from kafkascope.pipeline.mart.findings import write_findings
+from kafkascope.pipeline.mart.settings import set_for
+from kafkascope.pipeline.mart.sources import Sources
+from kafkascope.pipeline.mart.walk import quorum_rows, share_rows, streams_rows, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 _AT_ONCE = 5
 
 
-def build_marts(spark: "SparkSession", lake: Lake, thresholds: Mapping[str, float] | None = None) -> dict[str, int]:
+def build_marts(
+    spark: "SparkSession", lake: str | os.PathLike[str] | Lake, thresholds: Mapping[str, float] | None = None
+) -> dict[str, int]:
     """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
+    lake = lake if isinstance(lake, Lake) else open_lake(lake)
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES)
     sources = Sources(spark, lake, *needs)

@@ -4,7 +4,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.marts.events import Tables, columns_of, every, select, struct, union
+from kafkascope.pipeline.mart.events import Tables, columns_of, every, select, struct, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ TABLES = {
     "share_group_describe_response": "groups.error_code groups.group_id groups.group_state groups.group_epoch"
     " groups.assignment_epoch groups.members.assignment",
     "describe_share_group_offsets_response": "groups",
-    "connections": "connection_id broker_address closed last_at",
+    "connections": "connection_id broker_address closed closed_at",
 }
 
 # Both kinds of events in one row: those of the ledger and those of the group.
@@ -271,7 +271,7 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 _DISCONNECTED_SQL = select(
     COLUMNS,
     """
-FROM (SELECT connection_id, broker_address, min(last_at) AS at FROM {connections}
+FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {connections}
       WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
 JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {share_fetch_request}) q USING (connection_id)
 """,

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafkascope.errors import InputError
+from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.commit import Overtaken, commit
 from kafkascope.lake.compact import compact
 from kafkascope.lake.files import Files, NewFile, discard
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 # A sign of life of the driver, for `lake vacuum`.
 BEAT_SECONDS = 30.0
 _ATTEMPTS, _LANDINGS = 5, 50
+# Commits to different tables that are under way at once.
+_COMMITS = 8
 # More cores than any session has.
 _MOST_CORES = 100_000
 
@@ -124,6 +128,7 @@ def _ingest(
             follows = before.heads if goes_on else ()
             last = _commit(lake, current(), read, done, result, options, follows)
             _land(lake, current(), last, turn, unchanged)
+            write_catalog(lake)
             compact(lake)
     finally:
         end(lake, sign)
@@ -208,10 +213,15 @@ def _commit(
         for file in one.files:
             by_table.setdefault(file.table, []).append(file)
         _merge(result, one)
-    for name, files in sorted(by_table.items()):
+
+    def put(name: str) -> None:
         contents = options.contents and message_of(name) is not None
-        commit(lake, table_named(name, contents=contents), files, sign.ingest_id)
-        result.rows[name] = sum(file.rows for file in files)
+        commit(lake, table_named(name, contents=contents), by_table[name], sign.ingest_id)
+
+    # A commit waits for its store most of the time.
+    with ThreadPoolExecutor(_COMMITS) as pool:
+        list(pool.map(put, sorted(by_table)))
+    result.rows = {name: sum(file.rows for file in files) for name, files in sorted(by_table.items())}
     rows = _captures(sign.ingest_id, [one for one in found if one.uri not in result.bad], result, options, follows)
     files_of = Files(lake, sign.ingest_id)
     files_of.add(table_named("captures"), rows)
@@ -285,7 +295,7 @@ def _captures(
                 "lost_places": account.lost_places,
                 "tls_bytes": account.tls_bytes,
                 "tcp_bytes": account.tcp_bytes,
-                "quarantined": result.quarantined,
+                "quarantined": account.quarantined,
                 "ingested_at": now,
                 "options": json.dumps(asdict(options)),
                 "follows": sorted(follows),

@@ -21,8 +21,8 @@ from kafkascope.health.streams_timeline import timeline_of
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import CLUSTER_ID, MARTS
-from kafkascope.pipeline.marts.facts import Facts
-from kafkascope.pipeline.marts.silence import with_seen
+from kafkascope.pipeline.mart.facts import Facts
+from kafkascope.pipeline.mart.silence import with_seen
 
 # Rows of a mart that are written together.
 _SOME = 20_000

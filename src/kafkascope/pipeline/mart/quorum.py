@@ -2,9 +2,9 @@
 wants them."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.marts.events import Tables, columns_of, every, select, struct, union
+from kafkascope.pipeline.mart.events import Tables, columns_of, every, select, struct, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +23,7 @@ TABLES = {
     "end_quorum_epoch_request": "cluster_id topics",
     "end_quorum_epoch_response": "error_code topics",
     "describe_quorum_response": "error_code topics",
-    "connections": "connection_id broker_address closed last_at",
+    "connections": "connection_id broker_address closed closed_at",
 }
 
 COLUMNS = columns_of(
@@ -183,7 +183,7 @@ LATERAL VIEW inline(concat(transform(p.current_voters, x -> struct(x AS n, true 
 _DISCONNECTED_SQL = select(
     COLUMNS,
     f"""
-FROM (SELECT connection_id, broker_address, min(last_at) AS at, min(closed) AS closed FROM {{connections}}
+FROM (SELECT connection_id, broker_address, min(closed_at) AS at, min(closed) AS closed FROM {{connections}}
       WHERE closed IN ('fin', 'reset') GROUP BY connection_id, broker_address) c
 LEFT SEMI JOIN ({RAFT_FETCH}) q ON q.connection_id = c.connection_id
 """,
@@ -204,10 +204,12 @@ STATEMENTS = (
     _DISCONNECTED_SQL,
 )
 
-# Which cluster an address belongs to: raft requests and Metadata answers say so, DescribeQuorum does not.
+# Which cluster an address belongs to: these say so, DescribeQuorum does not.
 CLUSTERS = (
     f"SELECT broker_address AS address, cluster_id FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})",
     "SELECT broker_address AS address, cluster_id FROM {vote_request}",
+    "SELECT broker_address AS address, cluster_id FROM {broker_registration_request}",
+    "SELECT broker_address AS address, cluster_id FROM {describe_cluster_response}",
     "SELECT broker_address AS address, cluster_id FROM {metadata_response}",
 )
 
@@ -222,9 +224,12 @@ def quorum_events(
     events = union(spark, STATEMENTS, tables, absent)
     if events is None:
         return None
+    known: list[Any] = ["cluster_id", "broker"]
     if clusters:
         told = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
-        events = events.withColumn("cluster_id", f.coalesce("cluster_id", f.try_element_at(told, "broker")))
+        known.insert(1, f.try_element_at(told, "broker"))
+    # Two whose id nobody told are not one: each stands under the address that was asked.
+    events = events.withColumn("cluster_id", f.coalesce(*known))
     return events.repartition("cluster_id").sortWithinPartitions(
         "cluster_id", "at_us", "order", "exchange_id", "node_id"
     )

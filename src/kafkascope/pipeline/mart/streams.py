@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.marts.events import Tables, columns_of, select, union
+from kafkascope.pipeline.mart.events import Tables, columns_of, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +18,7 @@ TABLES = {
     " groups.topology.subtopologies.state_changelog_topics groups.members.member_id groups.members.member_epoch"
     " groups.members.client_id groups.members.process_id groups.members.topology_epoch groups.members.user_endpoint"
     " groups.members.assignment groups.members.target_assignment",
-    "connections": "connection_id broker_address closed last_at",
+    "connections": "connection_id broker_address closed closed_at",
 }
 
 # `broker` tells how long the recording of it goes on.
@@ -141,7 +141,7 @@ _GROUP_SQL = select(
 _DISCONNECTED_SQL = select(
     COLUMNS,
     """
-FROM (SELECT connection_id, broker_address, min(last_at) AS at FROM {connections}
+FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {connections}
       WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
 JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {streams_group_heartbeat_request}) q USING (connection_id)
 """,

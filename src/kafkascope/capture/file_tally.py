@@ -1,0 +1,112 @@
+"""Packets, pieces and frames of a recording of several files in, what each of the files has out. A thing counts in the
+file of the packet that it begins in, so that it does not matter who reads the files, and in which order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.exchanges import Recordings
+from kafkascope.capture.flow import BYTES, LOST, RENEWED, Connection, Frames, Int64s, Pieces
+
+_TLS, _UNKNOWN = "tls", "unknown"
+
+
+@dataclass(slots=True)
+class FileTally:
+    packets: int = 0
+    log_lines: int = 0
+    frames: int = 0
+    lost_bytes: int = 0
+    lost_places: int = 0
+    tls_bytes: int = 0
+    tcp_bytes: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+    def add_times(self, times: Int64s) -> None:
+        if len(times):
+            first, last = int(times.min()), int(times.max())
+            self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+            self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+
+    def add(self, other: "FileTally") -> None:
+        for field in fields(FileTally):
+            if not field.name.endswith("_ns"):
+                setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        self.add_times(np.array([one for one in (other.first_ns, other.last_ns) if one is not None], np.int64))
+
+
+class FileTallies:
+    """One for each of `recordings`, the first `earlier` of which were read in a run before. What began there and is
+    whole only now counts in the first file of this run; what the end of the recording decides, in the last."""
+
+    def __init__(self, recordings: Recordings) -> None:
+        self._recordings = recordings
+        self._tallies: list[FileTally] = []
+        self.earlier = 0
+        # Connection to bytes by file, until it is known what it speaks.
+        self._undecided: dict[int, dict[int, int]] = {}
+        self._connections: Sequence[Connection] = ()
+
+    def of(self, file: int) -> FileTally:
+        """By its place among the recordings."""
+        while len(self._tallies) <= file:
+            self._tallies.append(FileTally())
+        return self._tallies[file]
+
+    def add_pieces(self, pieces: Pieces, connections: Sequence[Connection]) -> None:
+        """After it was found out what they speak."""
+        self._connections = connections
+        for stream in pieces.stream[pieces.kind == RENEWED].tolist():
+            self._undecided.pop(stream >> 1, None)
+        rows = np.flatnonzero(pieces.kind == BYTES)
+        for file, some in self._by_file(rows, pieces.packet[rows]):
+            sizes = np.bincount(pieces.stream[some] >> 1, pieces.length[some]).astype(np.int64)
+            self.of(file).tcp_bytes += int(sizes.sum())
+            for number in np.flatnonzero(sizes).tolist():
+                protocol = connections[number].protocol
+                if protocol == _UNKNOWN:
+                    known = self._undecided.setdefault(number, {})
+                    known[file] = known.get(file, 0) + int(sizes[number])
+                elif protocol == _TLS:
+                    self.of(file).tls_bytes += int(sizes[number])
+        self._decide()
+
+    def _decide(self) -> None:
+        decided = [number for number in self._undecided if self._connections[number].protocol != _UNKNOWN]
+        for number in decided:
+            sizes = self._undecided.pop(number)
+            if self._connections[number].protocol == _TLS:
+                for file, size in sizes.items():
+                    self.of(file).tls_bytes += size
+
+    def add_frames(self, frames: Frames) -> None:
+        for file, rows in self._by_file(np.arange(len(frames.kind)), frames.packet):
+            kinds, tally = frames.kind[rows], self.of(file)
+            tally.frames += int((kinds < LOST).sum())
+            tally.lost_places += int((kinds == LOST).sum())
+            tally.lost_bytes += int(frames.lost[rows][kinds == LOST].sum())
+
+    def _by_file(self, rows: Any, packets: Int64s) -> list[tuple[int, Any]]:
+        """(file, those of the rows whose packet is in it)"""
+        if not len(rows):
+            return []
+        last = len(self._recordings.uris) - 1
+        if packets.min() >= self._recordings.first_packets[last]:
+            return [(last, rows)]
+        files = np.where(packets < 0, last, self._recordings.place(packets)[0])
+        return [(file, rows[files == file]) for file in np.unique(files).tolist()]
+
+    def by_uri(self) -> dict[str, FileTally]:
+        """Of the files of this run."""
+        self._decide()
+        uris = self._recordings.uris
+        found = {uri: FileTally() for uri in uris[self.earlier :]}
+        for uri, tally in zip(uris, self._tallies, strict=False):
+            # Without a file of its own a run only ends what others began.
+            target = found.get(uri) or next(iter(found.values()), None)
+            if target is not None:
+                target.add(tally)
+        return found

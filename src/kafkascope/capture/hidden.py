@@ -1,0 +1,73 @@
+"""What of a decoded frame must not be shown: credentials never, record data only when asked for."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.codec.annotate import Annotation
+from kafkascope.codec.json_form import to_json
+from kafkascope.schema.layout import LayoutField, layout
+
+if TYPE_CHECKING:
+    from kafkascope.codec.frame import DecodedFrame
+    from kafkascope.codec.result import Decoded
+
+_INDEX = re.compile(r"\[\d+\]")
+_UNKNOWN_TAG = re.compile(r"(?:.*\.)?tag\d+")
+SECRET, RECORDS = "secret", "records"
+
+
+def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records: bool) -> Iterator[Annotation]:
+    """The same rows; one that is hidden has no bytes, and says how many there are."""
+    hidden = hidden_fields(frame.body.name, frame.body.version) if frame.body is not None else {}
+    for row in rows:
+        path = _INDEX.sub("", row.path)
+        kind = hidden.get(path)
+        if row.label == "unread" or _UNKNOWN_TAG.fullmatch(path):
+            kind = SECRET  # what nobody has classified
+        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == RECORDS and records):
+            yield row
+            continue
+        count = row.end - row.start
+        yield replace(row, end=row.start, value=f"{count} {'byte' if count == 1 else 'bytes'}, hidden", remark=None)
+
+
+@lru_cache(maxsize=64)
+def hidden_fields(name: str, version: int) -> dict[str, str]:
+    """Path without indexes to SECRET, or to RECORDS where contents may be asked for."""
+    from kafkascope.columnar.secrets import Care, care_of
+
+    found: dict[str, str] = {}
+
+    def visit(fields: tuple[LayoutField, ...], prefix: str, above: tuple[str, ...]) -> None:
+        for field in fields:
+            place = (*above, field.source.name)
+            path = f"{prefix}{field.name}"
+            if care_of(name, place, field.type) is Care.HIDDEN:
+                found[path] = SECRET
+            elif field.type == "records":
+                found[path] = RECORDS
+            visit(field.fields, f"{path}.", place)
+
+    visit(layout(name, version).fields, "", ())
+    return found
+
+
+def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
+    """Never those of the metadata log, which hold credentials and settings (GOTCHAS 39)."""
+    from kafkascope.columnar.secrets import METADATA_TOPIC, is_metadata_log
+
+    hidden = hidden_fields(body.name, body.version)
+    # By what the exchange was found to be about, and by what the message itself names.
+    structs = [item for content in body.value.values() if isinstance(content, list) for item in content]
+    named = any(isinstance(item, dict) and is_metadata_log(item) for item in structs)
+    return METADATA_TOPIC not in topics and not named and RECORDS in hidden.values()
+
+
+def hidden_json(body: "Decoded") -> Any:
+    """Kafka's JSON form with null where a secret was, and sizes in the place of record data."""
+    from kafkascope.columnar.secrets import hide
+
+    return hide(body.name, body.version, to_json(body.name, body.version, body.value, records="size"))

@@ -1,0 +1,161 @@
+"""Calls that a client of ours made in, exchanges out: the same batches as a capture of them gives.
+
+A call has its frames and times, so nothing has to be paired; what was sent and not answered is `unanswered`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkascope.capture.exchanges import FIRST_WITH_SOFTWARE, Ends, ExchangeBatch, Recordings, make_batch, software_of
+from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.headers import (
+    ADDRESS,
+    API_KEY,
+    API_VERSIONS,
+    BODY_AT,
+    CLIENT_AT,
+    CLIENT_SIZE,
+    CONNECTION,
+    OFFSET,
+    RESPONSE,
+    SIZE,
+    VERSION,
+    Rows,
+    read_headers,
+)
+from kafkascope.capture.identity import connection_name, text_hash
+from kafkascope.capture.memory_view import bytes_at
+from kafkascope.capture.pairing import ANSWERED, UNANSWERED
+from kafkascope.capture.scan_program import ScanPrograms
+
+# Every frame has its length in front on the wire.
+PREFIX_BYTES = 4
+# Connections that may go on; one that comes back after so many others would only count its bytes anew.
+MOST_LINKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """One call. Frames are without their length; `opened_ns` tells two connections of the same ports apart."""
+
+    client_address: str
+    broker_address: str
+    opened_ns: int
+    request: bytes
+    response: bytes | None
+    sent_ns: int
+    received_ns: int | None
+
+
+@dataclass(slots=True)
+class Link:
+    """A connection so far: `offset` bytes were sent on it; `client_bytes` and `broker_bytes` are those of the last
+    batch."""
+
+    ends: Ends
+    first_ns: int
+    last_ns: int
+    offset: int = 0
+    client_bytes: int = 0
+    broker_bytes: int = 0
+
+    @property
+    def connection_id(self) -> str:
+        return connection_name(self.ends.number)
+
+
+_Key = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class CallReader:
+    """Connections go on from one batch to the next: an exchange is named by its connection and by how many bytes were
+    sent on it before, wherever the batches are cut."""
+
+    calls: int = 0  # so far: a call's number stands for its packet
+    _links: dict[_Key, Link] = field(default_factory=dict)  # in the order of their last use
+    _programs: ScanPrograms = field(default_factory=ScanPrograms)
+
+    def batch(self, calls: Iterable[Called], uri: str) -> tuple[ExchangeBatch, list[Link]]:
+        """The exchanges, and the connections that they went over."""
+        parts: list[bytes] = []
+        table: list[tuple[int, int, int, int, int]] = []
+        request: list[int] = []
+        response: list[int] = []
+        used: dict[_Key, int] = {}
+        links: list[Link] = []
+        for place, call in enumerate(sorted(calls, key=lambda one: one.sent_ns), self.calls):
+            key = (call.client_address, call.broker_address, call.opened_ns)
+            if key not in used:
+                used[key] = len(links)
+                links.append(self._link(key))
+            number = used[key]
+            link = links[number]
+            offset = link.offset
+            request.append(len(parts))
+            parts.append(call.request)
+            table.append((number, 0, offset, call.sent_ns, place))
+            size = len(call.request) + PREFIX_BYTES
+            link.offset, link.client_bytes = link.offset + size, link.client_bytes + size
+            link.last_ns = max(link.last_ns, call.sent_ns, call.received_ns or 0)
+            if call.response is None or call.received_ns is None:
+                response.append(-1)
+                continue
+            response.append(len(parts))
+            parts.append(call.response)
+            table.append((number, 1, offset, call.received_ns, place))
+            link.broker_bytes += len(call.response) + PREFIX_BYTES
+        self.calls += len(request)
+        frames = _frames(parts, table)
+        rows = read_headers(frames)
+        ends = [link.ends for link in links]
+        _learn_software(rows, ends)
+        answers = np.array(response, dtype=np.int64)
+        status = np.where(answers >= 0, ANSWERED, UNANSWERED).astype(np.uint8)
+        batch = make_batch(
+            rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
+            self._programs, names=False, sized=True, keep=(frames,),
+        )  # fmt: skip
+        while len(self._links) > MOST_LINKS:
+            del self._links[next(iter(self._links))]
+        return batch, links
+
+    def _link(self, key: _Key) -> Link:
+        link = self._links.pop(key, None)
+        if link is None:
+            client, broker, opened_ns = key
+            ends = Ends(text_hash(f"{client}-{broker}-{opened_ns}".encode()), client, broker)
+            link = Link(ends, opened_ns, opened_ns)
+        link.client_bytes = link.broker_bytes = 0
+        self._links[key] = link
+        return link
+
+
+def _learn_software(rows: Rows, ends: list[Ends]) -> None:
+    telling = (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0) & (rows[:, API_KEY] == API_VERSIONS)
+    telling &= rows[:, VERSION] >= FIRST_WITH_SOFTWARE
+    wanted = [CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE]
+    for number, offset, address, size, client_at, client_size in rows[telling][:, wanted].tolist():
+        known = ends[number]
+        if known.software is None:
+            known.software = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
+            known.software_from = offset
+
+
+def _frames(parts: list[bytes], table: list[tuple[int, int, int, int, int]]) -> Frames:
+    columns = np.array(table, dtype=np.int64).reshape(len(table), 5).T
+    ends = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=ends[1:])
+    return Frames(
+        body=np.frombuffer(b"".join(parts), dtype=np.uint8),
+        ends=ends,
+        kind=np.full(len(parts), FRAME, dtype=np.uint8),
+        connection=columns[0].astype(np.int32),
+        is_response=columns[1].astype(np.uint8),
+        offset=columns[2],
+        lost=np.zeros(len(parts), dtype=np.int64),
+        first_ns=columns[3],
+        time_ns=columns[3],
+        packet=columns[4],
+    )

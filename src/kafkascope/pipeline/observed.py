@@ -1,0 +1,199 @@
+"""Calls of an observer in, rows of the lake out, a commit a batch: the same tables as `ingest` fills, `captures` last.
+Nothing here needs Spark."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import blake2b
+from time import time_ns
+
+import pyarrow as pa
+
+from kafkascope.capture.observed import Called, CallReader, Link
+from kafkascope.lake.commit import commit
+from kafkascope.lake.compact import compact
+from kafkascope.lake.files import Files, NewFile
+from kafkascope.lake.home import Lake
+from kafkascope.lake.retention import SAFE_AGE, vacuum
+from kafkascope.lake.running import begin, end, seal
+from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_named
+from kafkascope.pipeline.intake import Intake
+
+KIND = "observe"
+# Of quarantine: a poll, or a part of one, that got no answer.
+UNREACHABLE = "unreachable"
+# A commit a minute leaves so many small files a table before they are merged.
+COMPACT_AFTER = 30
+# Files that were merged away are deleted when readers that began before are done; looked at as often.
+VACUUM_AFTER = 8 * COMPACT_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """What was asked in vain: when first, how often in a row, and why as the client says it."""
+
+    at_ns: int
+    polls: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one commit takes: the calls, what was asked in vain, and how many polls that was."""
+
+    calls: Sequence[Called]
+    holes: Sequence[Hole] = ()
+    polls: int = 0
+
+
+@dataclass(slots=True)
+class Landed:
+    """What has come to the lake so far."""
+
+    commits: int = 0
+    exchanges: int = 0
+    unanswered_polls: int = 0
+    quarantined: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+class Landing:
+    """One run of an observer, a recording that grows with each commit. `source` is where it asks, `run` a word that no
+    other run has, `told` what it was asked to do, for the column `options`."""
+
+    def __init__(self, lake: Lake, source: str, run: str, told: dict[str, object] | None = None) -> None:
+        self._lake = lake
+        self._uri = f"observe://{source}/{run}"
+        self._told = told or {}
+        self._reader = CallReader()
+        self.landed = Landed()
+
+    def land(self, portion: Portion) -> None:
+        """A portion without calls and holes leaves nothing."""
+        if not portion.calls and not portion.holes:
+            return
+        ingest_id = blake2b(f"{self._uri}/{self.landed.commits}".encode(), digest_size=10).hexdigest()
+        sign = begin(self._lake, ingest_id)
+        try:
+            written, quarantined = self._written(portion, ingest_id)
+            by_table: dict[str, list[NewFile]] = {}
+            for file in written:
+                by_table.setdefault(file.table, []).append(file)
+            for name, some in sorted(by_table.items()):
+                commit(self._lake, table_named(name), some, ingest_id)
+                self.landed.rows[name] = self.landed.rows.get(name, 0) + sum(file.rows for file in some)
+            last = Files(self._lake, ingest_id)
+            last.add(table_named("captures"), self._capture(portion, ingest_id, quarantined))
+            seal(self._lake, sign, last.close())
+        finally:
+            end(self._lake, sign)
+        self._count(portion, quarantined)
+        self._tidy()
+
+    def _written(self, portion: Portion, ingest_id: str) -> tuple[list[NewFile], int]:
+        """New files, and rows of quarantine among theirs; none where it fails. What fails later is for `vacuum`: a
+        table may have its files by then."""
+        files = Files(self._lake, ingest_id)
+        try:
+            quarantined = self._write(files, portion)
+            return files.close(), quarantined
+        except BaseException:
+            files.abort()
+            raise
+
+    def _write(self, files: Files, portion: Portion) -> int:
+        intake = Intake(files)
+        if portion.calls:
+            batch, links = self._reader.batch(portion.calls, self._uri)
+            intake.add(batch)
+            intake.finish()
+            files.add(table_named("connections"), connection_rows(links))
+        rows = [
+            {
+                "capture_uri": self._uri,
+                "packet": -1,
+                "at": hole.at_ns // 1000,
+                "kind": UNREACHABLE,
+                "detail": f"{hole.detail} ({hole.polls} in a row)" if hole.polls > 1 else hole.detail,
+                "bytes": 0,
+            }
+            for hole in portion.holes
+        ]
+        files.add(table_named("quarantine"), _table(rows, QUARANTINE))
+        return intake.quarantined + len(rows)
+
+    def _capture(self, portion: Portion, ingest_id: str, quarantined: int) -> pa.Table:
+        frames = [frame for call in portion.calls for frame in (call.request, call.response) if frame is not None]
+        times = [at for call in portion.calls for at in (call.sent_ns, call.received_ns) if at is not None]
+        times += [hole.at_ns for hole in portion.holes]
+        digest = blake2b(ingest_id.encode(), digest_size=16)
+        for frame in frames:
+            digest.update(frame)
+        size = sum(map(len, frames))
+        failed = sum(hole.polls for hole in portion.holes)
+        row = {
+            "ingest_id": ingest_id,
+            "capture_uri": self._uri,
+            "kind": KIND,
+            "digest": digest.hexdigest(),
+            "bytes": size,
+            "packets": 0,
+            "log_lines": 0,
+            "first_at": min(times) // 1000,
+            "last_at": max(times) // 1000,
+            "frames": len(frames),
+            "exchanges": len(portion.calls),
+            "lost_bytes": 0,
+            "lost_places": failed,
+            "tls_bytes": 0,
+            "tcp_bytes": size,
+            "quarantined": quarantined,
+            "ingested_at": time_ns() // 1000,
+            "options": json.dumps({**self._told, "polls": portion.polls, "unanswered": failed}),
+            "follows": [],
+        }
+        return _table([row], CAPTURES)
+
+    def _count(self, portion: Portion, quarantined: int) -> None:
+        self.landed.commits += 1
+        self.landed.exchanges += len(portion.calls)
+        self.landed.unanswered_polls += sum(hole.polls for hole in portion.holes)
+        self.landed.quarantined += quarantined
+
+    def _tidy(self, age: timedelta = SAFE_AGE) -> None:
+        if self.landed.commits % COMPACT_AFTER == 0:
+            compact(self._lake)
+        if self.landed.commits % VACUUM_AFTER == 0:
+            vacuum(self._lake, age=age)
+
+
+def connection_rows(links: Iterable[Link]) -> pa.Table:
+    """As far as they are known now: one that goes on has a row of each commit, as of each ingest."""
+    rows: list[dict[str, object]] = [
+        {
+            "connection_id": link.connection_id,
+            "client_address": link.ends.client_address,
+            "broker_address": link.ends.broker_address,
+            "protocol": "kafka",
+            "client_software": link.ends.software,
+            "opened": True,
+            "closed": None,
+            "first_at": link.first_ns // 1000,
+            "last_at": link.last_ns // 1000,
+            "client_bytes": link.client_bytes,
+            "broker_bytes": link.broker_bytes,
+            **dict.fromkeys(_LOSSES, 0),
+        }
+        for link in links
+    ]
+    return _table(rows, CONNECTIONS)
+
+
+_LOSSES = [name for name in CONNECTIONS.names if name.endswith(("gap_bytes", "ted_bytes", "conflict_bytes"))]
+
+
+def _table(rows: list[dict[str, object]], schema: pa.Schema) -> pa.Table:
+    """Times are given in microseconds."""
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
+    return pa.Table.from_pylist(rows, schema=plain).cast(schema)

@@ -1,0 +1,19 @@
+"""Every kind of problem that the readers tell is in the docs, and none else."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# `Problem("kind", …)`, `problems.add("kind", …)` and the helpers that end there.
+TOLD = re.compile(r'(?:Problem\(|problems\.add\(|self\._problem\(|self\._tell\()\s*"([a-z_]+(?: [a-z]+)?)"')
+# Of packets that are no TCP or cannot be read, by the code that the kernel gives.
+BY_CODE = {"cut headers", "malformed", "link type", "tunnels"}
+
+
+def test_kinds_in_the_docs_are_those_of_the_code() -> None:
+    sources = (ROOT / "src" / "kafkascope" / "capture").glob("*.py")
+    told = {kind for path in sources for kind in TOLD.findall(path.read_text(encoding="utf-8"))}
+    page = (ROOT / "docs" / "captures.md").read_text(encoding="utf-8")
+    part = page[page.index("## What is broken") :].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z_ ]+)` \|", part, re.MULTILINE)) == told | BY_CODE
+    assert "unfinished" in told

@@ -1,0 +1,75 @@
+"""What `captures` says of each file, whoever reads it: tasks of their buckets, or tasks that segments were shuffled to.
+Tasks run here without Spark."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kafkascope.lake.home import Lake, make_lake
+from kafkascope.pipeline import ingesting
+from kafkascope.pipeline.inputs import find
+from kafkascope.pipeline.plan import make_plan
+from kafkascope.pipeline.shuffle import ORDER, by_bucket, note_row, segment_rows
+from kafkascope.pipeline.state import state_of
+from kafkascope.pipeline.task import Done, FileAccount, Task, done_from, run
+from tests.captures import NAMES
+from tests.pipeline.test_ingest import capture, pieces
+
+BUCKETS = 3
+
+
+def planned(lake: Lake, files: list[Path], plan: str, buckets: int) -> list[Task]:
+    wanted = ingesting.Options(plan=plan)
+    tasks, _ = make_plan(lake, "given", find(files), state_of(lake), wanted, buckets)
+    return tasks
+
+
+def shuffled(tasks: list[Task]) -> list[Done]:
+    """As `_shuffled` has Spark do it."""
+    rows = [batch for file, uri in enumerate(tasks[0].uris) for batch in segment_rows(uri, file, 0, tasks[0].buckets)]
+    rows += [note_row(task.bucket, -1, "") for task in tasks]
+    table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
+    return [run(tasks[bucket], some) for bucket, some in by_bucket(iter(table.to_batches(max_chunksize=500)))]
+
+
+def accounts(done: list[Done]) -> dict[str, FileAccount]:
+    result = ingesting.Ingested("given")
+    for one in done:
+        ingesting._merge(result, done_from(one.to_json()))
+    return result.accounts
+
+
+def damaged(path: Path) -> None:
+    """Every twentieth packet is missing."""
+    data = path.read_bytes()
+    kept, at, number = data[:24], 24, 0
+    while at < len(data):
+        end = at + 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+        if number % 20 != 19:
+            kept += data[at:end]
+        at, number = end, number + 1
+    path.write_bytes(kept)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_buckets_and_shuffle_tell_the_same_of_every_file(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    files = pieces(capture(name, tmp_path), 4, seed=6)
+    damaged(files[1])
+    lake = make_lake(tmp_path / "lake")
+    (whole,) = planned(lake, files, "buckets", 1)
+    wanted = accounts([run(whole)])
+    assert accounts([run(task) for task in planned(lake, files, "buckets", BUCKETS)]) == wanted
+    assert accounts(shuffled(planned(lake, files, "shuffle", BUCKETS))) == wanted
+    assert list(wanted) == [str(file) for file in files]
+    clean = accounts([run(replace(whole, uris=(str(file),))) for file in files])
+    for file in files:
+        # What was read of a file alone is what was read of it among the others.
+        for figure in ("packets", "first_ns", "last_ns"):
+            assert asdict(clean[str(file)])[figure] == asdict(wanted[str(file)])[figure]
+    lost = {Path(uri).name: account.lost_bytes for uri, account in wanted.items()}
+    assert lost.pop(files[1].name) > 10 * sum(lost.values())

@@ -1,0 +1,134 @@
+"""What an observer lands is in the same tables as an ingest, exactly once, without Spark."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkascope import encode_frame
+from kafkascope.capture.observed import Called
+from kafkascope.lake.home import Lake, make_lake
+from kafkascope.lake.reading import dataset, visible_files
+from kafkascope.lake.retention import vacuum
+from kafkascope.lake.running import running_ingests
+from kafkascope.pipeline import observed
+from kafkascope.pipeline.observed import Hole, Landing, Portion
+
+SOURCE = "127.0.0.1:9092"
+SECOND = 1_000_000_000
+NOON = 1_794_744_000 * SECOND
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Lake:
+    return make_lake(tmp_path / "lake")
+
+
+def called(at: int, api: str, version: int, request: dict[str, Any], response: dict[str, Any]) -> Called:
+    sent = NOON + at * SECOND
+    asked = encode_frame(f"{api}Request", version, request, {"correlationId": at, "clientId": "watch"}, length=False)
+    said = encode_frame(f"{api}Response", version, response, {"correlationId": at}, length=False)
+    return Called("127.0.0.1:51234", SOURCE, NOON, asked, said, sent, sent + 2_000_000)
+
+
+def quorum(at: int, epoch: int = 3) -> Called:
+    voters = [{"replicaId": node, "logEndOffset": 100 - node} for node in (1, 2)]
+    partition = {"leaderId": 1, "leaderEpoch": epoch, "highWatermark": 98, "currentVoters": voters}
+    answer = {"topics": [{"topicName": "__cluster_metadata", "partitions": [partition]}]}
+    return called(at, "DescribeQuorum", 2, {}, answer)
+
+
+def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
+    return found
+
+
+def test_a_call_lands_as_exchange_bodies_connection_and_capture(home: Lake) -> None:
+    landing = Landing(home, SOURCE, "run", {"every": "10s"})
+    landing.land(Portion([quorum(1), quorum(11)], polls=2))
+    assert [row["api"] for row in rows(home, "exchanges")] == ["DescribeQuorum", "DescribeQuorum"]
+    bodies = rows(home, "describe_quorum_response")
+    assert {row["exchange_id"] for row in bodies} == {row["exchange_id"] for row in rows(home, "exchanges")}
+    assert bodies[0]["topics"][0]["partitions"][0]["current_voters"][1]["log_end_offset"] == 98
+    (connection,) = rows(home, "connections")
+    assert (connection["protocol"], connection["client_address"]) == ("kafka", "127.0.0.1:51234")
+    (capture,) = rows(home, "captures")
+    assert (capture["kind"], capture["capture_uri"]) == ("observe", f"observe://{SOURCE}/run")
+    assert (capture["exchanges"], capture["frames"], capture["lost_places"]) == (2, 4, 0)
+    assert json.loads(capture["options"]) == {"every": "10s", "polls": 2, "unanswered": 0}
+    assert not running_ingests(home)
+
+
+def test_commits_of_a_run_are_one_recording_that_grows(home: Lake) -> None:
+    landing = Landing(home, SOURCE, "run")
+    for at in (1, 11):
+        landing.land(Portion([quorum(at)], polls=1))
+    assert {row["capture_uri"] for row in rows(home, "captures")} == {f"observe://{SOURCE}/run"}
+    assert sorted(row["packet"] for row in rows(home, "exchanges")) == [0, 1]
+    assert len({row["ingest_id"] for row in rows(home, "captures")}) == 2
+
+
+def test_a_hole_lands_as_a_fact_of_its_time(home: Lake) -> None:
+    Landing(home, SOURCE, "run").land(Portion([], [Hole(NOON, 3, "127.0.0.1:9092: connection refused")], polls=3))
+    (hole,) = rows(home, "quarantine")
+    assert (hole["kind"], hole["detail"]) == ("unreachable", "127.0.0.1:9092: connection refused (3 in a row)")
+    assert hole["at"].timestamp() * SECOND == NOON
+    (capture,) = rows(home, "captures")
+    assert (capture["lost_places"], capture["quarantined"], capture["exchanges"]) == (3, 1, 0)
+
+
+def test_nothing_asked_leaves_nothing(home: Lake) -> None:
+    Landing(home, SOURCE, "run").land(Portion([]))
+    assert home.tables() == []
+
+
+def test_two_runs_do_not_take_each_other_for_the_same(home: Lake) -> None:
+    for run in ("one", "two"):
+        Landing(home, SOURCE, run).land(Portion([quorum(1)], polls=1))
+    assert len({row["ingest_id"] for row in rows(home, "exchanges")}) == 2
+
+
+def test_files_stay_few_however_long_it_runs(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed, "COMPACT_AFTER", 10)
+    landing = Landing(home, SOURCE, "run")
+    for at in range(20):
+        landing.land(Portion([quorum(at)], polls=1))
+    assert len(rows(home, "exchanges")) == 20
+    assert len(visible_files(home, "exchanges")) == 1
+
+
+def test_secrets_of_configs_and_authentication_are_not_stored(home: Lake) -> None:
+    secret = b"hunter2-of-the-observer"
+    sasl = called(1, "SaslAuthenticate", 2, {"authBytes": b"\0alice\0" + secret}, {"authBytes": secret})
+    Landing(home, SOURCE, "run").land(Portion([sasl], polls=1))
+    assert [row["api"] for row in rows(home, "exchanges")] == ["SaslAuthenticate"]
+    stored = [repr(rows(home, name)) for name in home.tables()]
+    assert not any("hunter2" in text for text in stored)
+
+
+def test_a_landing_that_fails_shows_nothing_and_leaves_no_sign(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(observed, "seal", refuse)
+    with pytest.raises(OSError, match="no space"):
+        Landing(home, SOURCE, "run").land(Portion([quorum(1)], polls=1))
+    assert rows(home, "exchanges") == []
+    assert not running_ingests(home)
+    monkeypatch.undo()
+    assert vacuum(home).ingests
+    Landing(home, SOURCE, "another").land(Portion([quorum(1)], polls=1))
+    assert len(rows(home, "exchanges")) == 1
+
+
+def test_landing_loads_no_spark() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "import sys, kafkascope.pipeline.observed; print('pyspark' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.strip() == "False"

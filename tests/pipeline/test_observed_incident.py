@@ -1,0 +1,291 @@
+"""One incident, seen twice: by tcpdump on the plain listeners, and by `observe` on a listener that nobody records. A
+share group's members come and go, a follower of the quorum is frozen. Both tell the same, within one poll."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.reading import dataset
+from kafkascope.pipeline import ingest, marts
+from kafkascope.pipeline.mart.facts import TABLES, facts_of
+from kafkascope.pipeline.mart.sources import Sources
+from lab.cluster import Cluster
+from lab.settings import CONTROLLER, PLAIN, USERS
+from lab.stage import Stage
+from lab.tcpdump import Recording
+from lab.wire import call, until
+from tests.pipeline.mart_rows import mart
+from tests.support.cli import COMMAND, hear_interrupts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GROUP = "processors"
+POLL_US = 1_000_000
+# The capture's own samples are a second apart; both together.
+WITHIN_US = 2 * POLL_US
+STAY_US = 3 * POLL_US
+WAIT_SECONDS = 120.0
+MINUTE_US = 60_000_000
+# NoOp records come twice a second.
+BEHIND = 8
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    observed: str
+    captured: str
+    frozen: int
+    leader: int
+
+
+@pytest.fixture(scope="module")
+def seen(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    folder = tmp_path_factory.mktemp("incident")
+    observed, captured = str(folder / "observed"), str(folder / "captured")
+    with Cluster(3, sasl=True) as cluster:
+        leader = cluster.leader()
+        frozen = next(number for number in cluster.nodes if number != leader)
+        ports = [node[name] for node in cluster.ports.values() for name in (PLAIN[0], CONTROLLER[0])]
+        with Recording(ports, folder / "capture.pcap") as recording, Stage(cluster, folder, lambda _: None) as stage:
+            recording.start()
+            with observing(cluster, observed, folder):
+                share_group(stage)
+                freeze(cluster, leader, frozen)
+            recording.stop()
+            recording.check()
+    ingest(spark, [folder / "capture.pcap"], captured)
+    for lake in (observed, captured):
+        marts(spark, open_lake(lake))
+    return Seen(observed, captured, frozen, leader)
+
+
+class observing:  # noqa: N801
+    """`kafkascope observe` while the block lasts; Ctrl-C ends it."""
+
+    def __init__(self, cluster: Cluster, lake: str, folder: Path) -> None:
+        password = folder / "password"
+        password.write_text(USERS["alice"])
+        self._command = [COMMAND, "observe", cluster.sasl_bootstrap, "--lake", lake, "--every", "1s"]
+        self._command += ["--commit-every", "5s", "--sasl-mechanism", "PLAIN", "--no-tls", "--username", "alice"]
+        self._command += ["--password-file", str(password)]
+        self._lake = lake
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+        )
+        until("a lake with a first commit", lambda: (Path(self._lake) / "captures").exists(), WAIT_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        self._process.send_signal(2)
+        out, err = self._process.communicate(timeout=WAIT_SECONDS)
+        assert self._process.returncode == 130, err
+        assert "Traceback" not in err
+        assert "exchanges in" in out
+
+
+def share_group(stage: Stage) -> None:
+    stage.set_up("orders:1:3", f"{GROUP}:share.auto.offset.reset=earliest")
+
+    def member(who: str) -> Any:
+        return stage.java("ShareMember", who, {"topic": "orders", "kafka.group.id": GROUP})
+
+    watch = stage.java("Watch", "watch", {"what": "share", "group": GROUP, "every": "500"})
+
+    def wait(count: int) -> None:
+        """Until they are there, and a few polls longer: both shall see it, in the same minute too."""
+
+        def there(event: dict[str, Any]) -> bool:
+            return event["event"] == "group" and len(event["members"]) == count
+
+        at = stage.note("waiting", members=count)
+        since = watch.wait_for(f"{count} members", lambda event: event["at"] > at and there(event))["at"]
+        watch.wait_for(f"{count} for a while", lambda event: event["at"] > since + STAY_US and there(event))
+
+    first = member("first")
+    wait(1)
+    second = member("second")
+    stage.java("Client", "producer", {"role": "produce", "topic": "orders", "count": "20"}).finish()
+    wait(2)
+    second.close()
+    wait(1)
+    first.close()
+    wait(0)
+    watch.close()
+
+
+def freeze(cluster: Cluster, leader: int, frozen: int) -> None:
+    cluster.freeze(frozen)
+    until("the frozen follower behind", lambda: lag_of(cluster, leader, frozen) >= BEHIND, WAIT_SECONDS)
+    cluster.thaw(frozen)
+    until("the follower caught up", lambda: lag_of(cluster, leader, frozen) <= 1, WAIT_SECONDS)
+
+
+def lag_of(cluster: Cluster, leader: int, node: int) -> int:
+    """By the leader's own word, over a connection that is recorded; one question, so it is no poll."""
+    asked = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
+    answer = call(cluster.nodes[leader].place.address(CONTROLLER[0]), "DescribeQuorum", 2, asked)
+    voters = answer["topics"][0]["partitions"][0]["currentVoters"]
+    ends: dict[int, int] = {one["replicaId"]: one["logEndOffset"] for one in voters}
+    return ends[leader] - ends[node]
+
+
+def rows(lake: str, name: str) -> Rows:
+    found: Rows = dataset(open_lake(lake), name).to_table().to_pylist()
+    return found
+
+
+def micros(moment: Any) -> int:
+    return int(moment.timestamp() * 1_000_000)
+
+
+def near(some: Rows, at: int, key: str = "observed_at") -> Rows:
+    return [row for row in some if abs(row[key] - at) <= WITHIN_US]
+
+
+def test_the_capture_holds_nothing_of_the_observer(seen: Seen) -> None:
+    assert not [row for row in rows(seen.captured, "exchanges") if row["client_id"] == "kafkascope"]
+    assert {row["client_id"] for row in rows(seen.observed, "exchanges")} == {"kafkascope"}
+
+
+def test_the_same_leaders_epochs_and_lags_of_the_quorum(seen: Seen, record_property: Any) -> None:
+    observed = mart(seen.observed, "quorum_replicas", source="describe")
+    captured = mart(seen.captured, "quorum_replicas", source="fetch")
+    ends = [row for row in observed if row["role"] == "leader"]
+    compared = 0
+    for row in observed:
+        same = [one for one in near(captured, row["observed_at"]) if one["replica_id"] == row["replica_id"]]
+        if not same:
+            # Before the capture's first sample, or after its last.
+            continue
+        assert (row["leader_id"], row["leader_epoch"]) in {(one["leader_id"], one["leader_epoch"]) for one in same}
+        assert row["role"] in {one["role"] for one in same}
+        # What the leader's log grew by in that time is what two looks may differ by.
+        around = [one["log_end_offset"] for one in near(ends, row["observed_at"])]
+        grown = max(around) - min(around)
+        lags = [one["lag"] for one in same if one["lag"] is not None]
+        if lags:
+            compared += 1
+            assert min(lags) - grown <= row["lag"] <= max(lags) + grown, (row, same)
+    record_property("measured", f"observe and capture: {compared} of {len(observed)} quorum rows compared")
+    assert compared >= len(observed) * 0.8
+    assert compared >= 30
+
+
+def test_the_frozen_follower_is_as_far_behind_in_both(seen: Seen) -> None:
+    highest, subjects = [], []
+    for lake, source in ((seen.observed, "describe"), (seen.captured, "fetch")):
+        found = [row for row in mart(lake, "quorum_replicas", source=source) if row["replica_id"] == seen.frozen]
+        highest.append(max(row["lag"] or 0 for row in found))
+        behind = [row for row in mart(lake, "findings") if row["rule"] == "quorum_follower_behind"]
+        subjects.append({row["subject"] for row in behind})
+    # With the cluster's id in it, which both know.
+    assert subjects[0] == subjects[1]
+    assert any(subject.startswith(f"node {seen.frozen} of cluster ") for subject in subjects[0])
+    assert min(highest) >= BEHIND - 3
+    # Two a second: what a poll and a sample are apart.
+    assert abs(highest[0] - highest[1]) <= 5
+
+
+def described(lake: str) -> Rows:
+    """Every description of the group in the order of time: when, state, members."""
+    found = [
+        {
+            "at": micros(row["response_at"]),
+            "state": group["group_state"],
+            "members": frozenset(one["member_id"] for one in group["members"]),
+        }
+        for row in rows(lake, "share_group_describe_response")
+        for group in row["groups"]
+        if group["group_id"] == GROUP and not group["error_code"]
+    ]
+    return sorted(found, key=lambda row: row["at"])
+
+
+def around(told: Rows, at: int) -> Rows:
+    """What was said within one poll, and last before and first after: between those two, either may be so."""
+    before = [row for row in told if row["at"] <= at]
+    after = [row for row in told if row["at"] > at]
+    return [*(row for row in told if abs(row["at"] - at) <= POLL_US), *before[-1:], *after[:1]]
+
+
+def test_the_same_states_and_members_of_the_share_group_at_the_same_times(seen: Seen) -> None:
+    observed, captured = described(seen.observed), described(seen.captured)
+    assert {row["state"] for row in observed} == {"Stable", "Empty"}
+    assert max(len(row["members"]) for row in observed) == 2
+    first, last = min(row["at"] for row in captured), max(row["at"] for row in captured)
+    compared = [row for row in observed if first <= row["at"] <= last]
+    assert len(compared) >= 5
+    for row in compared:
+        same = around(captured, row["at"])
+        assert row["state"] in {one["state"] for one in same}
+        assert row["members"] in {one["members"] for one in same}
+
+
+def test_members_come_and_go_when_their_heartbeats_say_so(seen: Seen) -> None:
+    """The members' own traffic, which the observer never saw."""
+    changes: list[tuple[int, str, bool]] = []
+    known: set[str] = set()
+    requests = sorted(rows(seen.captured, "share_group_heartbeat_request"), key=lambda row: row["request_at"])
+    for row in requests:
+        member, at = row["member_id"], micros(row["request_at"])
+        if row["member_epoch"] == -1:
+            changes.append((at, member, False))
+        elif member not in known and row["error"] is None and row["response_at"] is not None:
+            # Its first ones may come before the group's coordinator is there.
+            known.add(member)
+            changes.append((micros(row["response_at"]), member, True))
+    assert len(known) == 2
+    observed = described(seen.observed)
+    assert frozenset().union(*(row["members"] for row in observed)) == known
+    for row in observed:
+        times = [row["at"] - POLL_US, row["at"], *(at for at, _, _ in changes if abs(at - row["at"]) <= POLL_US)]
+        assert row["members"] in [members_at(changes, at) for at in times]
+
+
+def members_at(changes: list[tuple[int, str, bool]], at: int) -> frozenset[str]:
+    there: set[str] = set()
+    for when, member, joined in changes:
+        if when <= at:
+            (there.add if joined else there.discard)(member)
+    return frozenset(there)
+
+
+def test_the_marts_of_the_group_agree_by_the_minute(seen: Seen) -> None:
+    observed = {row["window_start"]: row for row in mart(seen.observed, "share_group_health", group_id=GROUP)}
+    captured = {row["window_start"]: row for row in mart(seen.captured, "share_group_health", group_id=GROUP)}
+    compared = 0
+    for minute in observed.keys() & captured.keys():
+        last = [
+            [row["members"] for row in described(lake) if row["at"] // MINUTE_US * MINUTE_US == minute][-1]
+            for lake in (seen.observed, seen.captured)
+        ]
+        # A minute that ends between a change and the poll that sees it is told differently, and rightly so.
+        if last[0] == last[1]:
+            compared += 1
+            names = ("state", "members", "group_epoch", "assignment_epoch", "lag")
+            assert [observed[minute][name] for name in names] == [captured[minute][name] for name in names]
+    assert compared
+
+
+def test_an_observer_is_no_recording_of_what_others_do(spark: "SparkSession", seen: Seen) -> None:
+    """Else a member that it never hears would be taken for silent."""
+    for lake, recorded in ((seen.observed, False), (seen.captured, True)):
+        sources = Sources(spark, open_lake(lake), TABLES)
+        assert bool(facts_of(spark, sources, sources.absent).recorded) is recorded
+
+
+def test_no_secret_of_the_observer_is_in_its_lake(seen: Seen) -> None:
+    secret = USERS["alice"].encode()
+    for path in Path(seen.observed).rglob("*"):
+        if path.is_file():
+            assert secret not in path.read_bytes(), path
