@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kafkascope.capture.flow import FRAME
-from tests.capture.test_frames import Row, Stream, heartbeats, hello, of
 from tests.support.flows import Message
+from tests.support.framing import Row, Stream, heartbeats, hello, of
 from tests.support.hexes import hexes
 from tests.support.traffic import REQUEST, RESPONSE, framed, request, response
 

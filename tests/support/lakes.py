@@ -15,7 +15,7 @@ from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.running import begin, end, seal, turn_of
 from kafkascope.lake.tables import table_named
 from kafkascope.pipeline.ingesting import Ingested, Options, _commit
-from kafkascope.pipeline.inputs import find
+from kafkascope.pipeline.inputs import Found, find
 from kafkascope.pipeline.plan import make_plan
 from kafkascope.pipeline.state import state_of
 from kafkascope.pipeline.task import Done, run
@@ -24,9 +24,8 @@ from kafkascope.pipeline.task import Done, run
 def ingest_here(paths: Iterable[Path], where: str | Path, options: Options = Options()) -> Lake:  # noqa: B008
     lake = make_lake(where)
     ingest_id, turn, before = uuid4().hex[:20], turn_of(lake), state_of(lake)
-    found = find(paths)
     sign = begin(lake, ingest_id)
-    done = _done(lake, ingest_id, paths, options)
+    found, done = _done(lake, ingest_id, paths, options)
     last = _commit(lake, sign, found, done, Ingested(ingest_id), options, before.heads)
     seal(lake, sign, last, turn)
     end(lake, sign)
@@ -38,18 +37,18 @@ def half_ingest_here(paths: Iterable[Path], lake: Lake) -> None:
     ingest_id = uuid4().hex[:20]
     begin(lake, ingest_id)
     by_table: dict[str, list[NewFile]] = {}
-    for one in _done(lake, ingest_id, paths, Options()):
+    for one in _done(lake, ingest_id, paths, Options())[1]:
         for file in one.files:
             by_table.setdefault(file.table, []).append(file)
     for name, files in by_table.items():
         commit(lake, table_named(name), files, ingest_id)
 
 
-def _done(lake: Lake, ingest_id: str, paths: Iterable[Path], options: Options) -> list[Done]:
+def _done(lake: Lake, ingest_id: str, paths: Iterable[Path], options: Options) -> tuple[list[Found], list[Done]]:
     threads = pa.cpu_count()
     try:
-        tasks, _ = make_plan(lake, ingest_id, find(paths), state_of(lake), options, 1)
-        return [run(task) for task in tasks]
+        tasks, surveyed = make_plan(lake, ingest_id, find(paths), state_of(lake), options, 1)
+        return [one.found for one in surveyed], [run(task) for task in tasks]
     finally:
         # A task takes one thread, for good.
         pa.set_cpu_count(threads)

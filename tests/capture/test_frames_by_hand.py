@@ -1,0 +1,328 @@
+"""Frames out of streams made by hand: gaps, tokens, keys and versions that nobody knows, and what is bounded."""
+
+from random import Random
+
+import numpy as np
+
+from kafkascope import limits
+from kafkascope.capture.flow import (
+    BYTES,
+    CLOSE,
+    ENDED,
+    FRAME,
+    GAP,
+    LOST,
+    OPEN,
+    RENEWED,
+    TOKEN,
+    Connection,
+    Pieces,
+)
+from kafkascope.capture.frames import Framer
+from tests.support.flows import Faults, endpoints
+from tests.support.framing import Given, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows
+from tests.support.traffic import (
+    REQUEST,
+    RESPONSE,
+    framed,
+    produce,
+    request,
+    response,
+)
+
+
+def test_frame_has_the_times_of_its_first_and_last_byte() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    first, second = request("Heartbeat", 4, 1), request("Heartbeat", 4, 2)
+    found = stream.say((REQUEST, first[:3]), (REQUEST, first[3:9]), (REQUEST, first[9:] + second))
+    assert [(row.first_ns, row.time_ns, row.packet) for row in found] == [(0, 2, 0), (2, 2, 2)]
+
+
+def test_gap_inside_a_frame_costs_that_frame_alone() -> None:
+    """Its length is known, so the next one is found without a search."""
+    stream = Stream()
+    stream.say(*hello())
+    long, after = produce(1, 5_000), request("Heartbeat", 4, 2)
+    stream.feed((BYTES, REQUEST, long[:2_000]), (GAP, REQUEST, 1_000), (BYTES, REQUEST, long[3_000:] + after))
+    found = of(stream.rows, REQUEST)
+    assert [row.kind for row in found] == [FRAME, LOST, FRAME]
+    assert found[1].lost == len(long)
+    assert found[2].body == after[4:]
+
+
+def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    messages = [data for _, data in heartbeats(1, 6)]
+    whole = b"".join(messages)
+    cut = len(messages[0]) // 2
+    until = len(messages[0]) + len(messages[1]) + 7
+    stream.feed((BYTES, REQUEST, whole[:cut]), (GAP, REQUEST, until - cut), (BYTES, REQUEST, whole[until:]))
+    found = of(stream.finish(), REQUEST)
+    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME, FRAME]
+    assert found[1].lost == sum(len(message) for message in messages[:3])
+    assert [row.body for row in found[2:]] == [message[4:] for message in messages[3:]]
+
+
+def test_responses_are_found_again_by_what_was_asked() -> None:
+    stream = Stream()
+    stream.say(*hello(), *heartbeats(1, 4))
+    answers = [response("Heartbeat", 4, identity) for identity in range(1, 5)]
+    stream.feed((BYTES, RESPONSE, answers[0][:5]), (GAP, RESPONSE, len(answers[0])))
+    stream.say((RESPONSE, answers[1][5:] + answers[2] + answers[3]))
+    found = of(stream.finish(), RESPONSE)
+    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME]
+    assert [row.body for row in found[2:]] == [answers[2][4:], answers[3][4:]]
+    assert found[1].lost == len(answers[0]) + len(answers[1])
+
+
+def test_one_header_alone_does_not_end_a_search() -> None:
+    """A heartbeat in the middle of a record, as a topic of recorded traffic would have it."""
+    stream = Stream()
+    stream.say(*hello())
+    inside = produce(1, 400, b"\x5a" * 90 + request("Heartbeat", 4, 77) + b"\x5a" * 300)
+    after = [data for _, data in heartbeats(2, 2)]
+    # The packet ends with it, so that nothing speaks against it yet.
+    end = inside.index(request("Heartbeat", 4, 77)) + len(request("Heartbeat", 4, 77))
+    stream.feed((GAP, REQUEST, 50), (BYTES, REQUEST, inside[50:end]))
+    stream.say((REQUEST, inside[end:] + after[0] + after[1]))
+    found = of(stream.finish(), REQUEST)
+    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME]
+    assert found[1].lost == len(inside)
+
+
+def test_length_that_is_none_ends_trust_until_frames_agree_again() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    after = [data for _, data in heartbeats(1, 3)]
+    for nonsense in (b"\xff\xff\xff\xfe", (limits.MAX_FRAME_BYTES + 1).to_bytes(4, "big")):
+        start = stream.offsets[REQUEST]
+        found = of(stream.say((REQUEST, nonsense + b"garbage" + b"".join(after))), REQUEST)
+        assert [(row.kind, row.offset, row.lost) for row in found[:1]] == [(LOST, start, 11)]
+        assert [row.body for row in found[1:]] == [message[4:] for message in after]
+
+
+def test_largest_length_is_trusted() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    assert stream.say((REQUEST, limits.MAX_FRAME_BYTES.to_bytes(4, "big") + b"x" * 100)) == []
+    assert [(row.kind, row.lost) for row in of(stream.finish(), REQUEST)[1:]] == [(LOST, 104)]
+
+
+def test_start_in_the_middle_of_a_frame() -> None:
+    stream = Stream(opener=None)
+    messages = [data for _, data in heartbeats(1, 4)]
+    stream.say((REQUEST, messages[0][9:] + b"".join(messages[1:])))
+    found = of(stream.finish(), REQUEST)
+    assert [row.kind for row in found] == [LOST, FRAME, FRAME, FRAME]
+    assert found[0].lost == len(messages[0]) - 9
+    assert (stream.connection.protocol, stream.connection.client) == ("kafka", REQUEST)
+
+
+def test_unknown_version_before_frames_that_agree_is_kept() -> None:
+    """A client newer than the catalog asks ApiVersions too new and falls back."""
+    stream = Stream()
+    newer = bytearray(request("ApiVersions", 3, 0))
+    newer[7] = 40
+    found = stream.say((REQUEST, bytes(newer)), (REQUEST, request("ApiVersions", 0, 1)), *heartbeats(2, 1))
+    assert [row.body[:4].hex() for row in found] == ["00120028", "00120000", "000c0004"]
+
+
+def test_key_that_does_not_exist_is_a_frame_like_others() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    odd = framed(bytes.fromhex("7fff 0063 00000001 fffe"))  # API key 32767, version 99, client id of length -2
+    found = stream.say((REQUEST, odd), *heartbeats(2, 1))
+    assert [row.body for row in found] == [odd[4:], request("Heartbeat", 4, 2)[4:]]
+
+
+def test_sasl_tokens_have_no_header() -> None:
+    """GOTCHAS 6 and 9c: raw tokens follow on SaslHandshake v0, and the answer to a PLAIN one is an empty frame."""
+    stream = Stream()
+    found = stream.say(
+        *hello(),
+        (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
+        (REQUEST, framed(b"\0alice\0alice-secret")), (RESPONSE, framed(b"")),
+        (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
+    )  # fmt: skip
+    assert kinds(found, REQUEST) == [FRAME, FRAME, TOKEN, FRAME]
+    assert kinds(found, RESPONSE) == [FRAME, FRAME, TOKEN, FRAME]
+
+
+def test_sasl_tokens_of_several_rounds() -> None:
+    stream = Stream()
+    found = stream.say(
+        (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
+        (REQUEST, framed(b"n,,n=alice,r=fyko+d2lbbFgONRv9qkxdawL")), (RESPONSE, framed(b"r=fyko,s=QSXCR,i=4096")),
+        (REQUEST, framed(b"c=biws,r=fyko,p=v0X8v3Bz2T0CJGbJQyF0X")), (RESPONSE, framed(b"v=rmF9pqV8S7suAoZWja4dJR")),
+        (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
+    )  # fmt: skip
+    assert kinds(found, REQUEST) == [FRAME, TOKEN, TOKEN, FRAME]
+    assert kinds(found, RESPONSE) == [FRAME, TOKEN, TOKEN, FRAME]
+
+
+def test_answer_behind_lost_tokens_is_a_frame() -> None:
+    """Neither its request nor an id that says something is there; but requests have gone on behind the tokens."""
+    for answer, kind in (
+        (response("Metadata", 12, 2_000_000_001), FRAME),
+        (framed(b"v=rmF9pqV8S7suAoZWja4dJR"), TOKEN),
+    ):
+        stream = Stream()
+        stream.say(
+            *hello(),
+            (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
+            (REQUEST, framed(b"n,,n=alice,r=fyko+d2lbbFgONRv9qkxdawL")), (RESPONSE, framed(b"r=fyko,s=QSXCR,i=4096")),
+            (REQUEST, request("Metadata", 12, 2_000_000_100)),
+        )  # fmt: skip
+        assert kinds(stream.say((RESPONSE, answer)), RESPONSE) == [kind]
+
+
+def test_sasl_handshake_of_version_1_is_followed_by_frames() -> None:
+    stream = Stream()
+    found = stream.say(
+        (REQUEST, request("SaslHandshake", 1, 1)), (RESPONSE, response("SaslHandshake", 1, 1)),
+        (REQUEST, request("SaslAuthenticate", 2, 2)), (RESPONSE, response("SaslAuthenticate", 2, 2)),
+    )  # fmt: skip
+    assert kinds(found, REQUEST) == kinds(found, RESPONSE) == [FRAME, FRAME]
+
+
+def test_zeros_are_not_frames_without_end() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    stream.say((RESPONSE, bytes(4_000_000)))
+    found = of(stream.finish(), RESPONSE)[1:]
+    assert len(found) < 40
+    assert found[-1].end == stream.offsets[RESPONSE]
+
+
+def test_unfinished_frames_are_bounded() -> None:
+    """Three connections with a frame of 100 MB each that never ends: the third is given up, and told."""
+    connections = [Connection(n, 0, endpoints(0), 0, 0, (None, None), True, opener=0) for n in range(3)]
+    framer = Framer(connections)
+    size = limits.MAX_FRAME_BYTES
+
+    def feed(number: int, kind: int, offset: int, data: bytes) -> list[Row]:
+        one = np.array([offset], np.int64)
+        stream, zero = np.array([2 * number], np.int32), np.zeros(1, np.int64)
+        length = np.array([len(data)], np.int64)
+        kind_ = np.array([kind], np.uint8)
+        return rows([framer.feed(Pieces(np.frombuffer(data, np.uint8), kind_, stream, one, zero, length, zero, zero))])
+
+    opening = b"".join(data for _, data in heartbeats(1, 2)) + size.to_bytes(4, "big")
+    part = bytes(1_000_000)
+    for number in range(3):
+        feed(number, OPEN, 0, b"")
+        feed(number, BYTES, 0, opening)
+        for turn in range(104):
+            feed(number, BYTES, len(opening) + turn * len(part), part)
+    assert framer._tables.pool.nbytes <= limits.MAX_UNFINISHED_BYTES
+    rest = bytes(size - 104 * len(part))
+    ends = [feed(number, BYTES, len(opening) + 104 * len(part), rest) for number in range(3)]
+    assert [row.kind for found in ends for row in found] == [FRAME, FRAME, LOST]
+    assert ends[2][0].lost == 4 + size
+
+
+def test_search_is_bounded() -> None:
+    """Nothing to be found in ten times what a search may hold."""
+    stream = Stream()
+    stream.say(*hello())
+    stream.feed((GAP, REQUEST, 100))
+    noise = Random(3).randbytes(1_000_000)
+    for _ in range(80):
+        stream.say((REQUEST, noise))
+        assert stream.framer._kept < 2 * limits.MAX_SEARCHED_BYTES
+    after = [data for _, data in heartbeats(5, 2)]
+    found = of(stream.say((REQUEST, b"".join(after))), REQUEST)
+    assert [(row.kind, row.lost) for row in found] == [(LOST, 100 + 80_000_000), (FRAME, 0), (FRAME, 0)]
+
+
+def test_undecided_connections_are_bounded() -> None:
+    """Connections that nobody can name, each with some bytes: the oldest are left alone."""
+    number = 40_000
+    connections = [Connection(n, 0, endpoints(0), 0, 0, (None, None), False) for n in range(number)]
+    framer = Framer(connections)
+    count = np.arange(number)
+    pieces = Pieces(
+        np.frombuffer(Random(1).randbytes(100) * number, np.uint8), np.full(number, BYTES, np.uint8),
+        (2 * count).astype(np.int32), np.zeros(number, np.int64), 100 * count, np.full(number, 100, np.int64), count,
+        count,
+    )  # fmt: skip
+    frames = framer.feed(pieces)
+    assert len(frames.kind) == 0
+    assert framer._kept <= limits.MAX_SEARCHED_TOTAL_BYTES
+    assert 0 < len(framer._undecided) < number
+    assert {problem.kind for problem in frames.problems} == {"undecided"}
+
+
+def test_number_that_is_used_again_is_another_connection() -> None:
+    """Whatever is known of the one that was forgotten."""
+    http: list[Given] = [(BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
+    half: list[Given] = [(BYTES, REQUEST, heartbeats(1, 1)[0][1])]
+    middle: list[Given] = [(GAP, REQUEST, 10), *half]
+    closed: list[Given] = [(CLOSE, REQUEST, b""), (CLOSE, RESPONSE, b"")]
+    talk = [*hello(), *heartbeats(1, 2)]
+    plain = Stream()
+    plain.say(*talk)
+    for before in (http, half, middle, closed):
+        for cut in (False, True):
+            stream = Stream()
+            stream.feed(*before)
+            assert stream.rows == []
+            stream.offsets = [0, 0]
+            stream.feed((RENEWED, REQUEST, b""), (OPEN, REQUEST, b""), (OPEN, RESPONSE, b""))
+            for message in talk if cut else ():
+                stream.say(message)
+            if not cut:
+                stream.say(*talk)
+            assert [row[:5] + row[8:] for row in stream.rows] == [row[:5] + row[8:] for row in plain.rows]
+            assert stream.framer._kept == 0
+
+
+def test_ended_connections_leave_nothing_behind() -> None:
+    """Short ones, one after the other: what is remembered of one serves the next."""
+    count = 3_000
+    connections = [Connection(n, 0, endpoints(0), 0, 0, (None, None), True, opener=0) for n in range(count)]
+    framer = Framer(connections)
+    talk = [
+        (OPEN, 0, b""),
+        (OPEN, 1, b""),
+        *((BYTES, *message) for message in hello()),
+        (CLOSE, 0, b""),
+        (CLOSE, 1, b""),
+    ]
+    data = b"".join(what for _, _, what in talk)
+    sizes = np.tile([len(what) for _, _, what in talk], count)
+    length = len(talk)
+    number = np.repeat(np.arange(count), length)
+    frames = framer.feed(
+        Pieces(
+            np.frombuffer(data * count, np.uint8),
+            np.tile(np.array([kind for kind, _, _ in talk], np.uint8), count),
+            (2 * number + np.tile([direction for _, direction, _ in talk], count)).astype(np.int32),
+            np.where(np.tile([kind == CLOSE for kind, _, _ in talk], count), 1_000, 0),
+            np.cumsum(sizes) - sizes,
+            sizes,
+            number,
+            number,
+        )
+    )
+    assert frames.kind.tolist() == [FRAME, FRAME, ENDED, ENDED] * count
+    assert frames.connection.tolist() == np.repeat(np.arange(count), 4).tolist()
+    assert {(connection.protocol, connection.client) for connection in connections} == {("kafka", 0)}
+    assert len(framer._tables.slots) < 100
+
+
+def test_end_of_the_stream_is_told() -> None:
+    connection, found = read_messages([*hello(), *heartbeats(1, 3)])
+    assert connection.protocol == "kafka"
+    assert [kinds(found, role)[-1] for role in (REQUEST, RESPONSE)] == [ENDED, ENDED]
+    reset = read_messages([*hello(), *heartbeats(1, 3)], Faults(reset=True))[1]
+    assert [kinds(reset, role)[-1] for role in (REQUEST, RESPONSE)] == [ENDED, ENDED]
+
+
+def test_frame_cut_by_the_end_is_lost() -> None:
+    cut = request("Heartbeat", 4, 3)[:-5]
+    for faults in (Faults(), Faults(reset=True), Faults(no_end=True)):
+        found = of(read_messages([*hello(), *heartbeats(1, 2), (REQUEST, cut)], faults)[1], REQUEST)
+        assert [(row.kind, row.lost) for row in found if row.kind != ENDED][-1] == (LOST, len(cut))
