@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench,spark,live]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 
@@ -47,7 +47,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/pipeline/test_killed.py
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/pipeline/test_killed.py tests/client/test_restarts.py
 
 lab: setup
 	@$(BIN)/python -m lab

@@ -73,3 +73,36 @@ def test_buckets_and_shuffle_tell_the_same_of_every_file(
             assert asdict(clean[str(file)])[figure] == asdict(wanted[str(file)])[figure]
     lost = {Path(uri).name: account.lost_bytes for uri, account in wanted.items()}
     assert lost.pop(files[1].name) > 10 * sum(lost.values())
+
+
+def contradicted(path: Path) -> None:
+    """Every large packet comes again with another last byte."""
+    data = path.read_bytes()
+    kept, at = data[:24], 24
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "little")
+        packet = data[at : at + 16 + size]
+        again = packet[:-1] + bytes([packet[-1] ^ 0xFF]) if size > 300 else b""
+        kept, at = kept + packet + again, at + 16 + size
+    path.write_bytes(kept)
+
+
+def test_what_is_wrong_with_a_connection_is_told_whatever_task_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    file = capture("clients", tmp_path)
+    contradicted(file)
+    # Cut within the last packet: what is wrong with the file itself is told once.
+    file.write_bytes(file.read_bytes()[:-1])
+    lake = make_lake(tmp_path / "lake")
+    (whole,) = planned(lake, [file], "buckets", 1)
+    wanted = run(whole).problems
+    assert wanted["conflict"] > BUCKETS
+    told = [run(task).problems for task in planned(lake, [file], "buckets", BUCKETS)]
+    assert sum(one.get("conflict", 0) > 0 for one in told) > 1
+    for kind in ("conflict", "cut"):
+        assert sum(one.get(kind, 0) for one in told) == wanted[kind], kind
+    shared = [one.problems for one in shuffled(planned(lake, [file], "shuffle", BUCKETS))]
+    for kind in ("conflict", "cut"):
+        assert sum(one.get(kind, 0) for one in shared) == wanted[kind], kind

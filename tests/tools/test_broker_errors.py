@@ -1,4 +1,4 @@
-"""What live brokers answered becomes facts of the catalog: added to what is there, if the catalog has a place for it."""
+"""What live brokers answered becomes facts of the catalog, added to those there, if they have a place in it."""
 
 import json
 from pathlib import Path

@@ -57,7 +57,8 @@ class Part:
     """A run over a part of a recording. `carried` is what the run before left; not the `last` one leaves something
     itself. `skip` is how many packets of a file (by uri) were read before; `choose` says of a flow's ends that it is
     read here; `reopen` finds the files of earlier runs. A connection without a packet for `idle_ns` of the recording
-    is taken for ended. Packets come in batches of `chunk_bytes`: larger ones where few of them are chosen."""
+    is taken for ended. Packets come in batches of `chunk_bytes`: larger ones where few of them are chosen.
+    What is wrong with the files themselves another run tells, where `tells_files` is not set."""
 
     carried: Sequence[Carried] = ()
     last: bool = True
@@ -66,6 +67,7 @@ class Part:
     reopen: Reopen = reopened
     idle_ns: int = IDLE_NS
     chunk_bytes: int = CHUNK_BYTES
+    tells_files: bool = True
 
 
 WHOLE = Part()

@@ -282,7 +282,7 @@ class Capture:
         segments = self._segments.feed(packets)
         if self._chooser is not None:
             segments = self._chooser.choose(segments)
-        self._note(packets)
+        self._note_files(packets, segments)
         yield from self.feed_segments(segments, packets.first, live=live)
 
     def feed_segments(self, segments: Segments, first: int, *, live: bool = False) -> Iterator[ExchangeBatch]:
@@ -292,7 +292,7 @@ class Capture:
             self._late.note(pieces, first)
         frames = self._framer.feed(pieces)
         self._tally(pieces)
-        self._note(segments, pieces)
+        self._note(pieces)
         for one in self._held:
             yield self._pairer.feed(one)
         self._held = []
@@ -306,7 +306,8 @@ class Capture:
         self._hold(self._framer.feed(pieces))
         self._hold(self._framer.finish())
         self._tally(pieces)
-        self._note(segments, pieces)
+        self._note_files(segments)
+        self._note(pieces)
         yield self._pairer.finish(join_frames(self._held))
         self._account.lost_answers = self._pairer.lost_answers
         self._held = []
@@ -315,7 +316,7 @@ class Capture:
         """Instead of `finish`: what is certain now. The rest is `carried`, but for what waits for a connection that
         was idle for too long: that comes out as if the recording ended."""
         assert self._late is not None
-        self._note(self._segments.finish())
+        self._note_files(self._segments.finish())
         if self._held:
             yield self._pairer.feed(join_frames(self._held))
             self._held = []
@@ -344,6 +345,11 @@ class Capture:
     def _tally(self, pieces: Pieces) -> None:
         if self._tallies is not None:
             self._tallies.add_pieces(pieces, self._reassembler.connections)
+
+    def _note_files(self, *steps: Any) -> None:
+        """What is wrong with the files whatever connections are read of them."""
+        if self._part.tells_files:
+            self._note(*steps)
 
     def _note(self, *steps: Any) -> None:
         for step in steps:

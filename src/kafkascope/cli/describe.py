@@ -39,6 +39,11 @@ class SeveralTopics:
 class SeveralConfigs:
     resources: "tuple[Configs, ...]"
 
+    @property
+    def refused(self) -> bool:
+        """Nothing was shown of any."""
+        return bool(self.resources) and all(one.gaps for one in self.resources)
+
 
 @click.group
 def run() -> None:
@@ -233,7 +238,7 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
             if number:
                 print()
             show_configs(one, everything)
-        return 1 if all(one.gaps for one in view.resources) else 0
+        return int(view.refused)
 
     return look(host, options, ask, show)
 

@@ -139,6 +139,7 @@ def _recorded(
         choose=task.choice(),
         reopen=_reopened,
         chunk_bytes=min(task.buckets, MOST_CHUNKS) * CHUNK_BYTES,
+        tells_files=task.bucket == 0,
     )
     reading: Reading | SegmentsReading
     if segments is None:
@@ -161,14 +162,13 @@ def _recorded(
     later.finish()
     _connections(files, reading, pseudonyms)
     account = reading.account
-    if task.bucket == 0:
-        _problems(intake, account.kept, account.problems)
+    _problems(intake, account.kept, account.problems)
     return Done(
         files=[*files.close(), *pending_files.close()],
         exchanges=intake.exchanges + later.exchanges,
         quarantined=intake.quarantined + later.quarantined,
         statuses=dict(account.statuses),
-        problems=dict(account.problems) if task.bucket == 0 else {},
+        problems=dict(account.problems),
         protocols=account.protocols(),
         accounts=_accounts(task, reading, intake, later, bad),
         seconds=time.process_time() - began,

@@ -1,0 +1,305 @@
+"""The lake browser's pages: what they show is what the lake and its recordings have, and nothing that is secret."""
+
+import json
+import lzma
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.applications import Starlette
+
+from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.reader import read
+from kafkascope.explorer.app import create
+from kafkascope.explorer.guard import HEADERS
+from kafkascope.explorer.reread import reread
+from kafkascope.lake.browse import exchange
+from kafkascope.lake.home import Lake, make_lake, open_lake
+from kafkascope.lake.reading import dataset
+from kafkascope.pipeline.ingesting import Options
+from tests.explorer.asgi import ask
+from tests.explorer.lakes import LOG, secret_lake
+from tests.lake.build import exchanges as few_exchanges
+from tests.lake.build import land
+from tests.pipeline.secrets_planted import CONTENTS, CREDENTIALS, found_in
+from tests.support.lakes import half_ingest_here, ingest_here
+
+PAGES = ("lake/index.html", "lake/findings.html", "lake/exchanges.html", "lake/report.html")
+
+
+@pytest.fixture(scope="module")
+def app(incidents: Path) -> Starlette:
+    return create(str(incidents / "lake"))
+
+
+@pytest.fixture(scope="module")
+def lake(incidents: Path) -> Lake:
+    return open_lake(incidents / "lake")
+
+
+@pytest.fixture(scope="module")
+def recorded(incidents: Path) -> list[Exchange]:
+    return [one for name in ("share", "clients") for one in read(str(incidents / "recordings" / f"{name}.pcap.xz"))]
+
+
+def test_the_lake_has_its_pages_and_json_and_the_navigation_names_it(app: Starlette) -> None:
+    for page in PAGES:
+        found = ask(app, f"/{page}")
+        assert found.status == 200, page
+        assert found.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'href="lake/index.html"' in ask(app, "/index.html").text
+    assert ask(create(), "/lake/index.html").status == 404
+
+
+def test_the_first_page_counts_what_is_in_the_lake(app: Starlette, lake: Lake) -> None:
+    facts = ask(app, "/lake/index.json").json
+    assert facts["exchanges"] == dataset(lake, "exchanges").count_rows()
+    assert [Path(one["capture_uri"]).name for one in facts["recordings"]].count(LOG) == 1
+    assert facts["verdict"]["state"] == "attention"
+    assert {one["name"]: one["rows"] for one in facts["tables"]}["captures"] == 3
+
+
+def test_the_list_leads_over_every_exchange_once(app: Starlette, lake: Lake) -> None:
+    seen: list[tuple[int, str]] = []
+    query = ""
+    while True:
+        facts = ask(app, f"/lake/exchanges.json{query}").json
+        seen += [(one["at"], one["exchange_id"]) for one in facts["exchanges"]]
+        if facts["next"] is None:
+            break
+        query = f"?{facts['next']}"
+    every = dataset(lake, "exchanges").to_table(columns=["exchange_id"]).column(0).to_pylist()
+    assert sorted(name for _, name in seen) == sorted(every)
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "value"),
+    [
+        ("api=ShareFetch", "api", "ShareFetch"),
+        ("client=steady", "client_id", "steady"),
+        ("error=MEMBER_ID_REQUIRED", "error", "MEMBER_ID_REQUIRED"),
+        ("status=unanswered", "status", "unanswered"),
+    ],
+)
+def test_a_filter_shows_that_alone_and_stays_in_the_form(
+    app: Starlette, lake: Lake, query: str, column: str, value: str
+) -> None:
+    facts = ask(app, f"/lake/exchanges.json?{query}").json
+    count = dataset(lake, "exchanges").to_table(columns=[column]).column(0).to_pylist().count(value)
+    assert len(facts["exchanges"]) == min(count, 100) > 0
+    assert {one[column] for one in facts["exchanges"]} == {value}
+    assert value in ask(app, f"/lake/exchanges.html?{query}").text
+    if facts["next"]:
+        assert query in facts["next"]
+
+
+def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[Exchange]) -> None:
+    facts = ask(app, "/lake/exchanges.json?group=processors&api=ShareGroupHeartbeat").json
+    wanted = {one.exchange_id for one in recorded if one.api == "ShareGroupHeartbeat" and "processors" in one.groups}
+    assert {one["exchange_id"] for one in facts["exchanges"]} <= wanted
+    assert len(facts["exchanges"]) == min(len(wanted), 100) > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("since=yesterday", "since: 'yesterday' is no time"),
+        ("until=2026-13-01", "until: '2026-13-01' is no time"),
+        ("slow=fast", "slow: 'fast' is no number of milliseconds"),
+        ("slow=-1", "is no number of milliseconds"),
+        ("slow=nan", "is no number of milliseconds"),
+        ("slow=1e400", "is no number of milliseconds"),
+        ("after=x", "is no place in a list"),
+        ("after=99999999999999999999999-a", "is no place in a list"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_answered_in_one_line(app: Starlette, query: str, said: str) -> None:
+    found = ask(app, f"/lake/exchanges.json?{query}")
+    assert found.status == 404
+    assert said in found.json["error"]
+    assert "\n" not in found.json["error"]
+
+
+@pytest.mark.parametrize("since", ["0001-01-01", "9999-12-31T23:59:59", "2026-11-15T08:30:00.25Z", "2026-11-15 08:30"])
+def test_any_time_of_the_calendar_can_be_asked_for(app: Starlette, since: str) -> None:
+    assert ask(app, f"/lake/exchanges.html?since={quote(since)}").status == 200
+
+
+def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, recorded: list[Exchange]) -> None:
+    known = next(one for one in recorded if one.api == "ShareFetch" and one.error_code == 0 and one.response_frame)
+    for query in ("", "?at=0", "?at=1"):
+        facts = ask(app, f"/lake/exchange/{known.exchange_id}.json{query}").json
+        assert facts["exchange"]["client_id"] == known.client_id
+        assert facts["exchange"]["latency_us"] == known.latency_us
+        assert [body["message"] for body in facts["bodies"]] == ["ShareFetchRequest", "ShareFetchResponse"]
+        assert facts["bodies"][0]["value"]["group_id"] in known.groups
+    page = ask(app, f"/lake/exchange/{known.exchange_id}.html").text
+    assert f'href="../../message/ShareFetchRequest/{known.api_version}.html"' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("exchange/nobody", "no exchange of this lake is called nobody"),
+        ("bytes/nobody", "no exchange of this lake is called nobody"),
+        ("exchange/..%2f..%2fetc", ""),
+        ("exchange/a?at=x", "is no time in microseconds"),
+        (f"exchange/a?at={'9' * 5000}", "is no time in microseconds"),
+        ("bytes/a?at=99999999999999999999", "is no time in microseconds"),
+    ],
+)
+def test_an_exchange_that_is_not_there_is_404(app: Starlette, path: str, said: str) -> None:
+    name, _, query = path.partition("?")
+    for ending in ("html", "json"):
+        found = ask(app, f"/lake/{name}.{ending}{'?' if query else ''}{query}")
+        assert found.status == 404
+        assert said in found.text.replace("&#39;", "'")
+
+
+def test_bytes_read_again_are_the_frames_of_the_recording(
+    app: Starlette, lake: Lake, recorded: list[Exchange], record_property: Callable[[str, object], None]
+) -> None:
+    some = [one for one in recorded if one.request_frame is not None][::150]
+    for known in some:
+        row = exchange(lake, known.exchange_id)
+        assert row is not None
+        found = reread(lake, row)
+        assert (found.why, found.request, found.response) == (None, known.request_frame, known.response_frame)
+    record_property("measured", f"explorer: bytes of {len(some)} exchanges of a lake read again from the recordings")
+    known = next(one for one in recorded if one.api == "FindCoordinator" and one.response_frame)
+    facts = ask(app, f"/lake/bytes/{known.exchange_id}.json").json
+    for side, frame in zip(facts["sides"], (known.request_frame, known.response_frame), strict=True):
+        assert frame is not None
+        assert side["exact"] and not side["left"]
+        shown = "".join(piece["hex"].replace(" ", "") for piece in side["bytes"])
+        assert shown == (len(frame).to_bytes(4, "big") + frame).hex()
+
+
+def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> None:
+    rows = dataset(lake, "exchanges").to_table(columns=["exchange_id", "capture_uri"]).to_pylist()
+    known = next(row for row in rows if row["capture_uri"].endswith(LOG))
+    facts = ask(app, f"/lake/bytes/{known['exchange_id']}.json").json
+    assert "recording of the kind request_log, which has no packets" in facts["why"]
+    assert "Its bytes are not at hand" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[Starlette, Path, str]:
+    """A lake with one recording that a test may spoil: application, recording, exchange."""
+    from tests.captures import HERE
+
+    recording = Path(shutil.copy(HERE / "share" / "capture.pcap.xz", tmp_path))
+    lake = ingest_here([recording], tmp_path / "lake")
+    name = dataset(lake, "exchanges").head(1, columns=["exchange_id"]).column(0)[0].as_py()
+    return create(lake.uri), recording, name
+
+
+def test_a_recording_that_is_gone_or_another_one_is_said_to_be(own: tuple[Starlette, Path, str]) -> None:
+    app, recording, name = own
+    assert ask(app, f"/lake/bytes/{name}.json").json["why"] is None
+    whole = recording.read_bytes()
+    recording.write_bytes(lzma.compress(lzma.decompress(whole), preset=0))
+    assert "is another file now" in ask(app, f"/lake/bytes/{name}.json").json["why"]
+    recording.write_bytes(b"")
+    assert "is another file now" in ask(app, f"/lake/bytes/{name}.json").json["why"]
+    recording.unlink()
+    facts = ask(app, f"/lake/bytes/{name}.json").json
+    assert "is not there any more" in facts["why"]
+    assert facts["sides"] == []
+    assert ask(app, f"/lake/exchange/{name}.json").status == 200
+
+
+def test_a_lake_that_vanishes_while_it_is_served_is_said_to(own: tuple[Starlette, Path, str], tmp_path: Path) -> None:
+    app, _, name = own
+    pages = [*PAGES, f"lake/exchange/{name}.html", f"lake/bytes/{name}.html", "lake/exchanges.html?group=a"]
+    for file in sorted((tmp_path / "lake" / "exchanges").rglob("*.parquet")):
+        file.write_bytes(b"PAR1 is not all that a file needs")
+    assert ask(app, "/lake/exchanges.html").status == 422
+    for file in sorted((tmp_path / "lake" / "exchanges").rglob("*.parquet")):
+        file.unlink()
+    for page in ("lake/exchanges.html", f"lake/exchange/{name}.html"):
+        assert ask(app, f"/{page}").status == 422
+    shutil.rmtree(tmp_path / "lake")
+    for page in pages:
+        found = ask(app, f"/{page}")
+        assert found.status == 422, page
+        assert "there is no lake here" in found.text
+        assert "Traceback" not in found.text
+    assert ask(app, "/index.html").status == 200
+
+
+def test_a_lake_with_nothing_in_it_has_pages(tmp_path: Path) -> None:
+    app = create(make_lake(tmp_path / "lake").uri)
+    assert ask(app, "/lake/index.html").status == 200
+    assert "No exchange is like that" in ask(app, "/lake/exchanges.html").text
+    for page in ("lake/findings.html", "lake/report.html"):
+        found = ask(app, f"/{page}")
+        assert found.status == 422
+        assert "kafkascope marts" in found.text
+
+
+def test_an_ingest_under_way_shows_nothing_but_that_it_is(tmp_path: Path) -> None:
+    from tests.captures import HERE
+
+    lake = make_lake(tmp_path / "lake")
+    land(lake, "i1", few_exchanges(["a1", "b2"]))
+    app = create(lake.uri)
+    half_ingest_here([HERE / "share" / "capture.pcap.xz"], lake)
+    assert [one["exchange_id"] for one in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["a1", "b2"]
+    assert ask(app, "/lake/exchanges.json?group=processors").json["exchanges"] == []
+    facts = ask(app, "/lake/index.json").json
+    assert (facts["exchanges"], facts["running"], facts["half_done"]) == (2, 1, 0)
+    assert "1 ingest is under way" in ask(app, "/lake/index.html").text
+
+
+def test_pseudonyms_lead_to_no_bytes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.captures import HERE
+
+    monkeypatch.setenv("KAFKASCOPE_PSEUDONYM_KEY", str(tmp_path / "key"))
+    lake = ingest_here([HERE / "share" / "capture.pcap.xz"], tmp_path / "lake", Options(pseudonymise=True))
+    name = dataset(lake, "exchanges").head(1, columns=["exchange_id"]).column(0)[0].as_py()
+    facts = ask(create(lake.uri), f"/lake/bytes/{name}.json").json
+    assert "addresses in this lake are pseudonyms" in facts["why"]
+    assert "127.0.0.1" not in json.dumps(facts)
+
+
+def test_no_page_of_a_lake_shows_a_secret(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    lake = secret_lake(tmp_path)
+    app = create(lake.uri)
+    names = dataset(lake, "exchanges").to_table(columns=["exchange_id", "api"]).to_pylist()
+    assert {"SaslAuthenticate", "SaslToken", "AlterUserScramCredentials", "Envelope"} <= {one["api"] for one in names}
+    shown = 0
+    for one in names:
+        for kind in ("exchange", "bytes"):
+            for ending in ("html", "json"):
+                found = ask(app, f"/lake/{kind}/{one['exchange_id']}.{ending}")
+                assert found.status == 200, one
+                # Bytes stand there with blanks between them, so also as one.
+                for content in (found.body, re.sub(rb"</span> <span[^>]*>|\s", b"", found.body)):
+                    assert not found_in(content, (*CREDENTIALS, *CONTENTS)), (one["api"], kind)
+                shown += 1
+    record_property("measured", f"explorer: {shown} pages of exchanges with secrets, none of them shown")
+
+
+def test_the_report_is_a_page_with_its_own_policy(app: Starlette) -> None:
+    found = ask(app, "/lake/report.html")
+    policy = found.headers["content-security-policy"]
+    assert policy != HEADERS["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "'sha256-" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    for name in ("x-content-type-options", "x-frame-options", "referrer-policy"):
+        assert found.headers[name]
+
+
+def test_findings_lead_to_the_exchanges_that_prove_them(app: Starlette) -> None:
+    facts = ask(app, "/lake/findings.json").json
+    proofs = [proof for one in facts["findings"] for proof in one["evidence"]]
+    assert len(proofs) > 3
+    page = ask(app, "/lake/findings.html").text
+    for proof in proofs:
+        assert f"exchange/{proof['exchange_id']}.html?at={proof['at']}" in page
+        assert ask(app, f"/lake/exchange/{proof['exchange_id']}.html?at={proof['at']}").status == 200
