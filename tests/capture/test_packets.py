@@ -334,7 +334,7 @@ def test_follow_waits_while_a_name_has_no_file(tmp_path: Path) -> None:
 def test_the_first_batches_of_a_large_file_are_small_and_grow(tmp_path: Path) -> None:
     """So that the first exchanges need not wait for megabytes."""
     path = tmp_path / "a.pcap"
-    path.write_bytes(pcap([(number, bytes(60_000)) for number in range(200)]))
+    path.write_bytes(pcap([(number, bytes(60_000)) for number in range(400)]))
     sizes = [len(batch.data) for batch in read_packets(path)]
     assert sizes[0] == FIRST_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
     assert max(sizes) == CHUNK_BYTES
