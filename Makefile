@@ -41,6 +41,7 @@ check: setup
 	@$(BIN)/lint-imports --no-logo
 
 test: check
+	@$(BIN)/python -m tools.chromium
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: setup

@@ -12,6 +12,7 @@ from typing import Any
 from bench import start
 from bench.captures import lines as capture_lines
 from bench.columns import lines as column_lines
+from bench.explorer import lines as explorer_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.messages import Case, cases
@@ -29,7 +30,7 @@ HEAD = (
 )
 
 
-SECTIONS = ("codec", "columns", "captures", "pipeline", "start")
+SECTIONS = ("codec", "columns", "captures", "pipeline", "explorer", "start")
 
 
 def main() -> None:
@@ -57,6 +58,10 @@ def main() -> None:
     if "pipeline" in chosen:
         print("\npipeline")
         for line in pipeline_lines(whole=options.whole):
+            print(line, flush=True)
+    if "explorer" in chosen:
+        print("\nexplorer")
+        for line in explorer_lines():
             print(line, flush=True)
     if "start" in chosen:
         for lines in (start.lines(), start.import_lines()):

@@ -5,6 +5,7 @@ import lzma
 import re
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,8 +18,10 @@ from kafkascope.explorer.app import create
 from kafkascope.explorer.guard import HEADERS
 from kafkascope.explorer.reread import reread
 from kafkascope.lake.browse import exchange
+from kafkascope.lake.compact import compact
 from kafkascope.lake.home import Lake, make_lake, open_lake
 from kafkascope.lake.reading import dataset
+from kafkascope.lake.retention import vacuum
 from kafkascope.pipeline.ingesting import Options
 from tests.explorer.asgi import ask
 from tests.explorer.lakes import LOG, secret_lake
@@ -254,6 +257,22 @@ def test_an_ingest_under_way_shows_nothing_but_that_it_is(tmp_path: Path) -> Non
     facts = ask(app, "/lake/index.json").json
     assert (facts["exchanges"], facts["running"], facts["half_done"]) == (2, 1, 0)
     assert "1 ingest is under way" in ask(app, "/lake/index.html").text
+
+
+def test_what_lands_while_it_is_served_shows_on_the_next_page(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake")
+    app = create(lake.uri)
+    for number, ingest in enumerate("abc", 1):
+        land(lake, ingest, few_exchanges([f"{ingest}1", f"{ingest}2"]))
+        assert len(ask(app, "/lake/exchanges.json").json["exchanges"]) == 2 * number
+        assert ask(app, "/lake/index.json").json["exchanges"] == 2 * number
+    compact(lake, most_small=1)
+    vacuum(lake, age=timedelta(0))
+    assert len(ask(app, "/lake/exchanges.json").json["exchanges"]) == 6
+    assert ask(app, "/lake/exchange/b2.json").status == 200
+    shutil.rmtree(tmp_path / "lake")
+    land(make_lake(tmp_path / "lake"), "d", few_exchanges(["d1"]))
+    assert [one["exchange_id"] for one in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["d1"]
 
 
 def test_pseudonyms_lead_to_no_bytes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

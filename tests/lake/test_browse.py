@@ -91,6 +91,14 @@ def test_pages_of_one_row_come_to_the_end_too(filled: Lake) -> None:
     assert ids(filled, Asked(api="Fetch", error="any"), 1) == in_order(wanted)
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 12])
+def test_rows_of_one_moment_in_several_files_come_by_their_ids(lake: Lake, count: int) -> None:
+    given = [{"exchange_id": f"{number:02x}", "request_at": NOON} for number in range(12)]
+    for ingest in range(3):
+        land(lake, f"i{ingest}", rows(EXCHANGES, given[ingest::3]))
+    assert ids(lake, Asked(), count) == [one["exchange_id"] for one in given]
+
+
 def test_a_page_that_is_not_the_last_is_full(filled: Lake) -> None:
     assert [len(one.rows) for one in pages(filled, Asked(), 90)] == [90, 90, 90, 30]
     assert [len(one.rows) for one in pages(filled, Asked(), 150)] == [150, 150]

@@ -57,12 +57,16 @@ def _listen(host: str, port: int) -> socket.socket:
     """Already listening: a browser that comes before the server runs has to wait, no more."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=512)
+        listening = socket.create_server((host, port), family=family, backlog=512)
     except OSError as error:
         # socket.create_server adds a tail of its own to what the system says.
         number = error.errno or 0
         why = os.strerror(number) if number > 0 else error.strerror or str(error)
         raise ReachError(f"cannot listen on {host}:{port}: {why.lower()}") from None
+    # Connections have it from here. asyncio sets it only where the protocol is named, and this socket names none: the
+    # body of every answer would wait 40 ms for the acknowledgement of its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _shown(host: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafkascope.lake.place import reason
 
 
 def lake_kinds(where: str) -> tuple[Kind, ...]:
-    """Opened anew for every page: it may be written to, moved or deleted meanwhile."""
+    """Looked at anew for every page: it may be written to, moved or deleted meanwhile."""
 
     def of(make: Callable[..., Page]) -> Callable[..., Page]:
         return partial(_made, make, where)
@@ -65,9 +66,13 @@ def readable(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {reason(error)[:400]}") from None
 
 
+# Tables that pages have opened, for as long as their logs stay as they are.
+_KEPT: dict[tuple[str, str], tuple[object, Any]] = {}
+
+
 def opened(where: str) -> Lake:
     try:
-        return open_lake(where)
+        return replace(open_lake(where), kept=_KEPT)
     except NotFoundError as error:
         # The address is right, the lake is gone.
         raise InputError(str(error)) from None

@@ -27,8 +27,8 @@ from kafkascope.schema.catalog import apis
 EXCHANGES = "exchanges"
 GROUP = "group_id"
 ANY_ERROR = "any"
-# Of a group's exchanges so many are looked up at a time: few at first, more where few of them are like what is asked.
-_LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 64, 1_000_000
+# Of a group's exchanges so many are looked up at a time: few at first, then nearly all where few are as asked.
+_LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,4 @@ def _named(asked: Asked) -> Wanted:
 
 def _looked_up(asked: Asked, places: Found) -> Wanted:
     wanted = _wanted(asked)
-    there = pc.field(EXCHANGE_ID).isin(places.ids.combine_chunks())
-    chosen = there if wanted.chosen is None else wanted.chosen & there
-    return Wanted(chosen, (*wanted.columns, EXCHANGE_ID), places.place(0).at, places.place(-1).at + 1)
+    return Wanted(wanted.chosen, wanted.columns, places.place(0).at, places.place(-1).at + 1, places)

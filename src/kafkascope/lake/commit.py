@@ -46,11 +46,22 @@ def find_table(lake: Lake, name: str) -> DeltaTable | None:
     if not lake.has(name):
         return None
     try:
-        return open_table(lake, name)
+        return open_table(lake, name) if lake.kept is None else _kept(lake, name, lake.kept)
     except TableNotFoundError as error:
         if any(info.base_name.endswith(".json") for info in lake.table(name).child(LOG).inside()):
             raise InputError(f"{lake.table(name).uri}: {reason(error)}") from None
         return None
+
+
+def _kept(lake: Lake, name: str, kept: dict[tuple[str, str], tuple[object, Any]]) -> DeltaTable:
+    """A log is only ever added to: as long as it has the same files, the table is the same."""
+    log = sorted((info.base_name, info.size, info.mtime_ns) for info in lake.table(name).child(LOG).inside())
+    known = kept.get((lake.id, name))
+    if known is None or known[0] != log:
+        # Listed before it is opened: what comes in between makes it another the next time.
+        known = kept[lake.id, name] = (log, open_table(lake, name))
+    table: DeltaTable = known[1]
+    return table
 
 
 def open_or_create(lake: Lake, table: LakeTable) -> DeltaTable:

@@ -3,7 +3,8 @@ beside it."""
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 from pyarrow import fs
@@ -19,8 +20,12 @@ LOG = "_delta_log"
 
 @dataclass(frozen=True, slots=True)
 class Lake:
+    """`kept` are tables that a reader holds open, each with the log that it was opened with (`find_table`); None for
+    those that open them anew."""
+
     place: Place
     id: str
+    kept: dict[tuple[str, str], tuple[object, Any]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def uri(self) -> str:

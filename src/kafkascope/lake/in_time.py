@@ -60,12 +60,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`chosen` needs `columns`. From `since` until before `until`, in microseconds; None is an open end."""
+    """`chosen` needs `columns`. From `since` until before `until`, in microseconds; None is an open end. `among` are
+    the exchanges that alone are wanted."""
 
     chosen: pc.Expression | None = None
     columns: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
+    among: "Found | None" = None
 
     def may_hold(self, low: int, high: int) -> bool:
         return (self.until is None or low < self.until) and (self.since is None or high >= self.since)
@@ -108,15 +110,18 @@ class Found:
     def __len__(self) -> int:
         return len(self.hits)
 
-    @property
-    def ids(self) -> pa.ChunkedArray:
-        return self.hits.column(_ID)
+    def ids(self, times: pa.ChunkedArray) -> pa.Array:
+        """Of those that are no earlier and no later than these times."""
+        bounds = pc.min_max(times).as_py()
+        known = self.hits.column(_AT).to_numpy()
+        first, behind = np.searchsorted(known, bounds["min"]), np.searchsorted(known, bounds["max"], "right")
+        return self.hits.column(_ID).slice(first, behind - first).combine_chunks()
 
     def first(self, count: int) -> "Found":
         return Found(self.hits.slice(0, count), self.groups)
 
     def place(self, index: int) -> Place:
-        return Place(self.hits.column(_AT)[index].as_py(), self.ids[index].as_py())
+        return Place(self.hits.column(_AT)[index].as_py(), self.hits.column(_ID)[index].as_py())
 
     def rows(self, columns: Iterable[str] | None = None) -> list[dict[str, Any]]:
         """In their order."""
@@ -235,6 +240,8 @@ def _hits(group: TimedFile, number: int, wanted: Wanted, after: Place | None) ->
         ],
         schema=_HITS,
     )
+    if wanted.among is not None:
+        hits = hits.filter(pc.is_in(hits[_ID], wanted.among.ids(hits[_AT])))
     if after is None:
         return hits
     return hits.filter(pc.or_(pc.greater(hits[_AT], after.at), pc.greater(hits[_ID], after.exchange_id)))

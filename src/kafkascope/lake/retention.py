@@ -2,7 +2,7 @@
 names. Readers see each table as before or as after."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -59,17 +59,22 @@ class HalfDone:
     bytes: int
 
 
-def half_done(lake: Lake) -> list[HalfDone]:
+def half_done(lake: Lake, tables: Mapping[str, list[ActiveFile]] | None = None) -> list[HalfDone]:
+    """`tables` are files by table, where they are known."""
     found: dict[str, dict[str, list[ActiveFile]]] = {}
-    for name in lake.tables():
-        table = find_table(lake, name)
-        for file in active_files(table) if table is not None and name != CAPTURES else ():
+    for name, files in (_all_files(lake) if tables is None else tables).items():
+        for file in files if name != CAPTURES else ():
             if file.ingest is not None:
                 found.setdefault(file.ingest, {}).setdefault(name, []).append(file)
     # In this order: one that began since has no files here, one that ended since is in `captures`.
     alive = alive_names(lake)
     gone = found.keys() - alive - visible_names(lake)
     return [_half_done(ingest, found[ingest]) for ingest in sorted(gone)]
+
+
+def _all_files(lake: Lake) -> dict[str, list[ActiveFile]]:
+    opened = {name: find_table(lake, name) for name in lake.tables()}
+    return {name: active_files(table) for name, table in opened.items() if table is not None}
 
 
 def _half_done(ingest: str, tables: dict[str, list[ActiveFile]]) -> HalfDone:

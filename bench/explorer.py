@@ -1,0 +1,156 @@
+"""The explorer over HTTP on loopback: reference pages a second, first paint in Chromium, and pages of the lake browser
+on a lake with a million exchanges. The server is a process of its own, as `kafkascope serve` starts it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bench.explorer_lake import DAY_US, FIRST_US, RARE, large_lake
+from bench.explorer_load import load
+from kafkascope.explorer.address import address
+from kafkascope.explorer.kinds import KINDS
+from kafkascope.lake.browse import EXCHANGES
+from kafkascope.lake.home import Lake
+from kafkascope.lake.reading import dataset
+from kafkascope.limits import MAX_KEPT_PAGES
+from tools.chromium import MISSING, chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CONNECTIONS, SECONDS = 8, 10.0
+PAINT_AIM_MS, LAKE_AIM_MS = 100, 300
+RUNS = 9
+# What Chromium takes on this machine at this time, for a page that is nothing but text.
+FLOOR, BEFORE = "page.css", "kip/932.html"
+PAINTED = ("index.html", "api/ShareFetch.html", "message/ShareFetchRequest/2.html", "errors.html", "release/4.3.html")
+
+
+def lines() -> Iterable[str]:
+    """Each as soon as it is known."""
+    with _served() as base:
+        yield from _pages(base)
+        yield ""
+        yield from _paint(base)
+    yield ""
+    lake = large_lake()
+    with _served("--lake", lake.uri) as base:
+        yield from _lake(base, lake)
+
+
+@contextmanager
+def _served(*arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-u", "-c", "from kafkascope.cli.main import run; run()", "serve", "--no-browser"]
+    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        base = process.stdout.readline().split()[0]
+        try:
+            yield base
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _pages(base: str) -> Iterator[str]:
+    every = [address(kind, one) for kind in KINDS for one in kind.every()]
+    kept = [path for path in every if path.startswith("api/")]
+    kept += [path for path in every if path.startswith("message/Share")]
+    kept = kept[: MAX_KEPT_PAGES // 2]
+    yield f"reference pages, {CONNECTIONS} connections that stay open; the load is bench/explorer_load.py, over asyncio"
+    yield f"{'':<52}{'pages':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>8}"
+    for label, paths, seconds in (
+        ("every page of the static site, each made once", every, None),
+        (f"{len(kept)} pages that the server keeps, {SECONDS:g} s", kept, SECONDS),
+    ):
+        found = load(base, paths, connections=CONNECTIONS, seconds=seconds)
+        yield (
+            f"{label:<52}{len(found.times):8,}{found.a_second:10,.0f}{1e3 * found.percentile(0.5):9.2f}"
+            f"{1e3 * found.percentile(0.99):9.2f}{found.bytes / found.seconds / 1e6:8.1f}"
+        )
+
+
+def _paint(base: str) -> Iterator[str]:
+    program = chromium()
+    if program is None:
+        yield f"first paint: {MISSING}"
+        return
+    from playwright.sync_api import sync_playwright
+
+    yield f"first contentful paint in Chromium, ms, {RUNS} visits: the next page in a tab (aim {PAINT_AIM_MS} ms),"
+    yield "and the first page of a new profile, with nothing cached and a process to start"
+    yield f"{'':<52}{'next':>8}{'worst':>8}{'first':>8}{'worst':>8}"
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        for path in (FLOOR, *PAINTED):
+            label = "floor: a plain text of the same server" if path == FLOOR else path
+            following, first = _next_page(browser, base, path), _first_page(browser, base, path)
+            times = (median(following), max(following), median(first), max(first))
+            yield f"{label:<52}{''.join(f'{time:8.0f}' for time in times)}"
+        browser.close()
+
+
+def _next_page(browser: "Browser", base: str, path: str) -> list[float]:
+    context = browser.new_context()
+    page = context.new_page()
+    times = []
+    for _ in range(RUNS):
+        page.goto(f"{base}{BEFORE}")
+        page.goto(f"{base}{path}")
+        times.append(float(page.evaluate(_FIRST_PAINT)))
+    context.close()
+    return times
+
+
+def _first_page(browser: "Browser", base: str, path: str) -> list[float]:
+    times = []
+    for _ in range(RUNS):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{base}{path}")
+        times.append(float(page.evaluate(_FIRST_PAINT)))
+        context.close()
+    return times
+
+
+_FIRST_PAINT = """() => new Promise((done) => new PerformanceObserver((list) => {
+    const found = list.getEntriesByName("first-contentful-paint")[0];
+    if (found) done(found.startTime);
+}).observe({ type: "paint", buffered: true }))"""
+
+
+def _lake(base: str, lake: Lake) -> Iterator[str]:
+    count = dataset(lake, EXCHANGES).count_rows()
+    yield f"the lake browser, {count:,} exchanges with their bodies; aim {LAKE_AIM_MS} ms for the slowest"
+    yield f"{'':<52}{'best':>8}{'median':>10}{'worst':>9}"
+    deep = FIRST_US + DAY_US * 95 // 100
+    late = f"after={deep}-0"
+    row = dataset(lake, EXCHANGES).scanner(columns=["exchange_id", "request_at"]).take([count - 1000]).to_pylist()[0]
+    name, at = row["exchange_id"], round(row["request_at"].timestamp() * 1e6)
+    slowest = ("", 0.0)
+    for label, path in {
+        "overview": "lake/index.html",
+        "first page": "lake/exchanges.html",
+        "deep page": f"lake/exchanges.html?{late}",
+        "an API": "lake/exchanges.html?api=ShareFetch",
+        "a client": "lake/exchanges.html?client=steady",
+        "a client that is not there, with *": "lake/exchanges.html?client=*nobody*",
+        "a rare error": f"lake/exchanges.html?error={RARE}",
+        "any error, deep": f"lake/exchanges.html?error=any&{late}",
+        "slower than a minute: none": "lake/exchanges.html?slow=60000",
+        "one hour": "lake/exchanges.html?since=2026-11-15T15:00&until=2026-11-15T16:00",
+        "a group": "lake/exchanges.html?group=processors",
+        "a group, deep": f"lake/exchanges.html?group=processors&{late}",
+        "a group that is not there": "lake/exchanges.html?group=nobody",
+        "a group, unanswered alone": "lake/exchanges.html?group=processors&status=unanswered",
+        "one exchange": f"lake/exchange/{name}.html?at={at}",
+        "one exchange, its time not known": f"lake/exchange/{name}.html",
+    }.items():
+        times = [load(base, [path], connections=1).times[0] for _ in range(RUNS + 1)][1:]
+        slowest = max(slowest, (label, median(times)), key=lambda one: one[1])
+        yield f"{label:<52}{1e3 * min(times):8.0f}{1e3 * median(times):10.0f}{1e3 * max(times):9.0f}"
+    yield f"slowest by median: {slowest[0]}, {1e3 * slowest[1]:.0f} ms"

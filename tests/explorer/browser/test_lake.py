@@ -1,0 +1,68 @@
+"""The lake browser in Chromium: from the verdict to the byte, by links and forms alone."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.explorer.browser.conftest import Tab
+
+
+def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
+    tab.open("index.html")
+    tab.page.get_by_role("navigation", name="Site").get_by_role("link", name="Lake").click()
+    tab.page.get_by_role("navigation", name="Lake").get_by_role("link", name="Exchanges").click()
+    rows = tab.page.locator("table.list tbody tr")
+    expect(rows).to_have_count(100)
+    first = rows.first.inner_text()
+    tab.page.get_by_role("link", name="Next page").click()
+    tab.page.wait_for_url(re.compile("after="))
+    assert rows.first.inner_text() != first
+    tab.page.get_by_role("link", name="First page").click()
+    expect(rows.first).to_have_text(re.compile(re.escape(first.split("\t")[0])))
+    tab.page.get_by_label("API").select_option("ShareFetch")
+    tab.page.get_by_label("Client id").fill("stea*")
+    tab.page.get_by_role("button", name="Show").click()
+    tab.page.wait_for_url(re.compile("api=ShareFetch&client=stea"))
+    for text in rows.all_inner_texts():
+        assert "ShareFetch" in text and "steady" in text
+    expect(tab.page.get_by_label("API")).to_have_value("ShareFetch")
+    rows.first.get_by_role("link").click()
+    expect(tab.page.locator("h1")).to_contain_text("ShareFetch")
+    expect(tab.page.get_by_text("share_fetch_request", exact=True)).to_be_visible()
+    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    expect(tab.page.locator("h1")).to_contain_text("byte by byte")
+    byte = tab.page.locator("#request-hex [data-p=memberId]").last
+    byte.hover()
+    expect(tab.page.locator("#request-json [data-p=memberId]")).to_have_class(re.compile("lit"))
+    expect(tab.page.locator("#request-json ~ *, .told").first).to_be_visible()
+
+
+def test_a_finding_leads_to_the_exchange_that_proves_it(tab: Tab) -> None:
+    tab.open("lake/findings.html")
+    proof = tab.page.locator("section.card li a").first
+    name = proof.locator("code").inner_text()
+    proof.click()
+    tab.page.wait_for_url(re.compile(f"lake/exchange/{name}"))
+    expect(tab.page.locator("dl.facts")).to_be_visible()
+
+
+def test_the_report_is_drawn_under_its_own_policy(tab: Tab) -> None:
+    tab.open("lake/index.html")
+    tab.page.get_by_role("link", name="the whole report").click()
+    tab.page.wait_for_url("**/lake/report.html")
+    assert tab.page.locator("svg").count() > 0
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_the_lake_browser_works_without_script(tabs: Callable[..., Tab], width: int) -> None:
+    tab = tabs(width=width, java_script_enabled=False)
+    tab.open("lake/exchanges.html")
+    tab.page.get_by_role("textbox", name="Group").fill("processors")
+    tab.page.get_by_role("button", name="Show").click()
+    tab.page.wait_for_url(re.compile("group=processors"))
+    tab.page.locator("table.list tbody a").first.click()
+    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    tab.page.get_by_text("Every byte with its field").first.click()
+    expect(tab.page.locator(".span-table tbody tr").first).to_be_visible()
