@@ -13,7 +13,7 @@ help:
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
 	@echo "  make setup    the environment alone: .venv, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
-	@echo "  make bench    speed against kio, and cold start"
+	@echo "  make bench    speed against kio, Java and tshark; memory, start, pages"
 	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
 	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
 	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"

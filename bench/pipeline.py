@@ -39,6 +39,7 @@ def lines(*, whole: bool = False) -> Iterable[str]:
     yield from _tshark(path if whole else first_part(made, PART_MEGABYTES), path.stat().st_size / two["ingest"])
     yield from _sizes(two)
     yield from _decode()
+    yield from _demo()
 
 
 def ingest_once(path: Path, *more: str) -> dict[str, Any]:
@@ -92,3 +93,10 @@ def _decode() -> Iterator[str]:
     command = [sys.executable, "-m", "bench.decode_once"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     yield done.stdout.splitlines()[-1] if not done.returncode else f"pipeline.decode failed: {done.stderr[-500:]}"
+
+
+def _demo() -> Iterator[str]:
+    began = perf_counter()
+    done = subprocess.run([sys.executable, "-m", "tools.demo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    split = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("took ")]
+    yield f"make demo, installed: {perf_counter() - began:.1f} s in all; {split[0] if split else done.stderr[-300:]}"

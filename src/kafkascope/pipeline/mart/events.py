@@ -45,6 +45,27 @@ def every(array: str, name: str, value: str) -> str:
     return f"coalesce(flatten(transform({array}, {name} -> coalesce({value}, array()))), array())"
 
 
+def disconnected(columns: Mapping[str, str], requests: str, order: str) -> str:
+    """Ends of the connections on which members sent these requests. One that a later ingest went on with is there more
+    than once."""
+    source = f"""
+FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {{connections}}
+      WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
+JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {{{requests}}}) q USING (connection_id)
+"""
+    return select(
+        columns,
+        source,
+        kind="'disconnected'",
+        at_us="unix_micros(c.at)",
+        order=order,
+        group_id="q.group_id",
+        connection_id="c.connection_id",
+        broker="c.broker_address",
+        member_id="q.member_id",
+    )
+
+
 def union(
     spark: "SparkSession", statements: Iterable[str], tables: Tables, absent: Collection[str]
 ) -> "DataFrame | None":

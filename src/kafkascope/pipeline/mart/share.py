@@ -4,7 +4,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import Tables, columns_of, every, select, struct, union
+from kafkascope.pipeline.mart.events import Tables, columns_of, disconnected, every, select, struct, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -267,22 +267,7 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
     error_code="p.error_code",
 )
 
-# A connection that a later ingest went on with is there more than once.
-_DISCONNECTED_SQL = select(
-    COLUMNS,
-    """
-FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {connections}
-      WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
-JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {share_fetch_request}) q USING (connection_id)
-""",
-    kind="'disconnected'",
-    at_us="unix_micros(c.at)",
-    order=_DISCONNECTED,
-    group_id="q.group_id",
-    connection_id="c.connection_id",
-    broker="c.broker_address",
-    member_id="q.member_id",
-)
+_DISCONNECTED_SQL = disconnected(COLUMNS, "share_fetch_request", _DISCONNECTED)
 
 STATEMENTS = (
     _exchange(

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import Tables, columns_of, select, union
+from kafkascope.pipeline.mart.events import Tables, columns_of, disconnected, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,22 +137,7 @@ _GROUP_SQL = select(
     " s -> s.subtopology_id), ',')",
 )
 
-# A connection that a later ingest went on with is there more than once.
-_DISCONNECTED_SQL = select(
-    COLUMNS,
-    """
-FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {connections}
-      WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
-JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {streams_group_heartbeat_request}) q USING (connection_id)
-""",
-    kind="'disconnected'",
-    at_us="unix_micros(c.at)",
-    order=_DISCONNECTED,
-    group_id="q.group_id",
-    connection_id="c.connection_id",
-    broker="c.broker_address",
-    member_id="q.member_id",
-)
+_DISCONNECTED_SQL = disconnected(COLUMNS, "streams_group_heartbeat_request", _DISCONNECTED)
 
 STATEMENTS = (_HEARTBEAT_SQL, _ANSWER_SQL, _MEMBER_SQL, _GROUP_SQL, _DISCONNECTED_SQL)
 
