@@ -23,12 +23,14 @@ def main() -> None:
     bodies = [encode("ShareGroupHeartbeatRequest", 1, value) for value in values]
     some = pa.table({"version": pa.array([1] * len(bodies), pa.int16()), "bytes": pa.array(bodies, pa.binary())})
     with tempfile.TemporaryDirectory(prefix="kafkascope-bench-") as folder:
+        frames = os.path.join(folder, "frames")
+        os.mkdir(frames)
         for number in range(FILES):
-            with pq.ParquetWriter(os.path.join(folder, f"{number}.parquet"), some.schema) as writer:
+            with pq.ParquetWriter(os.path.join(frames, f"{number}.parquet"), some.schema) as writer:
                 for _ in range(FRAMES // FILES // len(bodies)):
                     writer.write_table(some)
         spark = local_session(2, log=os.path.join(folder, "spark.log"))
-        rows = spark.read.parquet(folder)
+        rows = spark.read.parquet(frames)
         decode(rows.limit(1000), "ShareGroupHeartbeatRequest", "version").count()
         began = time.perf_counter()
         counted = (

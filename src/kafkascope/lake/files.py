@@ -22,8 +22,9 @@ from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 
 # Rows that a row group has at the least: enough to be worth its own statistics, few enough to skip by the hour.
 GROUP_ROWS = 65_536
-# What waits for a row group to fill, over all tables of a writer.
-MOST_WAITING_BYTES = 192 << 20
+# What waits for a row group to fill, over all tables of a writer: twice as much makes files smaller by a tenth, and a
+# task's memory grow with its input until it is reached.
+MOST_WAITING_BYTES = 16 << 20
 # Files that a writer keeps open, a table and day each: a process has 1,024 of them on most systems.
 MOST_OPEN = 256
 # Names begin with this and the ingest, so that a reader knows whose they are without opening them.

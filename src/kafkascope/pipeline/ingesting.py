@@ -126,9 +126,11 @@ def _ingest(
                 raise Overtaken
             read = [one.found for one in surveyed]
             follows = before.heads if goes_on else ()
-            last = _commit(lake, current(), read, done, result, options, follows)
-            _land(lake, current(), last, turn, unchanged)
-            write_catalog(lake)
+            with ThreadPoolExecutor(1) as beside:
+                catalog = beside.submit(write_catalog, lake)
+                last = _commit(lake, current(), read, done, result, options, follows)
+                _land(lake, current(), last, turn, unchanged)
+                catalog.result()
             compact(lake)
     finally:
         end(lake, sign)
