@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from bench.captures import LARGE_MEGABYTES, MEGABYTES, PART_MEGABYTES, tshark_command
+from bench.captures import LARGE_MEGABYTES, MEGABYTES, PART_MEGABYTES, TSHARK_MEGABYTES, tshark_command
 from bench.traffic import busy, first_part
 
 AIMS = {"ek": (150, 50), "fields": (20, 7)}
@@ -36,7 +36,7 @@ def lines(*, whole: bool = False) -> Iterable[str]:
     yield f"Spark local[2] against no Spark, one core: {plain['ingest'] / two['ingest']:.2f} times (aim 1.8, floor 1.3)"
     yield f"buckets against shuffle: {shuffled['ingest'] / two['ingest']:.2f} times"
     yield f"marts {two.get('marts', 0):.1f} s, report {two.get('report', 0):.1f} s at {MEGABYTES} MB"
-    yield from _tshark(path if whole else first_part(made, PART_MEGABYTES), path.stat().st_size / two["ingest"])
+    yield from _tshark(path if whole else first_part(made, TSHARK_MEGABYTES), path.stat().st_size / two["ingest"])
     yield from _sizes(two)
     yield from _decode()
     yield from _demo()
