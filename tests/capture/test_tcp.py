@@ -45,9 +45,8 @@ def shown(pieces: Iterable[Pieces]) -> tuple[Shown, dict[int, list[int]]]:
             assert batch.offset[row] == len(streams[stream])
             length = int(batch.length[row])
             if kind == BYTES:
-                start = int(batch.start[row])
                 assert length > 0
-                streams[stream] += batch.data[start : start + length].tolist()
+                streams[stream] += content(batch, row)
             elif kind == GAP:
                 assert length > 0
                 streams[stream] += [None] * length
@@ -55,6 +54,14 @@ def shown(pieces: Iterable[Pieces]) -> tuple[Shown, dict[int, list[int]]]:
                 assert length == 0
                 marks[stream].append(int(kind))
     return streams, marks
+
+
+def content(pieces: Pieces, row: int) -> bytes:
+    start, length = int(pieces.start[row]), int(pieces.length[row])
+    behind = start - len(pieces.data)
+    found = pieces.data[start : start + length] if behind < 0 else pieces.waited[behind : behind + length]
+    assert len(found) == length
+    return found.tobytes()
 
 
 def run(recording: Recording, size: int) -> tuple[Reassembler, list[Pieces]]:
@@ -67,7 +74,7 @@ def rows(pieces: Iterable[Pieces]) -> list[tuple[object, ...]]:
     return [
         (
             int(p.kind[i]), int(p.stream[i]), int(p.offset[i]), int(p.length[i]), int(p.time_ns[i]), int(p.packet[i]),
-            p.data[p.start[i] : p.start[i] + p.length[i]].tobytes() if p.kind[i] == BYTES else b"",
+            content(p, i) if p.kind[i] == BYTES else b"",
         )
         for p in pieces
         for i in range(len(p.kind))

@@ -11,6 +11,7 @@ from kafkascope.capture.flow_table import FULL, flow_number
 from kafkascope.capture.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.numbers import Number, Numbers, big16, big32, big64, jit
 from kafkascope.capture.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
+from kafkascope.columnar.memory import prefetch
 from kafkascope.limits import MAX_TUNNELS
 
 TCP = 6
@@ -19,6 +20,9 @@ _HOP_BY_HOP, _FRAGMENT, _AUTHENTICATION = 0, 44, 51
 _EXTENSIONS = (_HOP_BY_HOP, 43, _AUTHENTICATION, 60, 135, 139, 140)
 _JUMBO_OPTION = 0xC204  # RFC 2675: option type and length
 _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
+
+# Headers lie far apart: those of the packet so many rows on are asked for while this one is read.
+_AHEAD = 8
 
 DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
 # Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type.
@@ -51,7 +55,11 @@ def dissect(
 ) -> Numbers:  # fmt: skip
     """(packet to go on with, segments, fragments, why it stopped)"""
     pieces = 0
+    address = data.ctypes.data
     for row in range(first, len(starts)):
+        if row + _AHEAD < len(starts):
+            prefetch(address + starts[row + _AHEAD])
+            prefetch(address + starts[row + _AHEAD] + 64)
         at = starts[row]
         end = at + captured[row]
         wire = max(end, at + original[row])

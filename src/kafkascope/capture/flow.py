@@ -90,7 +90,8 @@ class Pieces:
     """In-order bytes of streams. `stream` numbers one direction of one connection: 2 * connection + direction. A row
     with `kind` GAP stands for `length` bytes that never came; OPEN, CLOSE and RESET rows have no bytes. `offset` is
     the position in the stream (the first byte after SYN is 0, or the first byte seen). RENEWED: the connection that had
-    this number is forgotten, and what follows is of another."""
+    this number is forgotten, and what follows is of another. `start` is where the bytes begin in `data`, or, counted on
+    behind its end, in `waited`: bytes of earlier batches that came before others were there."""
 
     data: Bytes
     kind: Uint8s
@@ -101,6 +102,13 @@ class Pieces:
     time_ns: Int64s
     packet: Int64s
     problems: tuple[Problem, ...] = ()
+    waited: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def addresses(self) -> Int64s:
+        """Where the bytes of each row lie in memory, as long as both arrays live."""
+        behind = self.start - len(self.data)
+        found: Int64s = np.where(behind < 0, self.data.ctypes.data + self.start, self.waited.ctypes.data + behind)
+        return found
 
 
 BYTES, GAP, OPEN, CLOSE, RESET, RENEWED = range(6)

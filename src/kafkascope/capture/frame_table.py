@@ -72,12 +72,12 @@ class Tables(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """The columns of `Pieces`, in types that the kernel is compiled for once."""
+    """The columns of `Pieces`, in types that the kernel is compiled for once; of their bytes the `address`."""
 
     kind: Uint8s
     stream: Int32s
     offset: Int64s
-    start: Int64s
+    address: Int64s
     length: Int64s
     time: Int64s
     packet: Int64s
@@ -117,11 +117,11 @@ def make_tables() -> Tables:
     )
 
 
-def make_output(rows: int, size: int) -> Output:
+def make_output(rows: int, body: Bytes) -> Output:
     ends = np.empty(rows + 1, np.int64)
     ends[0] = 0
     return Output(
-        np.empty(size, np.uint8), ends, np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.uint8),
+        body, ends, np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.uint8),
         np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64),
         np.empty(rows, np.int64),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.flow import (
     BYTES,
     CLOSE,
@@ -63,6 +64,7 @@ from kafkascope.capture.frame_table import (
     with_streams,
 )
 from kafkascope.capture.fresh import HINTED, SURE, UNKNOWN, make_scanning
+from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.recognise import Grade, grade_request, grade_response
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
@@ -95,7 +97,7 @@ _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _SMALL_IDENTITY = 65_536
 # How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
 _TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
-_NONE = np.empty(0, np.int32)
+_NONE, _NO_BODY = np.empty(0, np.int32), np.empty(0, np.uint8)
 
 
 @dataclass(slots=True)
@@ -112,9 +114,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Pieces to read; `following` links those that are read again, and is empty where none can be."""
+    """Pieces to read, out of `memory`; `following` links those that are read again, and is empty where none can be."""
 
-    data: Bytes
+    memory: tuple[Bytes, ...]
     piece: Piece
     cursor: Any
     following: Any
@@ -138,7 +140,8 @@ class Framer:
         self._undecided: dict[int, Undecided] = {}
         self._searches: dict[int, Search] = {}
         self._kept = 0
-        self._output = make_output(0, 0)
+        self._pool = BufferPool()
+        self._output = make_output(0, _NO_BODY)
         self._work: list[_Work] = []
         self._problems: list[Problem] = []
 
@@ -147,7 +150,7 @@ class Framer:
             np.require(pieces.kind, np.uint8, _PLAIN),
             np.require(pieces.stream, np.int32, _PLAIN),
             np.require(pieces.offset, np.int64, _PLAIN),
-            np.require(pieces.start, np.int64, _PLAIN),
+            pieces.addresses(),
             np.require(pieces.length, np.int64, _PLAIN),
             np.require(pieces.time_ns, np.int64, _PLAIN),
             np.require(pieces.packet, np.int64, _PLAIN),
@@ -155,17 +158,17 @@ class Framer:
         streams = (int(piece.stream.max()) | 1) + 1 if len(piece.stream) else 0
         self._tables = with_streams(self._tables, streams)
         self._note_starters(piece)
-        # Pages of the body are taken as they are written.
-        self._output = make_output(len(piece.kind) + 64, int(piece.length[piece.kind == BYTES].sum()) + 4_096)
+        room = int(piece.length[piece.kind == BYTES].sum()) + 4_096
+        self._output = make_output(len(piece.kind) + 64, self._pool.take(room))
         following = np.empty(len(piece.kind), np.int32)
-        self._work.append(_Work(np.ascontiguousarray(pieces.data), piece, _cursor(), following))
+        self._work.append(_Work((pieces.data, pieces.waited), piece, _cursor(), following))
         self._run()
         self._tell()
         return self._frames()
 
     def finish(self) -> Frames:
         """The recording ends: a frame that is not complete is lost, a search takes what it can get."""
-        self._output = make_output(64, 4_096)
+        self._output = make_output(64, np.empty(4_096, np.uint8))
         for connection in list(self._undecided):
             self._forget(connection)
         while self._searches:
@@ -200,7 +203,7 @@ class Framer:
         tables.counts[WAITING] = tables.counts[LEFT] = 0
 
     def _frames(self) -> Frames:
-        output, self._output = self._output, make_output(0, 0)
+        output, self._output = self._output, make_output(0, _NO_BODY)
         problems, self._problems = tuple(self._problems), []
         return take_frames(output, self._tables.counts, problems)
 
@@ -208,9 +211,7 @@ class Framer:
         """All work, and what is read again on the way before what comes after it."""
         while self._work:
             now = self._work[-1]
-            why = split(
-                self._tables, self._output, now.piece, now.data.ctypes.data, now.cursor, now.following, self._scanning
-            )
+            why = split(self._tables, self._output, now.piece, now.cursor, now.following, self._scanning)
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
@@ -244,8 +245,7 @@ class Framer:
         piece = work.piece
         go_on(work.cursor, work.following, len(piece.kind))
         kind, stream, length = int(piece.kind[at]), int(piece.stream[at]), int(piece.length[at])
-        start = int(piece.start[at])
-        data = work.data[start : start + length].tobytes() if kind == BYTES else b""
+        data = bytes_at(piece.address[at], length) if kind == BYTES else b""
         place = (kind, int(piece.offset[at]), data, length, int(piece.time[at]), int(piece.packet[at]))
         row = int(self._tables.place[stream])
         if row >= 0:
@@ -359,9 +359,9 @@ class Framer:
         search.run.skipped = 1
         self._kept += 4 + PIECE_COST
         go_on(work.cursor, work.following, len(piece.kind))
-        start, end = int(piece.start[at]) + position, int(piece.start[at] + piece.length[at])
-        if start < end:
-            rest = work.data[start:end].tobytes()
+        left = int(piece.length[at]) - position
+        if left > 0:
+            rest = bytes_at(piece.address[at] + position, left)
             self._search(stream, BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at]))
 
     def _search(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
@@ -450,12 +450,12 @@ class Framer:
             numbers[:, 0].astype(np.uint8),
             numbers[:, 1].astype(np.int32),
             numbers[:, 2].copy(),
-            np.cumsum(sizes) - sizes,
+            data.ctypes.data + np.cumsum(sizes) - sizes,
             numbers[:, 5].copy(),
             numbers[:, 3].copy(),
             numbers[:, 4].copy(),
         )
-        self._work.append(_Work(data, piece, _cursor(), _NONE))
+        self._work.append(_Work((data,), piece, _cursor(), _NONE))
 
     def _judge(self, row: int) -> None:
         """A frame that may be a raw SASL token: it is one unless it reads as a request, or answers one."""

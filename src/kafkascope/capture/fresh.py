@@ -103,14 +103,14 @@ def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Num
 
 @jit
 def find(
-    kinds: Any, streams: Any, starts: Any, lengths: Any, data: Number, first: Any, following: Any, direction: Number,
+    kinds: Any, streams: Any, addresses: Any, lengths: Any, first: Any, following: Any, direction: Number,
     start: Number, end: Number, scratch: Number,
 ) -> Number:  # fmt: skip
     """The address of these bytes of a stream: where they lie in the last piece, or copied together."""
     last = first[TAIL]
     before = first[HAVE + direction] - lengths[last]
     if kinds[last] == BYTES and (streams[last] & 1) == direction and start >= before:
-        return data + starts[last] + start - before
+        return addresses[last] + start - before
     passed = np.int64(0)
     filled = np.int64(0)
     piece = first[HEAD]
@@ -119,7 +119,7 @@ def find(
             low = max(start - passed, 0)
             high = min(end - passed, lengths[piece])
             if low < high:
-                copy(scratch + filled, data + starts[piece] + low, high - low)
+                copy(scratch + filled, addresses[piece] + low, high - low)
                 filled += high - low
             passed += lengths[piece]
         piece = following[piece]
@@ -182,7 +182,7 @@ def judge_response(s: Scanning, first: Any, body: Number, end: Number) -> Number
 
 
 @jit
-def look(s: Scanning, p: Any, data: Number, first: Any, following: Any, hinted: bool) -> Number:
+def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Number:
     """What all pieces of the connection say together, now that there is one more."""
     if first[PIECES] > MOST_PIECES or first[ENDED] == 3:
         return UNSURE
@@ -191,14 +191,14 @@ def look(s: Scanning, p: Any, data: Number, first: Any, following: Any, hinted: 
     other = first[HAVE + 1 - client]
     while first[HAVE + client] - first[AT] >= 4:
         start = first[AT]
-        at = find(p.kind, p.stream, p.start, p.length, data, first, following, client, start, start + 4, scratch)
+        at = find(p.kind, p.stream, p.address, p.length, first, following, client, start, start + 4, scratch)
         length = load_i32(at)
         if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
             return UNSURE
         end = start + 4 + length
         if first[HAVE + client] < end:
             break
-        body = find(p.kind, p.stream, p.start, p.length, data, first, following, client, start + 4, end, scratch)
+        body = find(p.kind, p.stream, p.address, p.length, first, following, client, start + 4, end, scratch)
         why = judge_request(s, first, body, body + length)
         if why != WAIT:
             return why
@@ -208,7 +208,7 @@ def look(s: Scanning, p: Any, data: Number, first: Any, following: Any, hinted: 
     length = np.int64(0)
     if other:
         at = find(
-            p.kind, p.stream, p.start, p.length, data, first, following, 1 - client, np.int64(0), min(other, 4), scratch
+            p.kind, p.stream, p.address, p.length, first, following, 1 - client, np.int64(0), min(other, 4), scratch
         )
         # No length of a frame: here other protocols show.
         if load_u8(at) > MAX_FRAME_BYTES >> 24:
@@ -225,7 +225,5 @@ def look(s: Scanning, p: Any, data: Number, first: Any, following: Any, hinted: 
         return UNSURE
     if other < 4 + length:
         return WAIT
-    body = find(
-        p.kind, p.stream, p.start, p.length, data, first, following, 1 - client, np.int64(4), 4 + length, scratch
-    )
+    body = find(p.kind, p.stream, p.address, p.length, first, following, 1 - client, np.int64(4), 4 + length, scratch)
     return judge_response(s, first, body, body + length)

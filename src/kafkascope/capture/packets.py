@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-import numpy as np
-
+from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.decompress import Unpacked
 from kafkascope.capture.flow import Bytes, Packets
 from kafkascope.capture.pcap import MAGICS, PcapReader
@@ -20,6 +19,8 @@ CHUNK_BYTES = 8 << 20
 # The first are smaller, so that the first exchanges come at once; each is so many times the one before.
 FIRST_BYTES = 512 << 10
 GROWTH = 2
+# Packets are looked for in so many bytes at a time, while the processor has them at hand.
+STEP_BYTES = 512 << 10
 
 
 def read_packets(
@@ -36,22 +37,24 @@ def read_packets(
     it waits. `waiting` says the same, and is told why it ended."""
     raw = Source(source, Waiting(deadline, pause) if follow else waiting)
     with closing(raw):
-        yield from _batches(Unpacked(raw), raw.name, chunk_bytes)
+        yield from _batches(Unpacked(raw), raw, chunk_bytes)
 
 
-def _batches(unpacked: Unpacked, name: str, chunk_bytes: int) -> Iterator[Packets]:
+def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[Packets]:
     rows = Rows()
     reader: PcapReader | PcapngReader | None = None
-    buffer: Bytes = np.empty(min(chunk_bytes, FIRST_BYTES), np.uint8)
+    pool = BufferPool()
+    buffer = pool.take(min(chunk_bytes, FIRST_BYTES))
     filled = position = base = 0
     while True:
         if filled == len(buffer):
             # Packets handed out still lie in the old buffer: only what is not read yet moves on.
             left = filled - position
-            larger: Bytes = np.empty(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left), np.uint8)
+            larger = pool.take(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left))
             larger[:left] = buffer[position:filled]
             buffer, base, filled, position = larger, base + position, left, 0
-        count = unpacked.fill(memoryview(buffer)[filled:])  # type: ignore[arg-type]
+        most = len(buffer) if source.live else filled + STEP_BYTES
+        count = unpacked.fill(memoryview(buffer)[filled:most])  # type: ignore[arg-type]
         filled += count
         final = count == 0
         data = buffer[:filled]
@@ -59,15 +62,15 @@ def _batches(unpacked: Unpacked, name: str, chunk_bytes: int) -> Iterator[Packet
             if reader is None:
                 reader = _reader(data, rows, final)
             if reader is not None:
-                rows.make_room(filled - position)
+                rows.make_room(len(buffer))
                 position = reader.index(data, position, base, final)
         except InputError as error:
             # What is wrong with the compression is the cause of anything else.
             inside = f" (inside {unpacked.form})" if unpacked.form else ""
-            raise InputError(f"{name}: {unpacked.problem or f'{error}{inside}'}") from None
+            raise InputError(f"{source.name}: {unpacked.problem or f'{error}{inside}'}") from None
         if final and unpacked.problem:
             rows.problems.add("compression", unpacked.problem, base + filled)
-        if packets := rows.take(data, base):
+        if (filled == len(buffer) or final or source.live) and (packets := rows.take(data, base)):
             yield packets
         if final:
             return

@@ -220,7 +220,7 @@ def leave(t: Tables, connection: int, cursor: Any) -> None:
 
 
 @jit
-def meet(t: Tables, p: Piece, data: int, following: Any, s: Scanning, i: int, cursor: Any) -> Number:
+def meet(t: Tables, p: Piece, following: Any, s: Scanning, i: int, cursor: Any) -> Number:
     """A piece of a connection that nothing is known of. DONE: the cursor says where it goes on."""
     stream = p.stream[i]
     connection = stream >> 1
@@ -255,7 +255,7 @@ def meet(t: Tables, p: Piece, data: int, following: Any, s: Scanning, i: int, cu
             leave(t, connection, cursor)
             return DONE
         cursor[LOOKING] = 1
-    why = look(s, p, data, first, following, t.starters[connection] & HINTED != 0)
+    why = look(s, p, first, following, t.starters[connection] & HINTED != 0)
     if why == COMPILE:
         return PROGRAM
     if why == KAFKA:
@@ -285,7 +285,7 @@ def go_on(cursor: Any, following: Any, count: int) -> None:
 
 
 @jit
-def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any, following: Any, s: Scanning) -> Number:
+def split(t: Tables, o: Output, p: Piece, cursor: Any, following: Any, s: Scanning) -> Number:
     """From the cursor on, which says how far it came."""
     count = t.counts
     pieces = len(p.kind)
@@ -310,21 +310,21 @@ def split(t: Tables, o: Output, p: Piece, data: int, cursor: Any, following: Any
             go_on(cursor, following, pieces)
             continue
         if k == FRESH:
-            why = meet(t, p, data, following, s, i, cursor)
+            why = meet(t, p, following, s, i, cursor)
             if why != DONE:
                 return why
             continue
         if k != SKIP:
             if k == PYTHON:
                 return ATTEND
-            why = split_piece(t, o, p, data, i, k, cursor)
+            why = split_piece(t, o, p, i, k, cursor)
             if why != DONE:
                 return why
         go_on(cursor, following, pieces)
 
 
 @jit
-def split_piece(t: Tables, o: Output, p: Piece, data: int, i: int, k: int, cursor: Any) -> Number:
+def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any) -> Number:
     """Of a Kafka stream, from the cursor's byte on."""
     count = t.counts
     pool = t.pool.ctypes.data
@@ -362,7 +362,7 @@ def split_piece(t: Tables, o: Output, p: Piece, data: int, i: int, k: int, curso
         return DONE
     if kind != BYTES:
         return DONE
-    address = data + p.start[i]
+    address = p.address[i]
     while True:
         if state[LENGTH] < 0:
             if at == length:

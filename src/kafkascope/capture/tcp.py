@@ -121,11 +121,9 @@ class Reassembler:
     def _pieces(self, data: Bytes, output: Output) -> Pieces:
         tables = self._tables
         spilled = spilled_bytes(tables, output)
-        whole = data
+        waited = np.empty(spilled, np.uint8)
         if spilled:
-            whole = np.empty(len(data) + spilled, np.uint8)
-            whole[: len(data)] = data
-            gather(tables, output, whole.ctypes.data + len(data), len(data))
+            gather(tables, output, waited.ctypes.data, len(data))
         self._keep(data)
         self._update()
         problems = self._problems(output)
@@ -133,7 +131,7 @@ class Reassembler:
         tables.counts[ROWS] = 0
         tables.counts[CONFLICT_ROWS] = 0
         return Pieces(
-            whole,
+            data,
             output.kind[:rows],
             output.stream[:rows],
             output.offset[:rows],
@@ -142,6 +140,7 @@ class Reassembler:
             output.time[:rows],
             output.packet[:rows],
             problems,
+            waited,
         )
 
     def _keep(self, data: Bytes) -> None:

@@ -1,0 +1,44 @@
+"""Large arrays of bytes, handed out again once nobody has them or a part of them: fresh memory costs the system about
+as much to clear as it costs us to fill."""
+
+import mmap
+import weakref
+
+import numpy as np
+
+from kafkascope.capture.flow import Bytes
+
+# What waits to be used again, beside what is in use.
+_MOST_FREE = 2
+
+
+class BufferPool:
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def take(self, size: int) -> Bytes:
+        """At least so many bytes, with anything in them."""
+        if not size:
+            return np.empty(0, np.uint8)
+        memory = next((one for one in self._free if len(one) >= size), None)
+        if memory is None:
+            # Those that are too small now are too small for what will come.
+            self._free.clear()
+            memory = _mapped(size)
+        else:
+            self._free.remove(memory)
+        # Every slice of an array over foreign memory holds that array: when it goes, nobody has any of it.
+        array = np.frombuffer(memory, np.uint8)
+        weakref.finalize(array, self._give_back, memory).atexit = False
+        return array
+
+    def _give_back(self, memory: mmap.mmap) -> None:
+        if len(self._free) < _MOST_FREE:
+            self._free.append(memory)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
