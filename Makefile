@@ -11,7 +11,7 @@ help:
 	@echo
 	@echo "  make demo     the four messages it began with, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
-	@echo "  make setup    the environment alone: .venv, after which .venv/bin/kafkascope works"
+	@echo "  make setup    the environment alone: .venv, kernels compiled, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed against kio, Java and tshark; memory, start, pages"
 	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
@@ -27,6 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'
+	@$(BIN)/python -m tools.kernels
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 

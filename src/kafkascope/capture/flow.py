@@ -160,5 +160,24 @@ class Frames:
     packet: Int64s
     problems: tuple[Problem, ...] = ()
 
+    @classmethod
+    def whole(cls, bodies: list[bytes], rows: list[tuple[int, int, int, int, int]]) -> "Frames":
+        """Frames that come whole, not out of a stream; a row is connection, is_response, offset, time and packet."""
+        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T
+        ends = np.zeros(len(bodies) + 1, dtype=np.int64)
+        np.cumsum([len(body) for body in bodies], out=ends[1:])
+        return cls(
+            body=np.frombuffer(b"".join(bodies), dtype=np.uint8),
+            ends=ends,
+            kind=np.full(len(bodies), FRAME, dtype=np.uint8),
+            connection=columns[0].astype(np.int32),
+            is_response=columns[1].astype(np.uint8),
+            offset=columns[2],
+            lost=np.zeros(len(bodies), dtype=np.int64),
+            first_ns=columns[3],
+            time_ns=columns[3],
+            packet=columns[4],
+        )
+
 
 FRAME, TOKEN, LOST, ENDED = range(4)

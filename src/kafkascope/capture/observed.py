@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkascope.capture.exchanges import FIRST_WITH_SOFTWARE, Ends, ExchangeBatch, Recordings, make_batch, software_of
-from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.flow import Frames
 from kafkascope.capture.headers import (
     ADDRESS,
     API_KEY,
@@ -107,7 +107,7 @@ class CallReader:
             table.append((number, 1, offset, call.received_ns, place))
             link.broker_bytes += len(call.response) + PREFIX_BYTES
         self.calls += len(request)
-        frames = _frames(parts, table)
+        frames = Frames.whole(parts, table)
         rows = read_headers(frames)
         ends = [link.ends for link in links]
         _learn_software(rows, ends)
@@ -141,21 +141,3 @@ def _learn_software(rows: Rows, ends: list[Ends]) -> None:
         if known.software is None:
             known.software = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
             known.software_from = offset
-
-
-def _frames(parts: list[bytes], table: list[tuple[int, int, int, int, int]]) -> Frames:
-    columns = np.array(table, dtype=np.int64).reshape(len(table), 5).T
-    ends = np.zeros(len(parts) + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in parts], out=ends[1:])
-    return Frames(
-        body=np.frombuffer(b"".join(parts), dtype=np.uint8),
-        ends=ends,
-        kind=np.full(len(parts), FRAME, dtype=np.uint8),
-        connection=columns[0].astype(np.int32),
-        is_response=columns[1].astype(np.uint8),
-        offset=columns[2],
-        lost=np.zeros(len(parts), dtype=np.int64),
-        first_ns=columns[3],
-        time_ns=columns[3],
-        packet=columns[4],
-    )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings, make_batch
-from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.flow import Frames
 from kafkascope.capture.headers import API_VERSIONS, read_headers
 from kafkascope.capture.identity import text_hash
 from kafkascope.capture.log_lines import MARK, LogLine, parse_time, read_log_lines
@@ -150,21 +150,7 @@ class RequestLog:
                 parts.append(entry.response)
                 sizes.append(entry.record_sizes[1])
                 table.append((entry.connection, 1, place, entry.end_ns, first_packet + entry.line))
-        columns = np.array(table, dtype=np.int64).T
-        ends = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=ends[1:])
-        frames = Frames(
-            body=np.frombuffer(b"".join(parts), dtype=np.uint8),
-            ends=ends,
-            kind=np.full(len(parts), FRAME, dtype=np.uint8),
-            connection=columns[0].astype(np.int32),
-            is_response=columns[1].astype(np.uint8),
-            offset=columns[2],
-            lost=np.zeros(len(parts), dtype=np.int64),
-            first_ns=columns[3],
-            time_ns=columns[3],
-            packet=columns[4],
-        )
+        frames = Frames.whole(parts, table)
         rows = read_headers(frames)
         for index, entry in enumerate(entries):
             if not entry.expects_answer:
