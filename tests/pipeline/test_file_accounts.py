@@ -28,7 +28,10 @@ def planned(lake: Lake, files: list[Path], plan: str, buckets: int) -> list[Task
 
 def shuffled(tasks: list[Task]) -> list[Done]:
     """As `_shuffled` has Spark do it."""
-    rows = [batch for file, uri in enumerate(tasks[0].uris) for batch in segment_rows(uri, file, 0, tasks[0].buckets)]
+    one = tasks[0]
+    rows = [
+        batch for file, uri in enumerate(one.uris) for batch in segment_rows(uri, file, 0, one.buckets, one.bucket_of)
+    ]
     rows += [note_row(task.bucket, -1, "") for task in tasks]
     table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
     return [run(tasks[bucket], some) for bucket, some in by_bucket(iter(table.to_batches(max_chunksize=500)))]

@@ -191,7 +191,8 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
                 if row["uri"] is None:
                     yield note_row(row["file"], -1, "")
                 else:
-                    yield from segment_rows(row["uri"], row["file"], whole.skip.get(row["uri"], 0), whole.buckets)
+                    skip = whole.skip.get(row["uri"], 0)
+                    yield from segment_rows(row["uri"], row["file"], skip, whole.buckets, whole.bucket_of)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for bucket, rows in by_bucket(batches):
@@ -201,7 +202,7 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
     # A row a bucket too: what an earlier ingest left of it may have no new segment.
     given = [*((uri, file) for file, uri in enumerate(whole.uris)), *((None, one.bucket) for one in tasks)]
     files: Any = spark.createDataFrame(given, "uri string, file int").repartition(len(given))
-    rows = files.mapInArrow(read, SCHEMA).repartition(len(tasks), "bucket").sortWithinPartitions(*ORDER)
+    rows = files.mapInArrow(read, SCHEMA).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
     return [done_from(row.done) for row in rows.mapInArrow(work, "done string").collect()]
 
 

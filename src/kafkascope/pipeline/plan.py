@@ -9,7 +9,7 @@ from kafkascope.lake.place import place_of
 from kafkascope.pipeline.inputs import Found
 from kafkascope.pipeline.pseudonyms import key, unsealed
 from kafkascope.pipeline.state import State
-from kafkascope.pipeline.survey import BAD, CAPTURE, Surveyed, balanced, survey
+from kafkascope.pipeline.survey import BAD, CAPTURE, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey
 from kafkascope.pipeline.task import CAPTURES, Task
 
 
@@ -54,12 +54,15 @@ def make_plan(
     files = list(found)
     size = sum(one.size for one in files)
     buckets = 1 if size < SMALL_BYTES else max(cores, 1)
-    surveyed = [survey(one, sample=buckets > 1) for one in files]
+    # Of many files a little each: the driver alone looks at them. The shuffle is for more than it should look at.
+    least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
+    sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
+    surveyed = [survey(one, sample=sample) for one in files]
     secret = key() if options.pseudonymise else None
     tasks: list[Task] = []
     captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
     if captures:
-        placed = balanced(captures, buckets) if buckets > 1 and not shuffles(files, options.plan) else {}
+        placed = balanced(captures, buckets) if sample else {}
         skip = {one.found.uri: one.found.read_packets for one in captures if one.found.read_packets}
         uris = tuple(one.found.uri for one in captures)
         whole = Task(

@@ -1,8 +1,8 @@
-"""Segments as rows, for recordings that no one machine should read whole: files in, rows of TCP segments out, a bucket
-of connections after the other, a connection's rows in the order of the recording; and such rows in, exchanges out."""
+"""Segments that move, for recordings that no one machine should read whole: files in, packed TCP segments out, a row
+for each bucket of connections and chunk of a file; and such rows in, in the order of the recording, exchanges out."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from struct import Struct
 from typing import Any
@@ -13,25 +13,35 @@ import pyarrow as pa
 from kafkascope.capture.account import Account
 from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_bytes import after
-from kafkascope.capture.carry_choose import flow_hash
 from kafkascope.capture.carry_run import Part
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Endpoints, Flows, Packets, Problem, Segments
-from kafkascope.capture.packets import read_packets
+from kafkascope.capture.memory_view import binary_at
+from kafkascope.capture.packets import CHUNK_BYTES, read_packets
 from kafkascope.capture.reader import Capture
 from kafkascope.capture.segments import SegmentReader
+from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.inputs import opened
 
-SCHEMA = (
-    "bucket int, flow binary, file int, packet bigint, direction tinyint, sequence bigint, acknowledgement bigint,"
-    " flags tinyint, wire_length int, time_ns bigint, payload binary"
-)
+# A row has segments, in the bytes of an Arrow stream, or a note: JSON that tells of a file, or nothing, which says that
+# a bucket is there. To Spark a row is a row whatever its size, and one a segment would be a thousand times as many.
+SCHEMA = "bucket int, file int, chunk int, note string, segments binary"
 _ARROW = pa.schema(
     [
         ("bucket", pa.int32()),
-        ("flow", pa.binary()),
         ("file", pa.int32()),
+        ("chunk", pa.int32()),
+        ("note", pa.string()),
+        ("segments", pa.binary()),
+    ]
+)
+# The order in which a task wants them. Notes come before the chunks of their file.
+ORDER = ("bucket", "file", "chunk")
+_NOTE = -1
+_PACKED = pa.schema(
+    [
+        ("flow", pa.dictionary(pa.int32(), pa.binary())),
         ("packet", pa.int64()),
         ("direction", pa.int8()),
         ("sequence", pa.int64()),
@@ -39,36 +49,40 @@ _ARROW = pa.schema(
         ("flags", pa.int8()),
         ("wire_length", pa.int32()),
         ("time_ns", pa.int64()),
-        ("payload", pa.binary()),
+        ("payload", pa.large_binary()),
     ]
 )
-# The order in which a task wants them: time is no order, it runs backwards in real files.
-ORDER = ("bucket", "flow", "file", "packet")
-# Both ends in 36 bytes, as a flow's name. Rows without one are not segments: they tell of a file, in JSON, or that a
-# bucket is there.
+# Both ends in 36 bytes, as a flow's name.
 _ENDS = Struct(">16sH16sH")
-NO_FLOW = b""
 # Packets are numbered over all files: a file's number stands above its packets'.
 FILE_BITS = 40
+# A chunk is larger the more buckets share it, up to so many times.
+_MOST_CHUNKS = 4
 
 
-def segment_rows(uri: str, file: int, skip: int, buckets: int) -> Iterator[pa.RecordBatch]:
+def segment_rows(
+    uri: str, file: int, skip: int, buckets: int, bucket_of: Callable[[Endpoints], int]
+) -> Iterator[pa.RecordBatch]:
     """The segments of one capture, and what is to be told of it; `file` is its place among all, `skip` how many of its
     packets an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
     told = Account()
-    names = _Names(flows, buckets)
-    for packets in read_packets(opened(uri)):
+    names = _Names(flows, bucket_of)
+    size = min(buckets, _MOST_CHUNKS) * CHUNK_BYTES
+    for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=size)):
         new: Packets = after(packets, skip)
         told.packets += len(new.start)
         told.add_times(new.time_ns)
         segments = reader.feed(new)
         told.add_problems([*packets.problems, *segments.problems])
-        yield _batch(segments, names, file)
-    last = reader.finish()
-    told.add_problems(last.problems)
-    yield _batch(last, names, file)
+        if len(segments.flow):
+            yield _rows(segments, names, file, chunk)
+        if len(flows.ends) > MAX_UNUSED_FLOWS:
+            # What is packed has its names: all numbers are free again.
+            flows.unused = np.arange(len(flows.ends))
+            names.forget()
+    told.add_problems(reader.finish().problems)
     yield note_row(0, file, _said(told))
 
 
@@ -78,54 +92,70 @@ def _said(account: Account) -> str:
 
 
 def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
-    values = [bucket, NO_FLOW, file, -1, 0, 0, -1, 0, 0, 0, text.encode()]
-    return pa.record_batch(
-        [pa.array([value], field.type) for value, field in zip(values, _ARROW, strict=True)], schema=_ARROW
-    )
+    return pa.RecordBatch.from_pylist([{"bucket": bucket, "file": file, "chunk": _NOTE, "note": text}], schema=_ARROW)
 
 
 class _Names:
     """Flow number to bucket and name, found once."""
 
-    def __init__(self, flows: Flows, buckets: int) -> None:
-        self._flows, self._buckets = flows, buckets
+    def __init__(self, flows: Flows, bucket_of: Callable[[Endpoints], int]) -> None:
+        self._flows, self._bucket_of = flows, bucket_of
         self._known: dict[Endpoints, tuple[int, bytes]] = {}
+
+    def forget(self) -> None:
+        self._known.clear()
 
     def __call__(self, number: int) -> tuple[int, bytes]:
         ends = self._flows.ends[number]
         if ends not in self._known:
-            name = _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
-            self._known[ends] = (flow_hash(ends) % self._buckets, name)
+            self._known[ends] = (self._bucket_of(ends), _name(ends))
         return self._known[ends]
 
 
-def _batch(segments: Segments, names: _Names, file: int) -> pa.RecordBatch:
-    count = len(segments.flow)
+def _name(ends: Endpoints) -> bytes:
+    return _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
+
+
+def _rows(segments: Segments, names: _Names, file: int, chunk: int) -> pa.RecordBatch:
+    """A row for each bucket that has segments here."""
     used, which = np.unique(segments.flow, return_inverse=True)
     known = [names(number) for number in used.tolist()]
-    buckets = np.array([bucket for bucket, _ in known], np.int32)
     flows = pa.array([name for _, name in known], pa.binary())
-    lengths = np.maximum(segments.length, 0).astype(np.int64)
-    ends = np.zeros(count + 1, np.int32)
-    np.cumsum(lengths, out=ends[1:])
-    # Every byte of the payloads by its place in the batch.
-    shift = np.repeat(segments.start - ends[:-1], lengths)
-    payload = segments.data[np.arange(int(ends[-1])) + shift] if count else np.zeros(0, np.uint8)
-    acknowledgement = segments.acknowledgement
+    bucket_of = np.array([bucket for bucket, _ in known], np.int32)[which]
+    buckets = np.unique(bucket_of)
+    packed = [_packed(segments, np.flatnonzero(bucket_of == bucket), which, flows) for bucket in buckets]
+    ends = np.zeros(len(packed) + 1, np.int32)
+    np.cumsum([one.size for one in packed], out=ends[1:])
+    content = pa.py_buffer(b"".join(packed))
+    count = len(buckets)
     columns = [
-        pa.array(buckets[which] if count else buckets),
-        flows.take(pa.array(which)) if count else flows,
+        pa.array(buckets),
         pa.array(np.full(count, file, np.int32)),
-        pa.array(segments.packet),
-        pa.array(segments.direction.astype(np.int8)),
-        pa.array(segments.sequence),
-        pa.array(acknowledgement if acknowledgement is not None else np.full(count, -1)),
-        pa.array(segments.flags.astype(np.int8)),
-        pa.array(segments.wire_length),
-        pa.array(segments.time_ns),
-        pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(payload)]),
+        pa.array(np.full(count, chunk, np.int32)),
+        pa.nulls(count, pa.string()),
+        pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), content]),
     ]
     return pa.record_batch(columns, schema=_ARROW)
+
+
+def _packed(segments: Segments, rows: Any, which: Any, flows: pa.Array) -> pa.Buffer:
+    acknowledgement = segments.acknowledgement
+    used, here = np.unique(which[rows], return_inverse=True)
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(here.astype(np.int32)), flows.take(pa.array(used))),
+        pa.array(segments.packet[rows]),
+        pa.array(segments.direction[rows].astype(np.int8)),
+        pa.array(segments.sequence[rows]),
+        pa.array(acknowledgement[rows] if acknowledgement is not None else np.full(len(rows), -1)),
+        pa.array(segments.flags[rows].astype(np.int8)),
+        pa.array(segments.wire_length[rows]),
+        pa.array(segments.time_ns[rows]),
+        binary_at(segments.data.ctypes.data + segments.start[rows], np.maximum(segments.length[rows], 0)),
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _PACKED) as stream:
+        stream.write_batch(pa.record_batch(columns, schema=_PACKED))
+    return sink.getvalue()
 
 
 def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
@@ -167,6 +197,7 @@ class SegmentsReading:
         self._ports, self._part = kafka_ports, part
         self._capture: Capture | None = None
         self._known: dict[bytes, int] = {}
+        self._free: list[int] = []
         self._recordings = Recordings()
         self._tallies = FileTallies(self._recordings)
         self.account = Account()
@@ -210,16 +241,19 @@ class SegmentsReading:
                     yield one
 
     def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
-        notes = int((np.diff(_column_offsets(batch.column("flow"))) == 0).sum())
-        for row in batch.slice(0, notes).select(["file", "payload"]).to_pylist():
-            self._hear(row["file"], row["payload"])
-        rows = batch.slice(notes)
-        self.file_bytes += rows.nbytes
-        if len(rows):
-            segments = self._segments(rows, capture.flows, base)
-            yield from capture.feed_segments(segments, int(segments.packet[0]))
+        notes, files, packed = batch.column("note"), batch.column("file").to_pylist(), batch.column("segments")
+        for row, file in enumerate(files):
+            if not packed[row].is_valid:
+                self._hear(file, notes[row].as_py())
+                continue
+            content = packed[row].as_buffer()
+            self.file_bytes += content.size
+            with pa.ipc.open_stream(content) as stream:
+                for some in stream:
+                    segments = self._segments(some, capture.flows, base + (file << FILE_BITS))
+                    yield from capture.feed_segments(segments, int(segments.packet[0]))
 
-    def _hear(self, file: int, text: bytes) -> None:
+    def _hear(self, file: int, text: str) -> None:
         if file < 0:
             return
         packets, first, last, problems, kept = json.loads(text)
@@ -236,48 +270,53 @@ class SegmentsReading:
             self.account.problems[kind] += count - sum(one[0] == kind for one in kept)
 
     def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
-        names = rows.column("flow").dictionary_encode()
+        self._take_back(flows)
+        names = rows.column("flow")
         numbers = np.array([self._number(name, flows) for name in names.dictionary.to_pylist()], np.int32)
         payload = rows.column("payload")
-        ends = _column_offsets(payload)
+        ends = np.frombuffer(payload.buffers()[1], np.int64)[: len(rows) + 1]
         content = payload.buffers()[2]
-        packet = _column(rows, "packet") + (_column(rows, "file").astype(np.int64) << FILE_BITS) + base
         return Segments(
             data=np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8),
-            flow=numbers[names.indices.to_numpy()],
-            direction=_column(rows, "direction").astype(np.uint8),
-            sequence=_column(rows, "sequence"),
-            flags=_column(rows, "flags").astype(np.uint8),
-            start=ends[:-1].astype(np.int64),
+            flow=numbers[_column(names.indices)],
+            direction=_column(rows.column("direction")).astype(np.uint8),
+            sequence=_column(rows.column("sequence")),
+            flags=_column(rows.column("flags")).astype(np.uint8),
+            start=ends[:-1].copy(),
             length=np.diff(ends).astype(np.int32),
-            wire_length=_column(rows, "wire_length"),
-            time_ns=_column(rows, "time_ns"),
-            packet=packet,
-            acknowledgement=_column(rows, "acknowledgement"),
+            wire_length=_column(rows.column("wire_length")),
+            time_ns=_column(rows.column("time_ns")),
+            packet=_column(rows.column("packet")) + base,
+            acknowledgement=_column(rows.column("acknowledgement")),
         )
 
+    def _take_back(self, flows: Flows) -> None:
+        """Numbers of flows that reassembly has no use for go to others."""
+        if len(flows.unused):
+            self._free = flows.unused.tolist()
+            flows.unused = flows.unused[:0]
+            for number in self._free:
+                name = _name(flows.ends[number])
+                if self._known.get(name) == number:
+                    del self._known[name]
+
     def _number(self, name: bytes, flows: Flows) -> int:
+        if not self._known and not self._free:
+            # Those that an earlier ingest left have their numbers already.
+            self._known = {_name(ends): number for number, ends in enumerate(flows.ends)}
         found = self._known.get(name)
         if found is None:
             ends = Endpoints(*_ENDS.unpack(name))
-            if not self._known:
-                # Those that an earlier ingest left have their numbers already.
-                self._known = {
-                    _ENDS.pack(one.address_a, one.port_a, one.address_b, one.port_b): number
-                    for number, one in enumerate(flows.ends)
-                }
-            found = self._known.setdefault(name, len(flows.ends))
-            if found == len(flows.ends):
+            if self._free:
+                found = self._free.pop()
+                flows.ends[found] = ends
+            else:
+                found = len(flows.ends)
                 flows.ends.append(ends)
+            self._known[name] = found
         return found
 
 
-def _column(batch: pa.RecordBatch, name: str) -> Any:
-    return batch.column(name).to_numpy(zero_copy_only=False)
-
-
-def _column_offsets(column: pa.Array) -> Any:
-    """Where the values of a binary column begin and end in its bytes."""
-    if not len(column):
-        return np.zeros(1, np.int32)
-    return np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+def _column(column: pa.Array) -> Any:
+    """A copy: within the bytes of a stream numbers lie anywhere, and the kernels want them aligned."""
+    return column.to_numpy(zero_copy_only=False).copy()

@@ -19,8 +19,10 @@ from kafkascope.pipeline.inputs import Found, opened
 
 CAPTURE = "capture"
 BAD = "bad"
-# Batches of packets that are looked at, of a few megabytes each: enough to know an elephant.
+# Batches of packets that are looked at, over all files, of a few megabytes each: enough to know an elephant.
 SAMPLE_BATCHES = 10
+# Of any one file.
+LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
 # flow can carry ends a message, nearly always.
 MESSAGE_BYTES = 9_000
@@ -37,8 +39,8 @@ class Surveyed:
     flows: tuple[tuple[Endpoints, int], ...] = ()
 
 
-def survey(found: Found, *, sample: bool) -> Surveyed:
-    """Never raises on what the file holds."""
+def survey(found: Found, *, sample: int) -> Surveyed:
+    """`sample` is how many batches are looked at for their flows. Never raises on what the file holds."""
     place = place_of(found.uri)
     try:
         if is_frames(place):
@@ -53,13 +55,13 @@ def survey(found: Found, *, sample: bool) -> Surveyed:
         return Surveyed(replace(found, kind=BAD), BAD, error=str(error))
 
 
-def _capture(found: Found, sample: bool) -> Surveyed:
+def _capture(found: Found, sample: int) -> Surveyed:
     first = None
     costs: Counter[int] = Counter()
     fullest: dict[int, int] = {}
     flows = Flows()
     reader = SegmentReader(flows)
-    for packets in islice(_packets(found.uri), SAMPLE_BATCHES if sample else 1):
+    for packets in islice(_packets(found.uri), sample or 1):
         if len(packets.time_ns) and first is None:
             first = int(packets.time_ns[0])
         if not sample:

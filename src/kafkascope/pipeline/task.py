@@ -61,7 +61,11 @@ class Task:
     def choice(self) -> Choice | None:
         if self.buckets == 1:
             return None
-        return lambda ends: self.placed.get(ends, flow_hash(ends) % self.buckets) == self.bucket
+        return lambda ends: self.bucket_of(ends) == self.bucket
+
+    def bucket_of(self, ends: Endpoints) -> int:
+        found = self.placed.get(ends)
+        return flow_hash(ends) % self.buckets if found is None else found
 
 
 @dataclass(slots=True)
