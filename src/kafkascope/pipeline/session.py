@@ -115,6 +115,8 @@ def local_session(cores: int | None = None, *, memory: str = "1g", log: str | No
         .config("spark.sql.shuffle.partitions", str(cores or os.cpu_count() or 1))
         .config("spark.sql.catalogImplementation", "in-memory")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        # What Python gets at once: a row of the shuffle has megabytes.
+        .config("spark.sql.execution.arrow.maxBytesPerBatch", "16m")
         .config("spark.python.worker.reuse", "true")
     )
     with _java_home(java), _stderr_to(log) if log else nullcontext():
