@@ -1,7 +1,6 @@
 """Findings as a whole: merged, ordered, bounded, the same in any order of rows; thresholds, needs and the verdict."""
 
 import random
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from kafkascope.errors import UsageError
 from kafkascope.health.findings import Finding, findings_of, order, verdict_of
-from kafkascope.health.findings_needs import NEEDS, needs_of
+from kafkascope.health.findings_needs import NEEDS, Where, needs_of
 from kafkascope.health.findings_rules import RULES
 from tests.health.findings_cases import CASES, Marts, lasting, refused, warmup
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
@@ -236,7 +235,12 @@ def test_findings_are_rows_of_their_table() -> None:
 
 
 @pytest.mark.parametrize(
-    "thresholds", [{}, {"share_slow_acknowledgement.lock_share": 0.5, "streams_long_pause.ms": 5e3}]
+    "thresholds",
+    [
+        {},
+        {"share_slow_acknowledgement.lock_share": 0.5, "streams_long_pause.ms": 5e3},
+        {"share_slow_acknowledgement.lock_share": 0.0009, "streams_long_pause.ms": 1e300},
+    ],
 )
 def test_rows_that_are_not_needed_change_nothing(thresholds: dict[str, float]) -> None:
     marts = all_cases()
@@ -245,20 +249,14 @@ def test_rows_that_are_not_needed_change_nothing(thresholds: dict[str, float]) -
     assert list(findings_of(needed, thresholds)) == list(findings_of(marts, thresholds))
 
 
-def selected(rows: list[dict[str, Any]], where: str | None) -> list[dict[str, Any]]:
-    """By a database that is always at hand."""
+def selected(rows: list[dict[str, Any]], where: Where | None) -> list[dict[str, Any]]:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.compute import field
+
     if where is None:
         return rows
-    with sqlite3.connect(":memory:") as base:
-        base.create_function("unix_micros", 1, lambda value: value)
-        names = [*rows[0]]
-        quoted = ", ".join(f'"{name}"' for name in names)
-        base.execute(f"CREATE TABLE mart (number, {quoted})")
-        values = [(number, *(one[name] for name in names)) for number, one in enumerate(rows)]
-        base.executemany(f"INSERT INTO mart VALUES ({', '.join('?' * (len(names) + 1))})", values)  # noqa: S608
-        found = [number for (number,) in base.execute(f"SELECT number FROM mart WHERE {where} ORDER BY number")]  # noqa: S608
-    base.close()
-    return [rows[number] for number in found]
+    numbers = pa.Table.from_pylist(rows).append_column("number", [range(len(rows))]).filter(where(field))
+    return [rows[number] for number in numbers.column("number").to_pylist()]
 
 
 def test_verdict_says_the_worst_in_one_sentence() -> None:

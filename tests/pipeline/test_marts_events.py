@@ -8,6 +8,7 @@ import pytest
 
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
 from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
+from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.sources import narrowed
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def bodies(spark: "SparkSession", message: str, *rows: dict[str, Any]) -> "DataF
 
 def absent(module: Any, tables: dict[str, Any]) -> frozenset[str]:
     return frozenset(name for name in module.TABLES if name not in tables)
+
+
+def by_row(columns: Columns) -> list[dict[str, Any]]:
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None:
@@ -65,12 +70,13 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
     }
     events = share.share_events(spark, tables, absent(share, tables))
     assert events is not None
-    found = [row for row in events.collect() if row.kind == "acknowledged"]
+    flat = [row for batch in events.toArrow().to_batches() for some in events_of(batch) for row in by_row(some)]
+    found = [row for row in flat if row["kind"] == "acknowledged"]
     columns = ("partition", "first_offset", "last_offset", "value", "error_code")
     runs = [(0, 0, 9, 1), (0, 10, 11, 1), (0, 12, 12, 0), (0, 13, 14, 2), (1, 7, 7, 3)]
     for exchange, error in (("answered", (0, 121)), ("unanswered", (None, None)), ("failed", (122, 122))):
-        told = [tuple(row[name] for name in columns) for row in found if row.exchange_id == exchange]
-        assert sorted(told) == [(*run, error[run[0]]) for run in runs]
+        told = [tuple(row[name] for name in columns) for row in found if row["exchange_id"] == exchange]
+        assert told == [(*run, error[run[0]]) for run in runs]
     sessions = [(row.exchange_id, row.value, row.error_code) for row in events.collect() if row.kind == "session"]
     assert sessions == [("failed", 4, 122)]
 

@@ -71,7 +71,7 @@ def test_a_lock_runs_out_only_where_its_broker_was_recorded_until_then(until: in
     acquired = ShareEvent(
         "acquired", 0, 0, "g", "e", "c", "b:9092", "m", "app", TOPIC, None, 0, 5, 9, None, 1, 30_000, None, 0
     )
-    rows = [("g", "b:9092", acquired, ())]
+    rows = [("g", "b:9092", acquired)]
     recorded = {"b:9092": [(0, until)], "other:9092": [(0, 900_000_000)]}
     (delivery,) = (row for name, row in share_rows("g", rows, Facts(recorded=recorded)) if name == "share_deliveries")
     assert delivery.outcome == outcome

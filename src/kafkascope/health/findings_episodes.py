@@ -83,7 +83,10 @@ class Episode:
             self.named[what][who] += number
 
     def sample(self, what: str, key: int, text: str) -> None:
-        self._samples.setdefault(what, _Few()).add(key, text)
+        few = self._samples.get(what)
+        if few is None:
+            few = self._samples[what] = _Few()
+        few.add(key, text)
 
     def prove(self, at: int | None, exchange_id: str | None) -> None:
         if exchange_id is not None:

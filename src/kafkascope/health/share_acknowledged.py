@@ -108,7 +108,8 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
             break
     else:
         if kind in SAID or kind == RENEW:
-            partition.early.append(event._replace(first_offset=first, last_offset=last))
+            whole = first == event.first_offset and last == event.last_offset
+            partition.early.append(event if whole else event._replace(first_offset=first, last_offset=last))
             unrecorded(book, partition, event.at_us - LATE_US)
         return
     start, end = max(first, piece.first), min(last, piece.last)
@@ -128,9 +129,13 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
 def acknowledged_early(book: Book, event: ShareEvent, partition: Partition) -> None:
     """Acknowledgements that stand before their acquisition in the recording."""
     unrecorded(book, partition, event.at_us - LATE_US)
+    member = event.member_id
     waiting, partition.early = partition.early, []
     for early in waiting:
-        if early.member_id == event.member_id:
+        # Most wait for other offsets than came: these stay as they are, with no copy made.
+        if early.member_id == member and (
+            partition.limbo or partition.overlapping(early.first_offset, early.last_offset)
+        ):
             _counted(book, early, partition)
         else:
             partition.early.append(early)
@@ -141,12 +146,11 @@ def unrecorded(book: Book, partition: Partition, until: int = FOREVER) -> None:
     while partition.early and partition.early[0].at_us < until:
         early = partition.early.pop(0)
         kind = early.value
-        piece = Piece(early, early.first_offset, early.last_offset, early.at_us, early.at_us, early.lock_timeout_ms)
         if kind in SAID:
-            piece.end(SAID[kind], "acknowledged", early.at_us, early.exchange_id)
-            piece.archived = kind == REJECT
-            book.settled(piece)
-        elif not partition.overlapping(piece.first, piece.last):
+            book.unrecorded(early, SAID[kind], kind == REJECT)
+        elif not partition.overlapping(early.first_offset, early.last_offset):
+            at = early.at_us
+            piece = Piece(early, early.first_offset, early.last_offset, at, at, early.lock_timeout_ms)
             piece.renewals = 1
             partition.put(piece)
             book.touched.setdefault(early.member_id, {})[partition] = None

@@ -126,6 +126,34 @@ class Book:
         if not family.left:
             self.out.extend(map(_row, family.joined()))
 
+    def unrecorded(self, event: ShareEvent, outcome: Outcome, archived: bool) -> None:
+        """An acknowledgement is all that there is of a delivery. No piece is made for the row: a recording that begins
+        late, or has one broker of several, may have little else."""
+        self.out.append(
+            Delivery(
+                event.group_id,
+                event.topic,
+                event.topic_id,
+                event.partition,
+                event.first_offset,
+                event.last_offset,
+                event.delivery_count,
+                event.member_id,
+                event.client_id,
+                None,
+                event.lock_timeout_ms,
+                0,
+                outcome,
+                event.at_us,
+                archived,
+                None,
+                event.exchange_id,
+                event.broker,
+                "acknowledged",
+                "acquisition_not_recorded",
+            )
+        )
+
     def finish(self) -> None:
         """The end of the recording: what is held is open."""
         for partition in self.partitions.values():

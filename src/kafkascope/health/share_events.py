@@ -65,7 +65,8 @@ class ShareEvent(NamedTuple):
     start_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: that takes four times as long to make, and a large recording has millions.
+@dataclass(slots=True)
 class Delivery:
     """One offset range of one delivery. `rule` is what decided its outcome, `uncertain` what the recording leaves
     open."""

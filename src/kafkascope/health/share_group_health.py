@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkascope.health.share_book import DEFAULT_DELIVERY_LIMIT
+from kafkascope.health.share_book import DEFAULT_DELIVERY_LIMIT, FOREVER
 from kafkascope.health.share_events import Delivery
 
 MINUTE_US = 60_000_000
@@ -112,18 +112,25 @@ def share_group_health(
     behind = _told(events, minutes, names, span)
     archived_at = 0
     highest = DEFAULT_DELIVERY_LIMIT
+    topics: dict[Place, str] = {}
     for row in deliveries:
-        span.see(row.acquired_at)
-        span.see(row.outcome_at)
-        span.group_id = row.group_id
-        _count(row, minutes)
+        acquired_at, outcome_at, topic = row.acquired_at, row.outcome_at, row.topic
         place = (row.topic_id, row.partition)
-        if row.topic is not None or place not in names:
-            names[place] = f"{row.topic or row.topic_id}-{row.partition}"
-        _hold(row, held[place])
+        if acquired_at is not None:
+            span.see(acquired_at)
+            _hold(acquired_at, outcome_at, held[place])
+        if outcome_at is not None:
+            span.see(outcome_at)
+        span.group_id = row.group_id
+        _count(row, place, minutes)
+        # There are millions of rows and few names: each is made once.
+        if place not in names or (topic is not None and topics.get(place) != topic):
+            names[place] = f"{topic or row.topic_id}-{row.partition}"
+            topics[place] = topic or ""
         # Archived without being rejected, it was at the limit; a higher count shows a higher one.
         count = row.delivery_count or 0
-        highest = max(highest, count)
+        if count > highest:
+            highest = count
         if row.archived and row.outcome != "rejected":
             archived_at = max(archived_at, count)
     still = _standing_still(minutes, held, behind, span)
@@ -139,17 +146,18 @@ class _Span:
     __slots__ = ("first", "group_id", "last")
 
     def __init__(self) -> None:
-        self.first: int | None = None
+        self.first = FOREVER
         self.last = 0
         self.group_id = ""
 
-    def see(self, at_us: int | None) -> None:
-        if at_us is not None:
-            self.first = at_us if self.first is None else min(self.first, at_us)
-            self.last = max(self.last, at_us)
+    def see(self, at_us: int) -> None:
+        if at_us < self.first:
+            self.first = at_us
+        if at_us > self.last:
+            self.last = at_us
 
     def covers(self, minute: int) -> bool:
-        return self.first is not None and self.first <= minute * MINUTE_US and self.last >= (minute + 1) * MINUTE_US
+        return self.first <= minute * MINUTE_US and self.last >= (minute + 1) * MINUTE_US
 
 
 def _told(
@@ -204,35 +212,35 @@ def _heartbeat(
         minute.group_epoch = max(minute.group_epoch or 0, event.group_epoch)
 
 
-def _count(row: Delivery, minutes: dict[int, _Minute]) -> None:
+def _count(row: Delivery, place: Place, minutes: dict[int, _Minute]) -> None:
     records = row.last_offset - row.first_offset + 1
-    if row.acquired_at is not None:
-        minute = minutes[row.acquired_at // MINUTE_US]
+    acquired_at, outcome_at, outcome = row.acquired_at, row.outcome_at, row.outcome
+    if acquired_at is not None:
+        minute = minutes[acquired_at // MINUTE_US]
         minute.acquired += records
         minute.by_count[row.delivery_count or 0] += records
-    if row.outcome_at is None:
+    if outcome_at is None:
         return
-    minute = minutes[row.outcome_at // MINUTE_US]
-    minute.outcomes[row.outcome] += records
+    minute = minutes[outcome_at // MINUTE_US]
+    minute.outcomes[outcome] += records
     minute.renewals += row.renewals
     if row.archived:
         minute.archived += records
-    if row.outcome in ("accepted", "rejected") or row.archived:
-        minute.progress.add((row.topic_id, row.partition))
-    if row.acquired_at is not None and row.outcome in ("accepted", "released", "rejected"):
-        minute.latencies.append(max(0, row.outcome_at - row.acquired_at))
+    if outcome in ("accepted", "rejected") or row.archived:
+        minute.progress.add(place)
+    if acquired_at is not None and outcome in ("accepted", "released", "rejected"):
+        minute.latencies.append(max(0, outcome_at - acquired_at))
         minute.ranges.append(records)
 
 
-def _hold(row: Delivery, changes: dict[int, int]) -> None:
+def _hold(acquired_at: int, outcome_at: int | None, changes: dict[int, int]) -> None:
     """Marks the minutes at whose start the delivery was held, as a change at the first and after the last."""
-    if row.acquired_at is not None:
-        begin = row.acquired_at // MINUTE_US + 1
-        if row.outcome_at is None:
-            changes[begin] += 1
-        elif begin < (after := row.outcome_at // MINUTE_US + 1):
-            changes[begin] += 1
-            changes[after] -= 1
+    begin = acquired_at // MINUTE_US + 1
+    if outcome_at is None:
+        changes[begin] += 1
+    elif begin < (after := outcome_at // MINUTE_US + 1):
+        changes[begin] += 1
+        changes[after] -= 1
 
 
 def _standing_still(

@@ -110,9 +110,11 @@ class Family:
         self.done: list[Piece] = []
 
     def joined(self) -> list[Piece]:
-        """Neighbours that say the same become one again."""
+        """Neighbours that say the same become one again. The family lets go of them: it is theirs, and a circle would
+        keep both."""
+        done, self.done = self.done, []
         pieces: list[Piece] = []
-        for piece in sorted(self.done, key=_FIRST):
+        for piece in sorted(done, key=_FIRST):
             if pieces and pieces[-1].last + 1 == piece.first and _FATE(pieces[-1]) == _FATE(piece):
                 pieces[-1].last = piece.last
             else:

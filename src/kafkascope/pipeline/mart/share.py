@@ -1,5 +1,9 @@
-"""Share-group bodies of the lake in, flat events of every group out, as `health.share_events` and
-`health.share_group_health` want them; Spark explodes and joins, the ledger walks them in order."""
+"""Share-group bodies of the lake in, events of every group out, as `health.share_events` and
+`health.share_group_health` want them; Spark joins and sorts, the ledger walks them in order.
+
+What one message acknowledged, or acquired, is one row with all of it inside: there are a hundred times as many ranges
+as messages, and the columns that they share would be sorted and sent with each. `share_ranges` takes them apart where
+the ledger is."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -9,13 +13,19 @@ from kafkascope.pipeline.mart.events import Tables, columns_of, disconnected, ev
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_BATCHES = "topics.partitions.acknowledgement_batches"
+_ASKED = (
+    "group_id member_id share_session_epoch topics.topic_id topics.partitions.partition_index"
+    f" {_BATCHES}.first_offset {_BATCHES}.last_offset {_BATCHES}.acknowledge_types"
+)
+_RECORDS = "responses.partitions.acquired_records"
 # The tables that the events come from, and what they need of each.
 TABLES = {
-    "share_fetch_request": "group_id member_id share_session_epoch topics forgotten_topics_data",
+    "share_fetch_request": f"{_ASKED} forgotten_topics_data",
     "share_fetch_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
     " responses.partitions.partition_index responses.partitions.error_code responses.partitions.acknowledge_error_code"
-    " responses.partitions.acquired_records",
-    "share_acknowledge_request": "group_id member_id share_session_epoch topics",
+    f" {_RECORDS}.first_offset {_RECORDS}.last_offset {_RECORDS}.delivery_count",
+    "share_acknowledge_request": _ASKED,
     "share_acknowledge_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
     " responses.partitions.partition_index responses.partitions.error_code",
     "write_share_group_state_request": "group_id topics",
@@ -40,6 +50,15 @@ COLUMNS = columns_of(
     "answered_us bigint, start_offset bigint, member_epoch int, group_epoch int, assignment_epoch int, state string,"
     "members int, assigned int, lag bigint"
 )
+# Ranges by partition: the acknowledgements of a request, and what an answer acquired.
+COLUMNS["acknowledged"] = (
+    "array<struct<topic_id string, partition int, error_code int, ranges array<struct<"
+    "first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>>>"
+)
+COLUMNS["acquired"] = (
+    "array<struct<topic_id string, partition int, ranges array<struct<"
+    "first_offset bigint, last_offset bigint, delivery_count smallint>>>>"
+)
 
 # Within one microsecond: what a request acknowledges comes before what its session does, and answers come last.
 _ACKNOWLEDGED, _SESSION, _FORGOTTEN, _WRITTEN, _ALTERED, _ERROR, _ACQUIRED, _GROUP, _DISCONNECTED = map(str, range(9))
@@ -62,29 +81,25 @@ def _told(kind: str, at: str, order: str, **values: str) -> str:
 
 
 def _acknowledged() -> str:
-    """Runs of one type: one entry stands for the whole range, else there is one an offset (GOTCHAS 33). `refused` are
-    the partitions whose acknowledgements were."""
-    run = _told(
+    """`refused` are the partitions whose acknowledgements were."""
+    of_partition = (
+        "coalesce(get(filter(refused, x -> x.topic_id = t.topic_id AND x.partition = p.partition_index), 0).code, 0)"
+    )
+    ranges = (
+        "struct(t.topic_id AS topic_id, p.partition_index AS partition,"
+        " CASE WHEN r.exchange_id IS NULL THEN NULL WHEN r.error_code <> 0 THEN r.error_code"
+        f" ELSE {of_partition} END AS error_code, p.acknowledgement_batches AS ranges)"
+    )
+    there = "filter(t.partitions, p -> size(p.acknowledgement_batches) > 0)"
+    row = _told(
         "acknowledged",
         _ASKED_AT,
         _ACKNOWLEDGED,
-        topic_id="t.topic_id",
-        partition="p.partition_index",
-        first_offset="b.first_offset + s",
-        last_offset="coalesce(b.first_offset + get(starts, j + 1) - 1, b.last_offset)",
-        value="get(b.acknowledge_types, s)",
         lock_timeout_ms="r.acquisition_lock_timeout_ms",
-        error_code="CASE WHEN r.exchange_id IS NULL THEN NULL WHEN r.error_code <> 0 THEN r.error_code ELSE coalesce("
-        "get(filter(refused, x -> x.topic_id = t.topic_id AND x.partition = p.partition_index), 0).code, 0) END",
         answered_us=_ANSWERED_AT,
+        acknowledged=every("q.topics", "t", f"transform({there}, p -> {ranges})"),
     )
-    starts = (
-        "filter(sequence(0, size(b.acknowledge_types) - 1),"
-        " i -> i = 0 OR get(b.acknowledge_types, i) <> get(b.acknowledge_types, i - 1))"
-    )
-    batches = "filter(p.acknowledgement_batches, b -> size(b.acknowledge_types) > 0)"
-    runs = every(batches, "b", every(f"array({starts})", "starts", f"transform(starts, (s, j) -> {run})"))
-    return every("q.topics", "t", every("t.partitions", "p", runs))
+    return f"array({row})"
 
 
 def _exchange(request: str, response: str, refused: str, *events: str) -> str:
@@ -116,27 +131,20 @@ SELECT event.* FROM (
 
 
 _PLACE = {"topic_id": "t.topic_id", "partition": "p.partition_index"}
-_ACQUIRED_EVENTS = every(
-    "r.responses",
-    "t",
-    every(
-        "t.partitions",
-        "p",
-        "transform(p.acquired_records, a -> "
-        + _told(
-            "acquired",
-            _ANSWERED_AT,
-            _ACQUIRED,
-            **_PLACE,
-            first_offset="a.first_offset",
-            last_offset="a.last_offset",
-            delivery_count="a.delivery_count",
-            lock_timeout_ms="r.acquisition_lock_timeout_ms",
-            asked_us=_ASKED_AT,
-        )
-        + ")",
+_ACQUIRED_ROW = _told(
+    "acquired",
+    _ANSWERED_AT,
+    _ACQUIRED,
+    lock_timeout_ms="r.acquisition_lock_timeout_ms",
+    asked_us=_ASKED_AT,
+    acquired=every(
+        "r.responses",
+        "t",
+        "transform(filter(t.partitions, p -> size(p.acquired_records) > 0), p ->"
+        " struct(t.topic_id AS topic_id, p.partition_index AS partition, p.acquired_records AS ranges))",
     ),
 )
+_ACQUIRED_EVENTS = f"IF(r.exchange_id IS NULL, array(), array({_ACQUIRED_ROW}))"
 _ERROR_EVENTS = every(
     "r.responses",
     "t",
@@ -290,7 +298,8 @@ STATEMENTS = (
 
 
 def share_events(spark: "SparkSession", tables: Tables, absent: Collection[str]) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without a row. The rows of a group lie together, in time order."""
+    """`tables` are those of TABLES, `absent` those without a row. The rows of a group lie together, in time order; what
+    lies inside a row is in no order."""
     events = union(spark, STATEMENTS, tables, absent)
     if events is None:
         return None

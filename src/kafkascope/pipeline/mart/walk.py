@@ -1,10 +1,12 @@
 """Events of groups, sorted, in; files of the marts that `health/` makes of them out. It runs inside a Spark task and
 holds one group's events at a time."""
 
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -22,16 +24,19 @@ from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import CLUSTER_ID, MARTS
 from kafkascope.pipeline.mart.facts import Facts
+from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.silence import with_seen
 
 # Rows of a mart that are written together.
 _SOME = 20_000
+# More than come and go with some events and some rows.
+_OBJECTS = 200_000
 _LAST = 99
 _OF_GROUP = frozenset(("heartbeat", "described", "offsets"))
 _AT, _BROKER = attrgetter("at_us"), attrgetter("broker")
 
 Found = Iterator[tuple[str, Any]]
-# Key, broker, and the values of each kind of event that a row may become.
+# Key, broker, event.
 Row = tuple[Any, ...]
 
 
@@ -41,12 +46,12 @@ def share_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
     brokers: set[str | None] = set()
 
     def ledger() -> Iterator[ShareEvent]:
-        for _, broker, event, of_group in rows:
+        for _, broker, event in rows:
             brokers.add(broker)
             if event[0] in _OF_GROUP:
-                group.append(ShareGroupEvent._make(of_group))
+                group.append(event)
             else:
-                yield ShareEvent._make(event)
+                yield event
 
     def seen(at: int, broker: str) -> ShareEvent:
         return ShareEvent("seen", at, _LAST, group_id, broker=broker)
@@ -68,7 +73,7 @@ def streams_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
         return group_id, broker, StreamsEvent("seen", at, _LAST, group_id)
 
     told = with_seen(rows, lambda row: int(row[2][1]), itemgetter(1), seen, facts.recorded)
-    timeline = timeline_of(StreamsEvent._make(event) for _, _, event in told)
+    timeline = timeline_of(event for _, _, event in told)
     if timeline is None:
         return
     for name, found in (
@@ -89,7 +94,7 @@ def quorum_rows(_: str, rows: Iterable[Row], facts: Facts) -> Found:
     def seen(at: int, broker: str) -> QuorumEvent:
         return QuorumEvent("seen", at, _LAST, broker=broker)
 
-    events = (QuorumEvent._make(event) for _, _, event in rows)
+    events = (event for _, _, event in rows)
     history = history_of(with_seen(events, _AT, _BROKER, seen, facts.recorded))
     for replica in history.replicas:
         yield "quorum_replicas", replica
@@ -97,12 +102,47 @@ def quorum_rows(_: str, rows: Iterable[Row], facts: Facts) -> Found:
         yield "quorum_events", happening
 
 
-KINDS: dict[Any, tuple[Any, ...]] = {
-    share_rows: (ShareEvent, ShareGroupEvent),
-    streams_rows: (StreamsEvent,),
-    quorum_rows: (QuorumEvent,),
-}
+def share_columns(batch: pa.RecordBatch, facts: Facts) -> Iterator[tuple[Columns, list[Any]]]:
+    """A topic that has an id alone gets its name."""
+    for columns in events_of(batch):
+        columns["topic"] = [
+            facts.topics.get(topic_id) if topic is None else topic
+            for topic, topic_id in zip(columns["topic"], columns["topic_id"], strict=True)
+        ]
+        events = _events(ShareEvent, columns)
+        of_group = [at for at, kind in enumerate(columns["kind"]) if kind in _OF_GROUP]
+        if of_group:
+            some = {name: [columns[name][at] for at in of_group] for name in ShareGroupEvent._fields}
+            for at, event in zip(of_group, _events(ShareGroupEvent, some), strict=True):
+                events[at] = event
+        yield columns, events
+
+
+def columns_of(kind: Any) -> "Reading":
+    def read(batch: pa.RecordBatch, _: Facts) -> Iterator[tuple[Columns, list[Any]]]:
+        columns = {name: column.to_pylist() for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+        yield columns, _events(kind, columns)
+
+    return read
+
+
+def _events(kind: Any, columns: Columns) -> list[Any]:
+    """Nulls of a column that has a default are that default."""
+    given = []
+    for name in kind._fields:
+        default, values = kind._field_defaults.get(name), columns[name]
+        given.append(values if default is None else [default if one is None else one for one in values])
+    # As `_make` does it, without a call in Python for each of millions.
+    return list(map(tuple.__new__, repeat(kind), zip(*given, strict=True)))
+
+
+Reading = Callable[[pa.RecordBatch, Facts], Iterator[tuple[Columns, list[Any]]]]
 Walk = Callable[[Any, Iterable[Row], Facts], Found]
+READINGS: dict[Any, Reading] = {
+    share_rows: share_columns,
+    streams_rows: columns_of(StreamsEvent),
+    quorum_rows: columns_of(QuorumEvent),
+}
 
 
 def writer(
@@ -110,52 +150,53 @@ def writer(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for `mapInArrow`: it gives the new files as JSON."""
 
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        for batch in batches:
+            for columns, events in READINGS[walk](batch, facts):
+                yield from zip(columns[key], columns["broker"], events, strict=True)
+
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(lake, "", prefix)
         kept: dict[str, list[tuple[Any, Any]]] = {}
-        rows = (row for batch in batches for row in _rows(batch, key, KINDS[walk], facts.topics))
-        for one, group in groupby(rows, itemgetter(0)):
-            for name, row in walk(one, group, facts):
-                some = kept.setdefault(name, [])
-                some.append((one, row))
-                if len(some) >= _SOME:
+        with _collecting_seldom():
+            for one, group in groupby(rows(batches), itemgetter(0)):
+                for name, row in walk(one, group, facts):
+                    some = kept.setdefault(name, [])
+                    some.append((one, row))
+                    if len(some) >= _SOME:
+                        files.add(MARTS[name], _table(name, some))
+                        some.clear()
+            for name, some in kept.items():
+                if some:
                     files.add(MARTS[name], _table(name, some))
-                    some.clear()
-        for name, some in kept.items():
-            if some:
-                files.add(MARTS[name], _table(name, some))
         said = [json.dumps(asdict(file)) for file in files.close()]
         yield pa.record_batch([pa.array(said, pa.string())], names=["file"])
 
     return write
 
 
-def _rows(batch: pa.RecordBatch, key: str, kinds: tuple[Any, ...], topics: dict[str, str]) -> Iterator[Row]:
-    """Nulls of a column that has a default are that default; a topic that has an id alone gets its name."""
-    columns = {name: column.to_pylist() for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-    if "topic" in columns:
-        columns["topic"] = [
-            topics.get(topic_id) if topic is None else topic
-            for topic, topic_id in zip(columns["topic"], columns["topic_id"], strict=True)
-        ]
-    made = []
-    for kind in kinds:
-        of_kind = []
-        for name in kind._fields:
-            default = kind._field_defaults.get(name)
-            values = columns[name]
-            of_kind.append(values if default is None else [default if one is None else one for one in values])
-        made.append(zip(*of_kind, strict=True))
-    return zip(columns[key], columns["broker"], *made, strict=True)
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Events and rows are many and hold no circles: looking for these every 700 objects is a third of a walk."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
-def _table(name: str, rows: list[tuple[Any, Any]]) -> pa.Table:
-    """`rows` are keys of walks and what they gave."""
+def _table(name: str, kept: list[tuple[Any, Any]]) -> pa.Table:
+    """`kept` are keys of walks and what they gave."""
+    schema = MARTS[name].schema
+    names = [field.name for field in schema if field != CLUSTER_ID]
+    keys, rows = zip(*kept, strict=True)
+    given: dict[str, Any] = dict(zip(names, zip(*map(attrgetter(*names), rows), strict=True), strict=True))
     columns = []
-    for field in MARTS[name].schema:
-        values = [key if field == CLUSTER_ID else getattr(row, field.name) for key, row in rows]
+    for field in schema:
+        values = given.get(field.name, keys)
         if pa.types.is_map(field.type):
             values = [list(value.items()) for value in values]
         plain = pa.int64() if pa.types.is_timestamp(field.type) else field.type
         columns.append(pa.array(values, plain).cast(field.type) if plain != field.type else pa.array(values, plain))
-    return pa.table(columns, schema=MARTS[name].schema)
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,88 @@
+"""What a message acknowledged or acquired is taken apart into events, in the order that the ledger wants."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkascope.pipeline.mart import share_ranges
+from kafkascope.pipeline.mart.share import COLUMNS
+from kafkascope.pipeline.mart.share_ranges import events_of
+
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
+_PLACE = [("topic_id", pa.string()), ("partition", pa.int32())]
+_RANGE = [("first_offset", pa.int64()), ("last_offset", pa.int64())]
+_ACKNOWLEDGED = pa.struct([*_RANGE, ("acknowledge_types", pa.list_(pa.int8()))])
+_ACQUIRED = pa.struct([*_RANGE, ("delivery_count", pa.int16())])
+SCHEMA = pa.schema(
+    {
+        **{name: _TYPES[kind] for name, kind in COLUMNS.items() if kind in _TYPES},
+        "acknowledged": pa.list_(pa.struct([*_PLACE, ("error_code", pa.int32()), ("ranges", pa.list_(_ACKNOWLEDGED))])),
+        "acquired": pa.list_(pa.struct([*_PLACE, ("ranges", pa.list_(_ACQUIRED))])),
+    }
+)
+
+
+def row(kind: str, at_us: int, exchange_id: str, **values: Any) -> dict[str, Any]:
+    order = {"acknowledged": 0, "session": 1, "acquired": 6}[kind]
+    return {"kind": kind, "at_us": at_us, "order": order, "group_id": "g", "exchange_id": exchange_id, **values}
+
+
+def acknowledged(topic_id: str, partition: int, *ranges: tuple[int, int, list[int]], error: int = 0) -> dict[str, Any]:
+    told = [{"first_offset": first, "last_offset": last, "acknowledge_types": types} for first, last, types in ranges]
+    return {"topic_id": topic_id, "partition": partition, "error_code": error, "ranges": told}
+
+
+def acquired(topic_id: str, partition: int, *ranges: tuple[int, int, int]) -> dict[str, Any]:
+    told = [{"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges]
+    return {"topic_id": topic_id, "partition": partition, "ranges": told}
+
+
+def events(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    return [one for some in events_of(batch) for one in zip(*(some[name] for name in names), strict=True)]
+
+
+ROWS = [
+    row(
+        "acknowledged",
+        5,
+        "a",
+        acknowledged=[
+            acknowledged("t2", 1, (30, 39, [1]), (20, 24, [1, 1, 2, 1, 1])),
+            acknowledged("t1", 7, (0, 0, []), (3, 4, [3, 3]), error=121),
+        ],
+    ),
+    row("session", 5, "a", value=-1, error_code=0),
+    row("acquired", 6, "a", acquired=[acquired("t2", 0, (90, 99, 2), (50, 59, 1)), acquired("t1", 0, (0, 9, 1))]),
+    row("acknowledged", 7, "b", acknowledged=[]),
+    row("acquired", 8, "b"),
+]
+EVENTS = [
+    ("acknowledged", "t1", 7, 3, 4, 3, None, 121),
+    ("acknowledged", "t2", 1, 20, 21, 1, None, 0),
+    ("acknowledged", "t2", 1, 22, 22, 2, None, 0),
+    ("acknowledged", "t2", 1, 23, 24, 1, None, 0),
+    ("acknowledged", "t2", 1, 30, 39, 1, None, 0),
+    ("session", None, None, None, None, -1, None, 0),
+    ("acquired", "t1", 0, 0, 9, None, 1, None),
+    ("acquired", "t2", 0, 50, 59, None, 1, None),
+    ("acquired", "t2", 0, 90, 99, None, 2, None),
+]
+_NAMES = ("kind", "topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 1000])
+def test_rows_become_events_by_partition_and_offset(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are at once; a row with nothing inside is no event."""
+    monkeypatch.setattr(share_ranges, "_EVENTS", at_once)
+    assert events(ROWS, *_NAMES) == EVENTS
+    assert events([row("acquired", 8, "b")], *_NAMES) == []
+    assert events([], *_NAMES) == []
+
+
+def test_an_exchange_that_was_seen_twice_is_one() -> None:
+    twice = row("acquired", 6, "a", acquired=[acquired("t", 0, (0, 9, 1)), acquired("t", 1, (0, 9, 1))])
+    other = row("acquired", 6, "b", acquired=[acquired("t", 0, (10, 19, 1))])
+    found = events([twice, twice, other], "exchange_id", "partition")
+    assert found == [("a", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 0)]
