@@ -1,6 +1,7 @@
 """The Spark pipeline on the honest capture: against tshark, against itself without Spark, by cores, plans and sizes.
 
-Wall time: Spark works in several processes. Session start and loading of the kernels are printed apart."""
+Wall time: Spark works in several processes. What is compared with each other takes turns, and the best of each counts.
+Session start and loading of the kernels are printed apart."""
 
 import json
 import shutil
@@ -17,6 +18,13 @@ from bench.traffic import busy, first_part
 AIMS = {"ek": (150, 50), "fields": (20, 7)}
 HEAD = f"{'':<44}{'MB':>8}{'ingest s':>10}{'MB/s':>8}{'session':>9}{'kernels':>9}{'worker MB':>11}"
 ROOT = Path(__file__).resolve().parents[1]
+ROUNDS = 3
+KINDS = {
+    "local[2], buckets": (),
+    "local[1], buckets": ("--cores", "1"),
+    "without Spark, one core": ("--plain",),
+    "local[2], shuffle": ("--plan", "shuffle"),
+}
 
 
 def lines(*, whole: bool = False) -> Iterable[str]:
@@ -24,18 +32,18 @@ def lines(*, whole: bool = False) -> Iterable[str]:
     path = Path(made.path)
     yield made.line()
     yield HEAD
-    two = ingest_once(path, "--marts")
-    yield _line("local[2], buckets", path, two)
-    one = ingest_once(path, "--cores", "1")
-    yield _line("local[1], buckets", path, one)
-    shuffled = ingest_once(path, "--plan", "shuffle")
-    yield _line("local[2], shuffle", path, shuffled)
-    plain = ingest_once(path, "--plain")
-    yield _line("without Spark, one core", path, plain)
+    best: dict[str, dict[str, Any]] = {}
+    for _ in range(ROUNDS):
+        for label, more in KINDS.items():
+            said = ingest_once(path, *more)
+            yield _line(label, path, said)
+            best[label] = min(best.get(label, said), said, key=lambda one: float(one["ingest"]))
+    two, one, plain, shuffled = best.values()
     yield f"local[2] against local[1]: {one['ingest'] / two['ingest']:.2f} times (aim 1.9, floor 1.6)"
     yield f"Spark local[2] against no Spark, one core: {plain['ingest'] / two['ingest']:.2f} times (aim 1.8, floor 1.3)"
     yield f"buckets against shuffle: {shuffled['ingest'] / two['ingest']:.2f} times"
-    yield f"marts {two.get('marts', 0):.1f} s, report {two.get('report', 0):.1f} s at {MEGABYTES} MB"
+    marts = ingest_once(path, "--marts")
+    yield f"marts {marts['marts']:.1f} s, report {marts['report']:.1f} s at {MEGABYTES} MB"
     yield from _tshark(path if whole else first_part(made, TSHARK_MEGABYTES), path.stat().st_size / two["ingest"])
     yield from _sizes(two)
     yield from _decode()
