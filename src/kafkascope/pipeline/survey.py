@@ -25,7 +25,7 @@ SAMPLE_BATCHES = 10
 LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
 # flow can carry ends a message, nearly always.
-MESSAGE_BYTES = 9_000
+MESSAGE_BYTES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
