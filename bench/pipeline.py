@@ -88,11 +88,12 @@ def _sizes(at_one: dict[str, Any]) -> Iterator[str]:
     many = ingest_once(Path(large.path))
     yield _line("local[2], buckets", Path(small.path), few)
     yield _line("local[2], buckets", Path(large.path), many)
-    rates = [
-        one["ingest"] / Path(made.path).stat().st_size
-        for one, made in ((few, small), (at_one, busy(MEGABYTES)), (many, large))
-    ]
-    yield f"seconds a byte, of the largest against 1 GB: {rates[2] / rates[1]:.2f} (linear within 1.15)"
+    sizes = [Path(made.path).stat().st_size / 1e9 for made in (small, busy(MEGABYTES), large)]
+    seconds = [one["ingest"] for one in (few, at_one, many)]
+    rates = [taken / size for taken, size in zip(seconds, sizes, strict=True)]
+    yield f"seconds a GB, all told: {', '.join(f'{rate:.1f}' for rate in rates)}"
+    first, then = ((seconds[i + 1] - seconds[i]) / (sizes[i + 1] - sizes[i]) for i in range(2))
+    yield f"seconds a further GB, to 1 GB {first:.2f}, to 3 GB {then:.2f}: {then / first:.2f} (linear within 1.15)"
     peaks = [one["worker_peak"] for one in (few, at_one, many)]
     yield f"peak of a worker, 3 GB against 150 MB: {peaks[2] / peaks[0]:.2f} (flat within 1.2)"
 

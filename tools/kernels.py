@@ -11,7 +11,7 @@ COLUMNS, PACKETS = "columns", "packets"
 
 
 def main() -> int:
-    print("compiling the kernels, once: half a minute or so", flush=True)
+    print("compiling the kernels, once: a minute or so", flush=True)
     start = perf_counter()
     halves = [subprocess.Popen([sys.executable, "-m", "tools.kernels", half]) for half in (COLUMNS, PACKETS)]
     codes = [half.wait() for half in halves]

@@ -56,8 +56,13 @@ _PACKED = pa.schema(
 _ENDS = Struct(">16sH16sH")
 # Packets are numbered over all files: a file's number stands above its packets'.
 FILE_BITS = 40
-# A chunk is larger the more buckets share it, up to so many times.
+# Up to so many times a batch of `read`.
 _MOST_CHUNKS = 4
+
+
+def chunk_bytes(buckets: int) -> int:
+    """A batch of packets is larger the fewer of them go to one bucket: each costs milliseconds, whatever is in it."""
+    return min(buckets, _MOST_CHUNKS) * CHUNK_BYTES
 
 
 def segment_rows(
@@ -69,8 +74,7 @@ def segment_rows(
     reader = SegmentReader(flows)
     told = Account()
     names = _Names(flows, bucket_of)
-    size = min(buckets, _MOST_CHUNKS) * CHUNK_BYTES
-    for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=size)):
+    for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
         new: Packets = after(packets, skip)
         told.packets += len(new.start)
         told.add_times(new.time_ns)

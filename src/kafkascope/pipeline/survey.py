@@ -21,7 +21,7 @@ CAPTURE = "capture"
 BAD = "bad"
 # Batches of packets that are looked at, over all files, of a few megabytes each: enough to know an elephant.
 SAMPLE_BATCHES = 10
-# Of any one file.
+# Of any one file, however many there are: a megabyte and a half.
 LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
 # flow can carry ends a message, nearly always.

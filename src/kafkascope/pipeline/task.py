@@ -15,7 +15,6 @@ from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_choose import Choice, flow_hash
 from kafkascope.capture.carry_run import Part
 from kafkascope.capture.flow import Endpoints, Problem
-from kafkascope.capture.packets import CHUNK_BYTES
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError
 from kafkascope.lake.files import Files, NewFile, pending
@@ -29,12 +28,10 @@ from kafkascope.pipeline.inputs import opened
 from kafkascope.pipeline.intake import Intake
 from kafkascope.pipeline.progress import tell
 from kafkascope.pipeline.pseudonyms import Pseudonyms
-from kafkascope.pipeline.shuffle import SegmentsReading
+from kafkascope.pipeline.shuffle import SegmentsReading, chunk_bytes
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
-# A batch of packets is larger the fewer of them are this task's, up to so many times.
-MOST_CHUNKS = 4
 CAPTURES, LOG = "captures", "request_log"
 
 
@@ -115,9 +112,9 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
     """`segments` are the rows of this task's bucket, where others have read the captures."""
     # Another task has the other cores.
     pa.set_cpu_count(1)
-    # What is loaded by now stays: looking through it for garbage takes a tenth of a task.
+    # What is loaded by now stays: looking through it for garbage is some percent of a task.
     gc.freeze()
-    # Arrow's own pool keeps a fifth more than the system's, and is no faster here.
+    # With Arrow's own pool a task's peak is an eighth higher, and it takes as long.
     pa.set_memory_pool(pa.system_memory_pool())
     lake = open_lake(task.lake)
     files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
@@ -147,7 +144,7 @@ def _recorded(
         skip=task.skip,
         choose=task.choice(),
         reopen=_reopened,
-        chunk_bytes=min(task.buckets, MOST_CHUNKS) * CHUNK_BYTES,
+        chunk_bytes=chunk_bytes(task.buckets),
         tells_files=task.bucket == 0,
     )
     reading: Reading | SegmentsReading
