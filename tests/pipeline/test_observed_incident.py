@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 
 GROUP = "processors"
 POLL_US = 1_000_000
-# The capture's own samples are a second apart; both together.
-WITHIN_US = 2 * POLL_US
 STAY_US = 3 * POLL_US
 WAIT_SECONDS = 120.0
 MINUTE_US = 60_000_000
 # NoOp records come twice a second.
-BEHIND = 8
+BEHIND = 12
 
 Rows = list[dict[str, Any]]
 
@@ -148,8 +146,11 @@ def micros(moment: Any) -> int:
     return int(moment.timestamp() * 1_000_000)
 
 
-def near(some: Rows, at: int, key: str = "observed_at") -> Rows:
-    return [row for row in some if abs(row[key] - at) <= WITHIN_US]
+def around(told: Rows, at: int, key: str = "at") -> Rows:
+    """What was said within one poll, and last before and first after: between those two, either may be so."""
+    before = [row for row in told if row[key] < at - POLL_US]
+    after = [row for row in told if row[key] > at + POLL_US]
+    return [*before[-1:], *(row for row in told if abs(row[key] - at) <= POLL_US), *after[:1]]
 
 
 def test_the_capture_holds_nothing_of_the_observer(seen: Seen) -> None:
@@ -160,40 +161,43 @@ def test_the_capture_holds_nothing_of_the_observer(seen: Seen) -> None:
 def test_the_same_leaders_epochs_and_lags_of_the_quorum(seen: Seen, record_property: Any) -> None:
     observed = mart(seen.observed, "quorum_replicas", source="describe")
     captured = mart(seen.captured, "quorum_replicas", source="fetch")
-    ends = [row for row in observed if row["role"] == "leader"]
     compared = 0
     for row in observed:
-        same = [one for one in near(captured, row["observed_at"]) if one["replica_id"] == row["replica_id"]]
-        if not same:
+        at = row["observed_at"]
+        mine = [one for one in captured if one["replica_id"] == row["replica_id"] and one["log_end_offset"] is not None]
+        if not mine[0]["observed_at"] + POLL_US <= at < mine[-1]["observed_at"] - POLL_US:
             # Before the capture's first sample, or after its last.
             continue
+        same = around(mine, at, "observed_at")
         assert (row["leader_id"], row["leader_epoch"]) in {(one["leader_id"], one["leader_epoch"]) for one in same}
         assert row["role"] in {one["role"] for one in same}
-        # What the leader's log grew by in that time is what two looks may differ by.
-        around = [one["log_end_offset"] for one in near(ends, row["observed_at"])]
-        grown = max(around) - min(around)
-        lags = [one["lag"] for one in same if one["lag"] is not None]
-        if lags:
-            compared += 1
-            assert min(lags) - grown <= row["lag"] <= max(lags) + grown, (row, same)
+        # A log only grows: what one saw lies between what the other saw before it and after it, however late on a
+        # busy machine. Of a frozen follower that is one offset.
+        assert same[0]["log_end_offset"] <= row["log_end_offset"] <= same[-1]["log_end_offset"], (row, same)
+        compared += 1
+    for told in (observed, captured):
+        ends = {one["observed_at"]: one["log_end_offset"] for one in told if one["role"] == "leader"}
+        for row in told:
+            if row["lag"] is not None:
+                assert row["lag"] == ends[row["observed_at"]] - row["log_end_offset"]
     record_property("measured", f"observe and capture: {compared} of {len(observed)} quorum rows compared")
     assert compared >= len(observed) * 0.8
     assert compared >= 30
 
 
 def test_the_frozen_follower_is_as_far_behind_in_both(seen: Seen) -> None:
-    highest, subjects = [], []
+    farthest, subjects = [], []
     for lake, source in ((seen.observed, "describe"), (seen.captured, "fetch")):
         found = [row for row in mart(lake, "quorum_replicas", source=source) if row["replica_id"] == seen.frozen]
-        highest.append(max(row["lag"] or 0 for row in found))
+        farthest.append(max(found, key=lambda row: row["lag"] or 0))
         behind = [row for row in mart(lake, "findings") if row["rule"] == "quorum_follower_behind"]
         subjects.append({row["subject"] for row in behind})
     # With the cluster's id in it, which both know.
     assert subjects[0] == subjects[1]
     assert any(subject.startswith(f"node {seen.frozen} of cluster ") for subject in subjects[0])
-    assert min(highest) >= BEHIND - 3
-    # Two a second: what a poll and a sample are apart.
-    assert abs(highest[0] - highest[1]) <= 5
+    # How far behind depends on when one looked last; where it stood still does not.
+    assert min(row["lag"] for row in farthest) >= BEHIND / 2
+    assert farthest[0]["log_end_offset"] == farthest[1]["log_end_offset"]
 
 
 def described(lake: str) -> Rows:
@@ -209,13 +213,6 @@ def described(lake: str) -> Rows:
         if group["group_id"] == GROUP and not group["error_code"]
     ]
     return sorted(found, key=lambda row: row["at"])
-
-
-def around(told: Rows, at: int) -> Rows:
-    """What was said within one poll, and last before and first after: between those two, either may be so."""
-    before = [row for row in told if row["at"] <= at]
-    after = [row for row in told if row["at"] > at]
-    return [*(row for row in told if abs(row["at"] - at) <= POLL_US), *before[-1:], *after[:1]]
 
 
 def test_the_same_states_and_members_of_the_share_group_at_the_same_times(seen: Seen) -> None:
