@@ -6,6 +6,7 @@ python -m bench.capture_columns busy.pcap --rounds 5 the best of five in one pro
 """
 
 import argparse
+import gc
 import json
 from collections.abc import Callable
 from functools import wraps
@@ -104,6 +105,8 @@ def main() -> None:
     parser.add_argument("--steps", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
+    # As tasks of the pipeline do: what is loaded by now stays.
+    gc.freeze()
     if options.steps:
         # Kernels are loaded, or compiled, when first used.
         read_columns(options.file)

@@ -4,6 +4,7 @@ the places of names when asked for. A body that is not in the one form Kafka wri
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.capture.headers import varint
 from kafkascope.capture.numbers import Number, Numbers, jit
@@ -35,17 +36,22 @@ READ, NOT_PLAIN, NO_SPACE = 0, 1, 2
 NAME_WIDTH = 4
 
 
+def make_stack() -> npt.NDArray[np.int64]:
+    return np.empty((5, DEPTH), np.int64)
+
+
 @jit
 def scan(
     operations: Any, tags: Any, first: Number, position: Number, end: Number, facts: Any, seen: Any, body: Number,
-    names: Any, named: Number, keep: bool,
+    names: Any, named: Number, keep: bool, stack: Any,
 ) -> Numbers:  # fmt: skip
-    """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). `facts` and `seen` are one exchange's."""
-    loop_left = np.empty(DEPTH, np.int64)
-    tag_left = np.empty(DEPTH, np.int64)
-    tag_last = np.empty(DEPTH, np.int64)
-    tag_stop = np.empty(DEPTH, np.int64)
-    tag_from = np.empty(DEPTH, np.int64)
+    """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). `facts` and `seen` are one exchange's; `stack` is room to
+    work in, as `make_stack` gives it."""
+    loop_left = stack[0]
+    tag_left = stack[1]
+    tag_last = stack[2]
+    tag_stop = stack[3]
+    tag_from = stack[4]
     loops = 0
     sections = 0
     pc = first

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.bodies import decode_request, decode_response
-from kafkascope.capture.body_scan import NAME_WIDTH, NO_SPACE, READ, scan
+from kafkascope.capture.body_scan import NAME_WIDTH, NO_SPACE, READ, make_stack, scan
+from kafkascope.capture.envelopes import Inner, open_envelopes
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import (
     ADDRESS,
@@ -53,7 +54,8 @@ FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN = 0, 1, 2, 4
 @dataclass(slots=True)
 class Facts:
     """One row an exchange. `names` are (exchange, kind, address, size), only where they were asked for; `more_names`
-    those that the careful codec found."""
+    those that the careful codec found. `inner` is what envelopes hold, as far as the kernel could read it: the rest is
+    left to the careful codec."""
 
     values: npt.NDArray[np.int64]
     seen: npt.NDArray[np.uint8]
@@ -62,6 +64,7 @@ class Facts:
     names: npt.NDArray[np.int64]
     more_names: list[tuple[int, int, str | bytes]]
     problems: list[tuple[int, str]]
+    inner: "tuple[Inner, Facts] | None" = None
 
 
 def read_facts(
@@ -73,41 +76,77 @@ def read_facts(
     *,
     names: bool,
 ) -> Facts:
-    count = len(request)
+    facts, state = _scanned(rows, request, response, programs, response_flexible, names=names)
+    careful = np.flatnonzero((state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)) > 0)
+    for index in careful:
+        _read_carefully(facts, int(index), rows, int(request[index]), int(response[index]), names)
+    enveloped = (request >= 0) & (rows[request, API_KEY] == ENVELOPE) if len(request) else np.zeros(0, np.bool_)
+    plain = np.flatnonzero(enveloped & (state == FINE))
+    if len(plain):
+        inner = open_envelopes(rows, request, response, facts.body_at, plain)
+        told, state = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
+        if (state != FINE).any():
+            inner = inner.only(state == FINE)
+            told, state = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
+        _merge(facts, told, inner.outer)
+        enveloped[inner.outer] = False
+        facts.inner = inner, told
+    for index in np.flatnonzero(enveloped):
+        _read_envelope(facts, int(index), rows, int(request[index]), int(response[index]), names)
+    return facts
+
+
+def _merge(facts: Facts, inner: Facts, outer: npt.NDArray[np.int64]) -> None:
+    """An error of the envelope itself goes before one inside; else what is inside is the exchange's."""
+    told = inner.seen > 0
+    told[:, ERROR] &= facts.values[outer, ERROR] == 0
+    topics = facts.values[outer, TOPICS] + inner.values[:, TOPICS]
+    facts.values[outer] = np.where(told, inner.values, facts.values[outer])
+    facts.values[outer, TOPICS] = topics
+    facts.seen[outer] |= inner.seen
+    if len(inner.names):
+        inner.names[:, 0] = outer[inner.names[:, 0]]
+        facts.names = np.concatenate([facts.names, inner.names])
+
+
+def _scanned(
+    rows: Rows,
+    request: npt.NDArray[np.int64],
+    response: npt.NDArray[np.int64],
+    programs: ScanPrograms,
+    response_flexible: npt.NDArray[np.int64],
+    *,
+    names: bool,
+) -> tuple[Facts, npt.NDArray[np.uint8]]:
+    """What the kernel reads, and what came of each exchange."""
     known = request[request >= 0]
     programs.need(rows[known, API_KEY], rows[known, VERSION])
-    api_versions = rows[known, API_KEY] == API_VERSIONS
-    if api_versions.any():
+    if (rows[known, API_KEY] == API_VERSIONS).any():
         # The fallback answer is one of version 0.
         programs.need(np.array([API_VERSIONS]), np.array([0]))
+    count = len(request)
     values = np.zeros((count, FACTS), dtype=np.int64)
     seen = np.zeros((count, FACTS), dtype=np.uint8)
     state = np.zeros(count, dtype=np.uint8)
     body_at = np.full(count, -1, dtype=np.int64)
     found = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
+    stack = make_stack()
     at, named = 0, 0
     while True:
         at, named = _scan_all(
             rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible, values,
-            seen, state, body_at, found, at, named, names,
+            seen, state, body_at, found, at, named, names, stack,
         )  # fmt: skip
         if at == count:
-            break
+            return Facts(values, seen, (state & UNKNOWN) > 0, body_at, found[:named], [], []), state
         found = np.concatenate([found, np.empty_like(found)])
-    facts = Facts(values, seen, (state & UNKNOWN) > 0, body_at, found[:named], [], [])
-    careful = np.flatnonzero((state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)) > 0)
-    for index in careful:
-        _read_carefully(facts, int(index), rows, int(request[index]), int(response[index]), names)
-    enveloped = np.flatnonzero((request >= 0) & (rows[request, API_KEY] == ENVELOPE)) if count else ()
-    for index in enveloped:
-        _read_envelope(facts, int(index), rows, int(request[index]), int(response[index]), names)
-    return facts
 
 
 @jit
 def _scan_all(
     rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any, flexible: Any, values: Any,
     seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number, keep: bool,
+    stack: Any,
 ) -> Numbers:  # fmt: skip
     """(exchange to go on with, names so far): an exchange whose names have no room is begun again."""
     for index in range(first, len(request)):
@@ -133,7 +172,7 @@ def _scan_all(
         start = row[ADDRESS]
         result, named = scan(
             operations, tags, program, start + row[BODY_AT], start + row[SIZE], values[index], seen[index], index,
-            names, named, keep,
+            names, named, keep, stack,
         )  # fmt: skip
         if result == NO_SPACE:
             return index, before
@@ -165,7 +204,7 @@ def _scan_all(
             continue
         middle = named
         result, named = scan(
-            operations, tags, program, position, end, values[index], seen[index], index, names, named, keep
+            operations, tags, program, position, end, values[index], seen[index], index, names, named, keep, stack
         )
         values[index, TOPICS] = topics
         if result == NO_SPACE:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.body_scan import READ, scan
+from kafkascope.capture.body_scan import READ, make_stack, scan
 from kafkascope.capture.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
 from kafkascope.capture.headers import API_VERSIONS, NEVER, flexible_from
 from kafkascope.capture.numbers import Number, jit
@@ -65,6 +65,7 @@ class Scanning(NamedTuple):
     seen: Uint8s
     names: Int64s
     scratch: Bytes
+    stack: Int64s
     wanted: Int64s  # (API key, version) that is to be compiled
 
 
@@ -81,6 +82,7 @@ def make_scanning(programs: ScanPrograms) -> Scanning:
         np.zeros(FACTS, np.uint8),
         np.zeros((0, 4), np.int64),
         np.empty(MOST_BYTES, np.uint8),
+        make_stack(),
         np.zeros(2, np.int64),
     )
 
@@ -130,8 +132,9 @@ def find(
 def plain(s: Scanning, program: Number, position: Number, end: Number) -> Number:
     s.facts[:] = 0
     result, _ = scan(
-        s.operations, s.tags, program, position, end, s.facts, s.seen, np.int64(0), s.names, np.int64(0), False
-    )
+        s.operations, s.tags, program, position, end, s.facts, s.seen, np.int64(0), s.names, np.int64(0), False,
+        s.stack,
+    )  # fmt: skip
     return result == READ
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from kafkascope.capture.arrow_arrays import numbers
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch
-from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION
+from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.flow import FRAME
-from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION
+from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION, Rows
 from kafkascope.capture.memory_view import copy_all
 from kafkascope.capture.record_sizes import Sizes, with_sizes
 from kafkascope.capture.scan_program import ERROR
@@ -90,16 +90,16 @@ class Messages:
     def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
         """What there is enough of now. `exchanges` are the batch's columns, where the caller has them already."""
         keys = (to_arrow(batch) if exchanges is None else exchanges).select(self._keys)
-        rows = batch.rows
-        asked = (batch.request >= 0) & (rows[batch.request, KIND] == FRAME) & (rows[batch.request, BODY_AT] >= 0)
-        apis_, versions = rows[batch.request, API_KEY], rows[batch.request, VERSION]
-        told = batch.record_sizes
-        self._take(keys, "Request", asked, apis_, versions, batch.request, rows[batch.request, BODY_AT], rows, told)
-        answered = asked & (batch.response >= 0) & (batch.facts.body_at >= 0)
-        fallback = (apis_ == API_VERSIONS) & (batch.facts.values[:, ERROR] == UNSUPPORTED_VERSION)
-        versions = np.where(fallback, 0, versions)
-        self._take(keys, "Response", answered, apis_, versions, batch.response, batch.facts.body_at, rows, told)
-        self._take_inner(keys, batch, np.flatnonzero(asked & (apis_ == ENVELOPE)))
+        facts = batch.facts
+        self._take_both(keys, batch.rows, batch.request, batch.response, facts, batch.record_sizes)
+        enveloped = (batch.request >= 0) & (batch.rows[batch.request, API_KEY] == ENVELOPE)
+        if facts.inner is not None:
+            # The request within an Envelope, under the same exchange (GOTCHAS 9a).
+            inner, told = facts.inner
+            inside = keys.take(numbers(inner.outer, pa.int64()))
+            self._take_both(inside, inner.rows, inner.request, inner.response, told, ())
+            enveloped[inner.outer] = False
+        self._take_inner(keys, batch, np.flatnonzero(enveloped))
         for key in list(self._groups):
             group = self._groups[key]
             if group.rows >= ENOUGH_ROWS or group.size >= ENOUGH_BYTES:
@@ -129,6 +129,24 @@ class Messages:
             table = table.add_column(0, key_name, keys.column(key_name))
         return MessageTable(name, table)
 
+    def _take_both(
+        self,
+        keys: pa.RecordBatch,
+        rows: Rows,
+        request: npt.NDArray[np.int64],
+        response: npt.NDArray[np.int64],
+        facts: Facts,
+        record_sizes: Sequence[Sizes],
+    ) -> None:
+        asked = (request >= 0) & (rows[request, KIND] == FRAME) & (rows[request, BODY_AT] >= 0)
+        apis_, versions = rows[request, API_KEY], rows[request, VERSION]
+        body_at = rows[request, BODY_AT]
+        self._take(keys, "Request", asked, apis_, versions, request, body_at, rows, record_sizes)
+        answered = asked & (response >= 0) & (facts.body_at >= 0)
+        fallback = (apis_ == API_VERSIONS) & (facts.values[:, ERROR] == UNSUPPORTED_VERSION)
+        versions = np.where(fallback, 0, versions)
+        self._take(keys, "Response", answered, apis_, versions, response, facts.body_at, rows, record_sizes)
+
     def _take(
         self,
         keys: pa.RecordBatch,
@@ -138,7 +156,7 @@ class Messages:
         versions: npt.NDArray[np.int64],
         which: npt.NDArray[np.int64],
         body_at: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
+        rows: Rows,
         record_sizes: Sequence[Sizes],
     ) -> None:
         """All bodies of one direction are copied at once, each to the others of its message and version."""
@@ -171,7 +189,7 @@ class Messages:
         copy_all(rows[at, ADDRESS] + body_at[chosen], sizes, behind + np.repeat(shift, ends - starts))
 
     def _take_inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, envelopes: npt.NDArray[np.int64]) -> None:
-        """The request within an Envelope, under the same exchange (GOTCHAS 9a)."""
+        """Of those that the kernel left."""
         from kafkascope.capture.exchange import inner_frames
 
         for index in envelopes.tolist():

@@ -11,7 +11,10 @@ Numbers = Any  # several, as a tuple
 
 
 def jit(function: Any) -> Any:
-    return numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)(function)
+    """No kernel makes arrays, and who calls it holds those that it gets: nothing has to be counted. With numba's
+    runtime every table that is handed on, and every row of one, would be, by atomic operations."""
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+    return numba.njit(cache=True, **options)(function)
 
 
 @jit

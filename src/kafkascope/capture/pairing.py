@@ -63,19 +63,18 @@ def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish:
     response = np.full(count, -1, dtype=np.int64)
     status = np.zeros(count, dtype=np.uint8)
     used = np.zeros(count, dtype=np.uint8)
-    found, lost = _pair(rows, waiting, connections, request, response, status, used, most_bytes, finish)
+    following = np.full(count, -1, dtype=np.int64)
+    # One list of waiting requests and one of waiting responses a connection.
+    ends = np.full((2, 2, connections), -1, dtype=np.int64)
+    found, lost = _pair(rows, waiting, request, response, status, used, following, ends[0], ends[1], most_bytes, finish)
     return Pairs(request[:found], response[:found], status[:found], np.flatnonzero(used == 0), int(lost))
 
 
 @jit
 def _pair(
-    rows: Any, waiting: int, connections: int, request: Any, response: Any, status: Any, used: Any, most_bytes: int,
-    finish: bool,
+    rows: Any, waiting: int, request: Any, response: Any, status: Any, used: Any, following: Any, head: Any, tail: Any,
+    most_bytes: int, finish: bool,
 ) -> Numbers:  # fmt: skip
-    following = np.full(len(rows), -1, np.int64)
-    # One list of waiting requests and one of waiting responses a connection.
-    head = np.full((2, connections), -1, np.int64)
-    tail = np.full((2, connections), -1, np.int64)
     found = 0
     lost = 0
     newest = np.int64(-(1 << 62))

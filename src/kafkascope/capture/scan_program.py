@@ -1,7 +1,7 @@
 """What `exchanges` wants to know of a body: a message and version in, a flat program for the scan kernel out. It walks
 the whole layout, so that what passes is what the codec reads, and marks the few fields that are looked at."""
 
-from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,24 +43,45 @@ REQUEST, RESPONSE = 0, 1
 NOT_COMPILED, NO_PROGRAM = -2, -1
 
 
-@dataclass(slots=True)
-class ScanPrograms:
-    """Programs of every message met so far in one array; `entry[direction, key, version]` is where one starts."""
+_Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
-    entry: npt.NDArray[np.int64] = field(
-        default_factory=lambda: np.full((2, MOST_KEYS, MOST_VERSIONS), NOT_COMPILED, dtype=np.int64)
+
+class ScanPrograms:
+    """Programs of every message met so far in one array; `entry[direction, key, version]` is where one starts.
+
+    What one has compiled the next begins with. Arrays that others can see are never written to again, so that a kernel
+    may run over them in one thread while another compiles."""
+
+    _latest: ClassVar[_Arrays] = (
+        np.full((2, MOST_KEYS, MOST_VERSIONS), NOT_COMPILED, dtype=np.int64),
+        np.zeros((0, PROGRAM_WIDTH), dtype=np.int64),
+        np.zeros((1, 2), dtype=np.int64),
     )
-    operations: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, PROGRAM_WIDTH), dtype=np.int64))
-    tags: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 2), dtype=np.int64))
+
+    def __init__(self) -> None:
+        self.entry, self.operations, self.tags = ScanPrograms._latest
 
     def need(self, keys: npt.NDArray[np.int64], versions: npt.NDArray[np.int64]) -> None:
         """Compiles what is not there yet, both directions."""
         inside = (keys >= 0) & (keys < MOST_KEYS) & (versions >= 0) & (versions < MOST_VERSIONS)
-        for code in np.unique(keys[inside] * MOST_VERSIONS + versions[inside]):
-            key, version = divmod(int(code), MOST_VERSIONS)
-            for direction in (REQUEST, RESPONSE):
-                if self.entry[direction, key, version] == NOT_COMPILED:
+        codes = np.unique(keys[inside] * MOST_VERSIONS + versions[inside])
+        if not self._without(codes):
+            return
+        if len(ScanPrograms._latest[1]) > len(self.operations):
+            self.entry, self.operations, self.tags = ScanPrograms._latest
+        missing = self._without(codes)
+        if missing:
+            self.entry = self.entry.copy()
+            for code in missing:
+                key, version = divmod(code, MOST_VERSIONS)
+                for direction in (REQUEST, RESPONSE):
                     self.entry[direction, key, version] = self._compile(direction, key, version)
+            ScanPrograms._latest = self.entry, self.operations, self.tags
+
+    def _without(self, codes: npt.NDArray[np.int64]) -> list[int]:
+        """Both directions are compiled together, so one tells of both."""
+        found: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
+        return found
 
     def _compile(self, direction: int, key: int, version: int) -> int:
         api = apis().get(key)

@@ -3,6 +3,7 @@ are data: the header is read as far as it goes and `body` is None with the reaso
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kafkascope.codec.message import decode_part, decode_rest, encode
@@ -16,6 +17,8 @@ from kafkascope.schema.names import find, find_api, suggest
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 UNSUPPORTED_VERSION = 35
+# A stream has few kinds of frames; bytes that are none can say anything.
+_MOST_KINDS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,18 @@ def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> in
     return 2 if flexible else 1
 
 
+@lru_cache(_MOST_KINDS)
 def _is_flexible(name: str, version: int) -> bool:
     """Of a version newer than the catalog: as its newest one, since no message ever went back."""
     known = message(name)
     known_versions = known.all_versions()
     nearest = min(max(version, known_versions[0]), known_versions[-1])
     return nearest in choose_block(known, nearest, None).flexible
+
+
+@lru_cache(_MOST_KINDS)
+def _is_known(name: str, version: int) -> bool:
+    return bool(message(name).releases_of(version))
 
 
 def split_length(data: bytes) -> tuple[int | None, int]:
@@ -153,7 +162,7 @@ def _body(
     left = f"{len(raw) - at} bytes left unread (offset {at})"
     if name is None:
         return None, (f"API key {api_key} is not in the catalog; {left}",)
-    if not message(name).releases_of(version):
+    if not _is_known(name, version):
         return None, (f"{name} v{version} is not in the catalog; {left}",)
     body = decode_rest(name, version, raw, at, release, spans=spans)
     return body, body.reasons
