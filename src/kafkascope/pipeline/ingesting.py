@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import pyarrow as pa
 from kafkascope.errors import InputError
 from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.commit import Overtaken, commit
-from kafkascope.lake.compact import compact
+from kafkascope.lake.compact import MOST_SMALL, compact
 from kafkascope.lake.files import Files, NewFile, discard
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
@@ -126,12 +127,16 @@ def _ingest(
                 raise Overtaken
             read = [one.found for one in surveyed]
             follows = before.heads if goes_on else ()
+            before_it = set(lake.tables())
             with ThreadPoolExecutor(1) as beside:
                 catalog = beside.submit(write_catalog, lake)
                 last = _commit(lake, current(), read, done, result, options, follows)
                 _land(lake, current(), last, turn, unchanged)
                 catalog.result()
-            compact(lake)
+            # A table that began with this ingest has its files alone.
+            began = Counter(file.table for one in done for file in one.files if file.table not in before_it)
+            few = {name for name, count in began.items() if count <= MOST_SMALL}
+            compact(lake, [name for name in lake.tables() if name not in few])
     finally:
         end(lake, sign)
     return result

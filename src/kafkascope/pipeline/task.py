@@ -1,7 +1,6 @@
 """One task of an ingest: recordings in, new files of the lake and an account of what was read out. It knows nothing of
 Spark; nothing is in the lake until the driver commits."""
 
-import gc
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -29,6 +28,7 @@ from kafkascope.pipeline.intake import Intake
 from kafkascope.pipeline.progress import tell
 from kafkascope.pipeline.pseudonyms import Pseudonyms
 from kafkascope.pipeline.shuffle import SegmentsReading, chunk_bytes
+from kafkascope.pipeline.worker import settle
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
@@ -110,12 +110,7 @@ def done_from(text: str) -> Done:
 
 def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
     """`segments` are the rows of this task's bucket, where others have read the captures."""
-    # Another task has the other cores.
-    pa.set_cpu_count(1)
-    # What is loaded by now stays: looking through it for garbage is some percent of a task.
-    gc.freeze()
-    # With Arrow's own pool a task's peak is an eighth higher, and it takes as long.
-    pa.set_memory_pool(pa.system_memory_pool())
+    settle()
     lake = open_lake(task.lake)
     files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
     try:
