@@ -185,9 +185,10 @@ def test_findings_are_told_by_severity() -> None:
     assert findings_text({"critical": 0, "warning": 0, "info": 2}) == "2 findings: 2 notes"
 
 
-def test_the_bar_has_bytes_files_rate_time_left_and_exchanges() -> None:
-    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
-    assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 exchanges"
+def test_the_bar_has_bytes_files_rate_time_left_and_frames() -> None:
+    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, frames=1_234_567, exchanges=617_000)
+    assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
+    assert far_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
     assert bar_line(half, 5, 119) == f"[#####...............] {far_text(half, 5)}"
 
 

@@ -13,10 +13,12 @@ import pytest
 
 from kafkascope import encode, to_json
 from kafkascope.columnar.decode import decode_columns
-from kafkascope.lake.home import open_lake
+from kafkascope.lake.home import make_lake, open_lake
 from kafkascope.lake.reading import captures_rows, dataset
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import body_table_name
+from kafkascope.pipeline import task
+from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.ingesting import Ingested, ingest
 from kafkascope.schema.examples import example
 
@@ -197,3 +199,22 @@ def test_a_parquet_file_that_is_cut_is_named_and_the_others_land(
     done = ingest(spark, paths, lake)
     assert list(done.bad) == [str(cut)]
     assert len(rows_of(lake, "share_fetch_request")) == FORMS - 1
+
+
+@pytest.mark.parametrize("form", ["lines", "parquet"])
+def test_a_task_says_how_far_it_is(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, version, count = "ShareFetchRequest", 2, 25_000
+    path = tmp_path / f"frames.{form}"
+    if form == "lines":
+        path.write_text(f"{name}:{version} {BODIES[name].hex()}\n" * count)
+    else:
+        columns = {"message": [name] * count, "version": [version] * count, "bytes": [BODIES[name]] * count}
+        pq.write_table(pa.table(columns), path, row_group_size=7_000)
+    steps: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(task, "PROGRESS_SECONDS", -1.0)
+    monkeypatch.setattr(task, "tell", lambda _lake, _ingest, _task, *step: steps.append(step))
+    task.run(task.Task(make_lake(tmp_path / "lake").uri, "0123456789", 0, FRAMES, (str(path),)))
+    sizes, frames, exchanges = zip(*steps, strict=True)
+    assert frames == (10_000, 20_000, 25_000)
+    assert exchanges == (0, 0, 0)
+    assert 0 < sizes[0] < sizes[1] <= sizes[2] <= path.stat().st_size

@@ -91,7 +91,8 @@ def far_text(far: "Step", seconds: float) -> str:
         return f"{whole}, {seconds:.0f} s"
     left = f", {seconds * (1 - share) / share:.0f} s left" if FIRST_SHARE < share < 1 else ""
     rate = size(round(far.read_bytes / max(seconds, 0.001)))
-    return f"{whole}, {rate}/s{left}, {plural(far.exchanges, 'exchange')}{', writing' if share == 1 else ''}"
+    found = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
+    return f"{whole}, {rate}/s{left}, {found}{', writing' if share == 1 else ''}"
 
 
 def bar_line(far: "Step", seconds: float, room: int) -> str:

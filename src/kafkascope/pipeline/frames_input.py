@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -51,44 +52,63 @@ def is_frames(place: Place) -> bool:
     return VERSION in names and bool(names & set(BYTES)) and bool(names & {MESSAGE, API})
 
 
-def read_frames(place: Place) -> Iterator[list[Frame | tuple[int, str]]]:
-    """Some frames after the other, each with the number of its row; an odd one as its row and what is wrong with it."""
-    some: list[Frame | tuple[int, str]] = []
-    for number, row in enumerate(_rows(place)):
-        try:
-            some.append((number, *_frame(row)))
-        except KafkascopeError as error:
-            some.append((number, str(error)))
-        if len(some) >= _SOME:
-            yield some
-            some = []
-    if some:
-        yield some
+class PlainFrames:
+    """The frames of a file, and how many of its bytes are read by now."""
 
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.read_bytes = 0
 
-def _rows(place: Place) -> Iterator[dict[str, Any]]:
-    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
-        if bytes(file.read(4)) == _PARQUET:
+    def portions(self) -> Iterator[list[Frame | tuple[int, str]]]:
+        """Some after the other, each with the number of its row; an odd one as its row and what is wrong with it."""
+        some: list[Frame | tuple[int, str]] = []
+        for number, row in enumerate(self._rows()):
             try:
-                for batch in pq.ParquetFile(file).iter_batches(_SOME):
-                    yield from batch.to_pylist()
-            except pa.ArrowInvalid as error:
-                raise InputError(f"{place.uri}: {str(error).splitlines()[0]}") from None
-            return
-    with told(place.uri), place.filesystem.open_input_stream(place.path) as stream:
-        lines = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="replace")
-        yield from _text_rows(lines)
+                some.append((number, *_frame(row)))
+            except KafkascopeError as error:
+                some.append((number, str(error)))
+            if len(some) >= _SOME:
+                yield some
+                some = []
+        if some:
+            yield some
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        place = self._place
+        with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+            if bytes(file.read(4)) == _PARQUET:
+                try:
+                    yield from self._parquet_rows(pq.ParquetFile(file), file.size())
+                except pa.ArrowInvalid as error:
+                    raise InputError(f"{place.uri}: {str(error).splitlines()[0]}") from None
+                return
+        with told(place.uri), place.filesystem.open_input_stream(place.path) as stream:
+            lines = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="replace")
+            yield from _text_rows(self._counted(lines))
+
+    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            self.read_bytes += len(line)
+            yield line
+
+    def _parquet_rows(self, file: pq.ParquetFile, size: int) -> Iterator[dict[str, Any]]:
+        """Their columns lie apart from each other: the share of the rows is that of the bytes."""
+        rows = 0
+        for batch in file.iter_batches(_SOME):
+            rows += len(batch)
+            self.read_bytes = size * rows // file.metadata.num_rows
+            yield from batch.to_pylist()
 
 
 def _text_rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     rest = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
     first = next(rest, "")
     if _HEX_LINE.match(first.encode()):
-        for line in (first, *rest):
+        for line in chain([first], rest):
             found = _HEX_LINE.match(line.encode())
             yield {MESSAGE: found[1].decode(), VERSION: int(found[2]), "hex": found[3].decode()} if found else {}
     elif first.lstrip().startswith("{"):
-        for line in (first, *rest):
+        for line in chain([first], rest):
             try:
                 said = json.loads(line)
             except ValueError:

@@ -1,5 +1,6 @@
 """A file of plain frames in, rows of the messages' tables out; what does not decode goes to quarantine with its row."""
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -10,17 +11,20 @@ from kafkascope.lake.files import Files
 from kafkascope.lake.place import Place
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import KEYS, QUARANTINE, body_table, table_named
-from kafkascope.pipeline.frames_input import Frame, read_frames
+from kafkascope.pipeline.frames_input import Frame, PlainFrames
 from kafkascope.pipeline.pseudonyms import Pseudonyms
 
 # Row, message, version, what is wrong.
 Odd = tuple[int, str | None, int | None, str]
 
 
-def read_plain_frames(place: Place, files: Files, contents: bool, pseudonyms: Pseudonyms | None) -> tuple[int, int]:
-    """(frames, those of them in quarantine)"""
+def read_plain_frames(
+    place: Place, files: Files, contents: bool, pseudonyms: Pseudonyms | None, hear: Callable[[int, int, int], None]
+) -> tuple[int, int]:
+    """(frames, those of them in quarantine); `hear` gets bytes, frames and exchanges so far."""
     frames = odd = 0
-    for some in read_frames(place):
+    found = PlainFrames(place)
+    for some in found.portions():
         groups: dict[tuple[str, int], list[Frame]] = {}
         for one in some:
             frames += 1
@@ -28,8 +32,9 @@ def read_plain_frames(place: Place, files: Files, contents: bool, pseudonyms: Ps
                 groups.setdefault((one[1], one[2]), []).append(one)
             else:
                 odd += _quarantine(files, place, [(one[0], None, None, one[1])])
-        for (name, version), found in groups.items():
-            odd += _decode(files, place, name, version, found, contents, pseudonyms)
+        for (name, version), alike in groups.items():
+            odd += _decode(files, place, name, version, alike, contents, pseudonyms)
+        hear(found.read_bytes, frames, 0)
     return frames, odd
 
 

@@ -17,11 +17,13 @@ SUFFIX = ".progress"
 
 
 class Step(NamedTuple):
-    """How far an ingest is: bytes of its files, packed as they are, and exchanges found."""
+    """How far an ingest is: bytes of its files, packed as they are, frames and exchanges found. A request log has no
+    frames, a file of frames no exchanges."""
 
     files: int
     total_bytes: int
     read_bytes: int = 0
+    frames: int = 0
     exchanges: int = 0
 
 
@@ -29,8 +31,8 @@ def place_for(lake: Lake, ingest_id: str, task: int) -> Place:
     return lake.place.child(INGESTS, f"{ingest_id}-{task}{SUFFIX}")
 
 
-def tell(lake: Lake, ingest_id: str, task: int, size: int, exchanges: int) -> None:
-    place_for(lake, ingest_id, task).write(f"{size} {exchanges}".encode())
+def tell(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchanges: int) -> None:
+    place_for(lake, ingest_id, task).write(f"{size} {frames} {exchanges}".encode())
 
 
 @contextmanager
@@ -44,9 +46,9 @@ def watched(
     def look() -> None:
         while not stop.wait(seconds):
             told = [_told(place_for(lake, ingest_id, task)) for task in range(tasks)]
-            size = sum(size for size, _ in told) // times
-            found = sum(found for _, found in told)
-            hear(start._replace(read_bytes=min(size, start.total_bytes), exchanges=found))
+            size, frames, exchanges = (sum(column) for column in zip(*told, strict=True))
+            read = min(size // times, start.total_bytes)
+            hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
 
     thread = Thread(target=look, daemon=True)
     thread.start()
@@ -59,9 +61,9 @@ def watched(
             place_for(lake, ingest_id, task).delete()
 
 
-def _told(place: Place) -> tuple[int, int]:
+def _told(place: Place) -> tuple[int, int, int]:
     try:
-        size, exchanges = place.read().split()
-        return int(size), int(exchanges)
+        size, frames, exchanges = map(int, place.read().split())
     except (KafkascopeError, ValueError):
-        return 0, 0
+        return 0, 0, 0
+    return size, frames, exchanges

@@ -3,7 +3,7 @@ Spark; nothing is in the lake until the driver commits."""
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -114,7 +114,7 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
     lake = open_lake(task.lake)
     files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
     try:
-        return _plain(task, files) if task.kind == FRAMES else _recorded(task, lake, files, later, segments)
+        return _plain(task, lake, files) if task.kind == FRAMES else _recorded(task, lake, files, later, segments)
     except BaseException:
         files.abort()
         later.abort()
@@ -148,13 +148,10 @@ def _recorded(
         reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
     else:
         reading = SegmentsReading(segments, task.uris, task.kafka_ports, part)
-    told = [0.0]
+    hear = _teller(task, lake)
     for batch in reading.batches():
         intake.add(batch)
-        if time.monotonic() - told[0] > PROGRESS_SECONDS:
-            told[0] = time.monotonic()
-            with suppress(InputError):
-                tell(lake, task.ingest_id, task.number, reading.file_bytes, intake.exchanges)
+        hear(reading.file_bytes, reading.account.frames, intake.exchanges)
     intake.finish()
     _unfinished(files, reading.carried, pseudonyms)
     later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
@@ -180,15 +177,32 @@ def _reopened(uri: str) -> Any:
     return opened(uri) if place_of(uri).exists() else None
 
 
-def _plain(task: Task, files: Files) -> Done:
+def _teller(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
+    """Says how far the task is, in bytes, frames and exchanges, but not all the time."""
+    said = 0.0
+
+    def hear(size: int, frames: int, exchanges: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > PROGRESS_SECONDS:
+            said = time.monotonic()
+            with suppress(InputError):
+                tell(lake, task.ingest_id, task.number, size, frames, exchanges)
+
+    return hear
+
+
+def _plain(task: Task, lake: Lake, files: Files) -> Done:
     began = time.process_time()
+    hear = _teller(task, lake)
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
     accounts = {}
     quarantined = 0
     for uri in task.uris:
         account = accounts[uri] = FileAccount()
         try:
-            account.frames, account.quarantined = read_plain_frames(place_of(uri), files, task.contents, pseudonyms)
+            account.frames, account.quarantined = read_plain_frames(
+                place_of(uri), files, task.contents, pseudonyms, hear
+            )
             quarantined += account.quarantined
         except InputError as error:
             account.error = str(error)
