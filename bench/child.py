@@ -1,12 +1,19 @@
-"""A command in, what it took out: wall and processor seconds and peak memory of that process alone, on one core."""
+"""A command in, what it took out: wall and processor seconds and peak memory of that process alone, on one core.
 
+A process begins with the memory of the one that started it, and its peak counts that. So a small one stands between:
+`python -m bench.child '{"command": [...], "keep": false}'` runs it and says what it took as a line of JSON."""
+
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,22 @@ class Run:
 
 def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str, str] | None = None) -> Run:
     """RuntimeError with the end of its standard error if it fails. `keep` keeps what it prints."""
+    asked = json.dumps({"command": list(command), "keep": keep})
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.child", asked],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment() | dict(environment or {}),
+        cwd=ROOT,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return Run(**json.loads(done.stdout))
+
+
+def measure(command: Sequence[str], *, keep: bool) -> Run:
     with TemporaryFile() as out, TemporaryFile() as err:
         start = perf_counter()
         child = subprocess.Popen(
@@ -26,8 +49,6 @@ def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str,
             stdin=subprocess.DEVNULL,
             stdout=out if keep else subprocess.DEVNULL,
             stderr=err,
-            env=_environment() | dict(environment or {}),
-            cwd=Path(__file__).resolve().parents[1],
             preexec_fn=one_core,
         )
         # wait4 and not getrusage: that one has the peak of all children so far.
@@ -38,7 +59,7 @@ def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str,
         err.seek(0)
         if child.returncode:
             said = err.read()[-2000:].decode(errors="replace")
-            raise RuntimeError(f"{command[0]} exited with {child.returncode}: {said}")
+            sys.exit(f"{command[0]} exited with {child.returncode}: {said}")
         return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read().decode())
 
 
@@ -49,3 +70,7 @@ def _environment() -> dict[str, str]:
 
 def one_core() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure(**json.loads(sys.argv[1])))))

@@ -1,11 +1,13 @@
 """Headers and whole frames: which header a message has, and what is read where the wire says something unforeseen."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
 import kafkascope
 from kafkascope.codec.frame import header_version
+from kafkascope.codec.message import decode_part
 from kafkascope.errors import DecodeError, EncodeError, UsageError
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import choose_block
@@ -291,3 +293,35 @@ def test_header_fields_that_are_no_header_fields_are_refused() -> None:
         kafkascope.encode_frame("HeartbeatRequest", 0, {}, {"correlation_id": 7})
     with pytest.raises(EncodeError, match="ResponseHeader v0, clientId: no such field"):
         kafkascope.encode_frame("HeartbeatResponse", 0, {}, {"clientId": "app"})
+
+
+def test_a_guess_where_a_header_ends_changes_nothing() -> None:
+    """Right or wrong: what is read, where it ends, and what is said of bytes that are no header."""
+    random = Random(20)
+    right = 0
+    for _ in range(20_000):
+        name, version = random.choice([("RequestHeader", 0), ("RequestHeader", 1), ("RequestHeader", 2),
+                                       ("ResponseHeader", 0), ("ResponseHeader", 1)])  # fmt: skip
+        data = bytearray(random.randbytes(3))
+        position = len(data)
+        value: dict[str, Any] = {"correlationId": random.randint(-5, 5)}
+        if name == "RequestHeader":
+            value |= {"requestApiKey": 3, "requestApiVersion": 9}
+            value |= {"clientId": random.choice([None, "", "app", "ä" * 9])} if version else {}
+        data += kafkascope.encode(name, version, value)
+        end = len(data)
+        data += random.randbytes(random.randrange(6))
+        if random.random() < 0.3:
+            data[random.randrange(position, len(data))] = random.randrange(256)
+        if random.random() < 0.1:
+            del data[random.randrange(position, len(data)) :]
+        guess = random.choice([end, end, end, end - 1, end + 1, position])
+        told: list[object] = []
+        for likely_end in (guess, len(data) + 1):
+            try:
+                told.append(decode_part(name, version, bytes(data), position, likely_end))
+            except DecodeError as error:
+                told.append(str(error))
+        assert told[0] == told[1], (name, version, data.hex(), guess)
+        right += isinstance(told[0], tuple) and told[0][1] == guess
+    assert right > 8_000
