@@ -317,9 +317,9 @@ def test_a_guess_where_a_header_ends_changes_nothing() -> None:
             del data[random.randrange(position, len(data)) :]
         guess = random.choice([end, end, end, end - 1, end + 1, position])
         told: list[object] = []
-        for likely_end in (guess, len(data) + 1):
+        for likely_end in (guess, -1):
             try:
-                told.append(decode_part(name, version, bytes(data), position, likely_end))
+                told.append(decode_part(name, version, bytes(data), position, likely_end=likely_end))
             except DecodeError as error:
                 told.append(str(error))
         assert told[0] == told[1], (name, version, data.hex(), guess)

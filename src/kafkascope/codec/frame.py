@@ -130,7 +130,7 @@ def _decode_request(raw: bytes, length: int | None, start: int, release: str | N
         # A client id, null or behind its length, and no tags.
         size = int.from_bytes(raw[end : end + 2], "big", signed=True)
         end += 2 + max(size, 0) + (header_number == 2)
-    header, body_at = decode_part("RequestHeader", header_number, raw, start, end, spans=spans)
+    header, body_at = decode_part("RequestHeader", header_number, raw, start, likely_end=end, spans=spans)
     body, reasons = _body(name, api_key, version, raw, body_at, release, spans)
     return DecodedFrame(
         "request", name, api_key, version, header.value["correlationId"], length, header, body, start, body_at,
@@ -150,7 +150,7 @@ def _decode_response(
     flexible = _is_flexible(name, version) if name else False
     header_number = _header_version("response", api_key, version, flexible)
     end = start + 4 + header_number
-    header, body_at = decode_part("ResponseHeader", header_number, raw, start, end, spans=spans)
+    header, body_at = decode_part("ResponseHeader", header_number, raw, start, likely_end=end, spans=spans)
     error = raw[body_at : body_at + 2]
     if api_key == API_VERSIONS and version > 0 and error == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         version, body, reasons = _fallback(name, version, raw, body_at, release, spans)

@@ -60,15 +60,16 @@ def decode_rest(
 
 
 def decode_part(
-    name: str, version: int, data: bytes, position: int, likely_end: int, *, spans: bool = False
-) -> tuple[Decoded, int]:
+    name: str, version: int, data: bytes, position: int, release: str | None = None, *,
+    likely_end: int = -1, spans: bool = False,
+) -> tuple[Decoded, int]:  # fmt: skip
     """From `position` on as far as the message goes, and where it ended: headers lie before a body. Where it ends is
     known once it is read; if the bytes up to `likely_end` are one whole, it is there."""
-    if not spans and likely_end <= len(data):
-        decoded = _decoder(name, version, None)(data[position:likely_end], 0)
+    if not spans and position < likely_end <= len(data):
+        decoded = _decoder(name, version, release)(data[position:likely_end], 0)
         if decoded is not None:
             return decoded, likely_end
-    walk = Walk(layout(name, version), data, position, spans=spans)
+    walk = Walk(layout(name, version, release), data, position, spans=spans)
     value = walk.message(whole=False)
     return finish(walk, value), walk.position
 
