@@ -14,6 +14,8 @@ from kafkascope.lake.running import INGESTS
 # An object store is asked less often than a disk.
 LOCAL_SECONDS, REMOTE_SECONDS = 0.5, 5.0
 SUFFIX = ".progress"
+# Bytes, frames, exchanges.
+NOTHING = (0, 0, 0)
 
 
 class Step(NamedTuple):
@@ -45,7 +47,8 @@ def watched(
 
     def look() -> None:
         while not stop.wait(seconds):
-            told = [_told(place_for(lake, ingest_id, task)) for task in range(tasks)]
+            # There are none where no file can be read.
+            told = [NOTHING, *(_told(place_for(lake, ingest_id, task)) for task in range(tasks))]
             size, frames, exchanges = (sum(column) for column in zip(*told, strict=True))
             read = min(size // times, start.total_bytes)
             hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
@@ -65,5 +68,5 @@ def _told(place: Place) -> tuple[int, int, int]:
     try:
         size, frames, exchanges = map(int, place.read().split())
     except (KafkascopeError, ValueError):
-        return 0, 0, 0
+        return NOTHING
     return size, frames, exchanges
