@@ -97,7 +97,9 @@ def _sizes(at_one: dict[str, Any]) -> Iterator[str]:
     further = (seconds[2] - seconds[0]) / (sizes[2] - sizes[0])
     fixed = seconds[0] - further * sizes[0]
     line = fixed + further * sizes[1]
+    first, then = ((seconds[i + 1] - seconds[i]) / (sizes[i + 1] - sizes[i]) for i in range(2))
     yield f"seconds a GB, all told: {told}; {fixed:.1f} s are fixed and a further GB takes {further:.1f} s"
+    yield f"a further GB, to 3 GB against to 1 GB: {then / first:.2f} (linear within 1.15)"
     yield f"1 GB against the line through the other two: {seconds[1] / line:.2f} (linear within 1.15)"
     peaks = [one["worker_peak"] for one in (few, at_one, many)]
     yield f"peak of a worker, 3 GB against 150 MB: {peaks[2] / peaks[0]:.2f} (flat within 1.2)"

@@ -19,7 +19,7 @@ def settle() -> None:
     # With Arrow's own pool a task's peak is an eighth higher, and it takes as long.
     pa.set_memory_pool(pa.system_memory_pool())
     # Batch after batch takes the same memory: malloc would give it back and ask for it again, and the system clears
-    # every page. That is a twentieth of a task, and its peak is the same.
+    # every page. That was 4 to 14 % of a task, and its peak is the same.
     with suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
