@@ -104,3 +104,19 @@ def test_keys_that_wait_hold_no_memory_of_others(monkeypatch: pytest.MonkeyPatch
         "ProduceRequest": 1,
         "ProduceResponse": 1,
     }
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_table_holds_no_keys_of_others(times: int) -> None:
+    (batch,) = batches()
+    keys = pa.record_batch({"exchange_id": pa.array(["x" * 100_000] * len(batch))})
+    waiting = Messages()
+    for _ in range(times):
+        assert list(waiting.add(batch, keys)) == []
+    held = {found.name: found.table.column("exchange_id").get_total_buffer_size() for found in waiting.finish()}
+    assert {name: size // 100_000 for name, size in held.items()} == {
+        "HeartbeatRequest": 3 * times,
+        "HeartbeatResponse": 3 * times,
+        "ProduceRequest": times,
+        "ProduceResponse": times,
+    }

@@ -71,10 +71,13 @@ class _Group:
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
         return pa.Array.from_buffers(pa.large_binary(), self.rows, buffers)
 
-    def own_keys(self) -> None:
+    def own_keys(self) -> pa.RecordBatch:
         """Slices hold all the keys of the batches that they are of: copied, they do not."""
-        table = pa.Table.from_batches(self.keys).take(numbers(np.arange(self.rows), pa.int64()))
-        self.keys = table.combine_chunks().to_batches()
+        if len(self.keys) > 1:
+            self.keys = [pa.concat_batches(self.keys)]
+        elif self.keys[0].get_total_buffer_size() > 1.25 * self.keys[0].nbytes:
+            self.keys = [self.keys[0].take(numbers(np.arange(self.rows), pa.int64()))]
+        return self.keys[0]
 
 
 class Messages:
@@ -124,7 +127,8 @@ class Messages:
             table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         table = table.add_column(0, VERSION_COLUMN, versions)
-        keys = pa.Table.from_batches(group.keys)
+        # The table may wait for long, for others of its message.
+        keys = group.own_keys()
         for key_name in reversed(self._keys):
             table = table.add_column(0, key_name, keys.column(key_name))
         return MessageTable(name, table)

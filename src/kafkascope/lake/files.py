@@ -27,6 +27,8 @@ GROUP_ROWS = 65_536
 MOST_WAITING_BYTES = 16 << 20
 # Files that a writer keeps open, a table and day each: a process has 1,024 of them on most systems.
 MOST_OPEN = 256
+# Row groups of a file, some hundred megabytes: their footer is in memory until it ends, a kilobyte a group and column.
+MOST_GROUPS = 128
 # Names begin with this and the ingest, so that a reader knows whose they are without opening them.
 PREFIX = "ingest-"
 # Behind the name of an ingest, which has only digits up to f.
@@ -87,6 +89,7 @@ class _Open:
     path: str
     day: str | None
     rows: int = 0
+    groups: int = 0
     nulls: int = 0
     low: int | None = None
     high: int | None = None
@@ -166,6 +169,7 @@ class Files:
         with told(self._lake.uri):
             file.writer.write_table(rows, row_group_size=4 * GROUP_ROWS)
         file.rows += len(rows)
+        file.groups += 1
         if table.time:
             times = rows.column(table.time)
             file.nulls += times.null_count
@@ -173,7 +177,9 @@ class Files:
             if found["min"] is not None:
                 file.low = found["min"] if file.low is None else min(file.low, found["min"])
                 file.high = found["max"] if file.high is None else max(file.high, found["max"])
-        if len(self._open) > MOST_OPEN:
+        if file.groups == MOST_GROUPS:
+            self._finish((table.name, day))
+        elif len(self._open) > MOST_OPEN:
             self._finish(next(iter(self._open)))
 
     def _begin(self, table: LakeTable, day: str | None) -> _Open:
