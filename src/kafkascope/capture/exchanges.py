@@ -178,9 +178,7 @@ class Pairer:
         self._waiting, self._waiting_bytes = rows, held
 
     def _learn_ends(self, rows: Rows) -> None:
-        for connection in self._connections[len(self.ends) :]:
-            self.ends.append(Ends(0, "", ""))
-            assert connection.number == len(self.ends) - 1
+        self.ends += [Ends(0, "", "") for _ in self._connections[len(self.ends) :]]
         for number in np.unique(rows[:, CONNECTION]).tolist():
             known = self.ends[number]
             if not known.client_address:

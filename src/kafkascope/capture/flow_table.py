@@ -124,12 +124,15 @@ class FlowTable:
     def tell(self) -> None:
         """New flows into the list that the other steps read."""
         ends = self._flows.ends
-        for number in self.known[STACK + self.known[UNUSED] : STACK + self._stacked].tolist():
-            ends[number] = self._ends(number)
+        again = self.known[STACK + self.known[UNUSED] : STACK + self._stacked]
+        for number, found in zip(again.tolist(), self._ends(self.keys[again]), strict=True):
+            ends[number] = found
         self._stacked = int(self.known[UNUSED])
-        ends += [self._ends(number) for number in range(len(ends), int(self.known[COUNT]))]
+        ends += self._ends(self.keys[len(ends) : self.known[COUNT]])
 
-    def _ends(self, number: int) -> Endpoints:
-        *addresses, ports = self.keys[number].tolist()
-        packed = struct.pack(">4q", *addresses)
-        return Endpoints(packed[:16], ports >> 16, packed[16:], ports & 0xFFFF)
+    def _ends(self, keys: npt.NDArray[np.int64]) -> list[Endpoints]:
+        addresses = keys[:, :4].astype(">i8").tobytes()
+        return [
+            Endpoints(addresses[at : at + 16], ports >> 16, addresses[at + 16 : at + 32], ports & 0xFFFF)
+            for at, ports in zip(range(0, len(addresses), 32), keys[:, 4].tolist(), strict=True)
+        ]

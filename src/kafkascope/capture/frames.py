@@ -65,7 +65,6 @@ from kafkascope.capture.frame_table import (
 )
 from kafkascope.capture.fresh import HINTED, SURE, UNKNOWN, make_scanning
 from kafkascope.capture.memory_view import bytes_at
-from kafkascope.capture.recognise import Grade, grade_request, grade_response
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
 from kafkascope.capture.split import (
@@ -86,6 +85,7 @@ from kafkascope.capture.split import (
     renew,
     split,
 )
+from kafkascope.capture.tokens import is_request, is_response
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
@@ -94,9 +94,6 @@ CONNECTION_COST = 2_048
 PIECE_COST = 256
 # One kind of array, so that the kernel is compiled once.
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
-_SMALL_IDENTITY = 65_536
-# How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
-_TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
 _NONE, _NO_BODY = np.empty(0, np.int32), np.empty(0, np.uint8)
 
 
@@ -458,22 +455,17 @@ class Framer:
         self._work.append(_Work((data,), piece, _cursor(), _NONE))
 
     def _judge(self, row: int) -> None:
-        """A frame that may be a raw SASL token: it is one unless it reads as a request, or answers one."""
+        """A frame that may be a raw SASL token, and the kernel is not sure."""
         output, tables = self._output, self._tables
         start, end = int(output.ends[row]), int(output.ends[row + 1])
         raw = (end - start).to_bytes(4, "big") + output.body[start:end].tobytes()
         role = int(output.is_response[row])
         slot = int(tables.place[self._work[-1].piece.stream[self._work[-1].at]]) >> 1
         if role:
-            # Its request may come behind it. Tokens begin with letters or an ASN.1 tag, not with a small number.
-            graded = grade_response(raw, 0, self._asked(slot))
-            apart = abs(graded.correlation_id - int(tables.slots[slot, HANDSHAKE_ID]))
-            near = graded.end >= 0 and (0 <= graded.correlation_id < _SMALL_IDENTITY or apart < REMEMBERED)
-            # Requests have gone on behind the tokens, so answers do; some of either may be lost.
-            behind = not tables.state[2 * slot, TOKENS] and not raw[4:].startswith(_TOKENS)
-            is_frame = near or graded.grade in (Grade.STRONG, Grade.WEAK) or (behind and graded.end >= 0)
+            handshake_id, tokens = int(tables.slots[slot, HANDSHAKE_ID]), bool(tables.state[2 * slot, TOKENS])
+            is_frame = is_response(raw, self._asked(slot), handshake_id, tokens=tokens)
         else:
-            is_frame = grade_request(raw, 0).grade is Grade.STRONG
+            is_frame = is_request(raw)
         output.kind[row] = FRAME if is_frame else TOKEN
         if is_frame:
             tables.state[2 * slot + role, TOKENS] = 0

@@ -139,7 +139,8 @@ def plain(s: Scanning, program: Number, position: Number, end: Number) -> Number
 
 
 @jit
-def judge_request(s: Scanning, first: Any, body: Number, end: Number) -> Number:
+def plain_request(s: Scanning, body: Number, end: Number) -> Number:
+    """WAIT: it is one. There are bytes for a header at least."""
     key = load_i16(body)
     version = load_i16(body + 2)
     if not (0 <= key < MOST_KEYS and 0 <= version < MOST_VERSIONS) or (key == CONTROLLED_SHUTDOWN and version == 0):
@@ -161,14 +162,19 @@ def judge_request(s: Scanning, first: Any, body: Number, end: Number) -> Number:
         if position >= end or load_u8(position) != 0:
             return UNSURE
         position += 1
-    if not plain(s, program, position, end):
-        return UNSURE
-    first[ASKED] += 1
-    if first[ASKED] == 1:
-        first[KEY] = key
-        first[VERSION] = version
-        first[IDENTITY] = load_i32(body + 4)
-    return WAIT
+    return WAIT if plain(s, program, position, end) else UNSURE
+
+
+@jit
+def judge_request(s: Scanning, first: Any, body: Number, end: Number) -> Number:
+    why = plain_request(s, body, end)
+    if why == WAIT:
+        first[ASKED] += 1
+        if first[ASKED] == 1:
+            first[KEY] = load_i16(body)
+            first[VERSION] = load_i16(body + 2)
+            first[IDENTITY] = load_i32(body + 4)
+    return why
 
 
 @jit

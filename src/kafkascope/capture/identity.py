@@ -1,6 +1,7 @@
 """Names that do not depend on how a recording was cut: a connection's ends and start in, `connection_id` out; that and
 a place in the stream in, `exchange_id` out. The same bytes get the same names in any run, on any machine."""
 
+from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import IPv6Address
 from struct import Struct
@@ -15,7 +16,7 @@ from kafkascope.capture.numbers import jit
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
-_ENDS = Struct(">16sH16sH")
+_ENDS, _STARTS = Struct(">16sH16sH"), Struct(">IcI")
 # What an IPv4 address has in front as one of IPv6.
 _IPV4 = bytes.fromhex("00000000000000000000ffff")
 
@@ -23,13 +24,16 @@ _IPV4 = bytes.fromhex("00000000000000000000ffff")
 def connection_hash(connection: Connection) -> int:
     """Both ends, and the initial sequence numbers or, where the start was not recorded, the first time seen."""
     ends = connection.ends
-    start = connection.initial_sequence
+    both = _ENDS.pack(ends.address_a.rjust(16, b"\0"), ends.port_a, ends.address_b.rjust(16, b"\0"), ends.port_b)
+    first, second = connection.initial_sequence
+    if first is not None and second is not None:
+        return text_hash(both + _STARTS.pack(first, b"/", second))
     parts = [
-        _ENDS.pack(ends.address_a.rjust(16, b"\0"), ends.port_a, ends.address_b.rjust(16, b"\0"), ends.port_b),
-        b"" if start[0] is None else start[0].to_bytes(4, "big"),
+        both,
+        b"" if first is None else first.to_bytes(4, "big"),
         b"/",
-        b"" if start[1] is None else start[1].to_bytes(4, "big"),
-        connection.first_ns.to_bytes(8, "big", signed=True) if start == (None, None) else b"",
+        b"" if second is None else second.to_bytes(4, "big"),
+        connection.first_ns.to_bytes(8, "big", signed=True) if first is second is None else b"",
     ]
     return text_hash(b"".join(parts))
 
@@ -44,9 +48,12 @@ def connection_name(number: int) -> str:
 
 def address_text(address: bytes, port: int) -> str:
     """`10.0.0.1:9092`, `[2001:db8::1]:9092`."""
-    if address.startswith(_IPV4):
-        return f"{'.'.join(map(str, address[len(_IPV4) :]))}:{port}"
-    return f"[{IPv6Address(address)}]:{port}"
+    return f"{_host(address)}:{port}"
+
+
+@lru_cache(maxsize=4_096)
+def _host(address: bytes) -> str:
+    return ".".join(map(str, address[len(_IPV4) :])) if address.startswith(_IPV4) else f"[{IPv6Address(address)}]"
 
 
 def exchange_ids(

@@ -112,10 +112,18 @@ class Run:
         return self._kept(looked, found, asked)
 
     def _kept(self, looked: _Looked, found: list[int], asked: Asked | None) -> list[Chain]:
-        chains = [self._chain(at, looked, asked) for at in looked.candidates[-MOST_CANDIDATES:] + found]
-        kept = [chain for chain in chains if _may_be_true(chain)]
-        looked.candidates = [chain.at for chain in kept]
-        return kept
+        """A place whose frame is not all there is kept, and no chain yet."""
+        kept, chains = [], []
+        for at in looked.candidates[-MOST_CANDIDATES:] + found:
+            if at + 4 + int.from_bytes(self.data[at : at + 4], "big") > len(self.data):
+                kept.append(at)
+                continue
+            chain = self._chain(at, looked, asked)
+            if _may_be_true(chain):
+                kept.append(at)
+                chains.append(chain)
+        looked.candidates = kept
+        return chains
 
     def _chain(self, at: int, looked: _Looked, asked: Asked | None) -> Chain:
         frames: list[Graded] = []
@@ -152,11 +160,9 @@ class Run:
 
 
 def _may_be_true(chain: Chain) -> bool:
-    if not chain.frames:
-        return not chain.broken
-    first = chain.frames[0]
-    if first.grade is not Grade.STRONG:
+    if not chain.frames or chain.frames[0].grade is not Grade.STRONG:
         return False
+    first = chain.frames[0]
     # A lone frame with nonsense behind it is chance; but raw SASL tokens follow on a handshake of version 0.
     lone = chain.broken and len(chain.frames) == 1
     return not lone or (first.api_key, first.version) == (SASL_HANDSHAKE, 0)

@@ -53,6 +53,7 @@ from kafkascope.capture.fresh import HEAD as FIRST_PIECE
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.stream_table import copy
+from kafkascope.capture.tokens import IS_FRAME, IS_TOKEN, judge
 from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_FRAME_BYTES
 
@@ -317,14 +318,14 @@ def split(t: Tables, o: Output, p: Piece, cursor: Any, following: Any, s: Scanni
         if k != SKIP:
             if k == PYTHON:
                 return ATTEND
-            why = split_piece(t, o, p, i, k, cursor)
+            why = split_piece(t, o, p, i, k, cursor, s)
             if why != DONE:
                 return why
         go_on(cursor, following, pieces)
 
 
 @jit
-def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any) -> Number:
+def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: Scanning) -> Number:
     """Of a Kafka stream, from the cursor's byte on."""
     count = t.counts
     pool = t.pool.ctypes.data
@@ -417,15 +418,22 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any) -> 
         target = body + count[BODY]
         collected(pool, t.following, state, target)
         copy(target + state[FILLED], address + at, need)
+        # A response has a correlation id at least: an empty frame answers a token.
+        verdict = np_int(IS_FRAME if state[LENGTH] else IS_TOKEN)
+        if state[TOKENS] and state[LENGTH] > 0:
+            verdict = judge(t, s, slot, role, target, state[LENGTH])
+            if verdict == COMPILE:
+                cursor[AT_BYTE] = at
+                return PROGRAM
+            if verdict == IS_FRAME:
+                state[TOKENS] = 0
         free_chunks(t.following, count, state)
         at += need
         count[BODY] += state[LENGTH]
-        # A response has a correlation id at least: an empty frame answers a token.
-        emit(o, count, state, connection, FRAME if state[LENGTH] else TOKEN, role, state[OFFSET], 0)
-        judged = state[TOKENS] and state[LENGTH] > 0
-        if not judged:
+        emit(o, count, state, connection, TOKEN if verdict == IS_TOKEN else FRAME, role, state[OFFSET], 0)
+        if verdict == IS_FRAME:
             note(t.slots, t.asked, t.state, slot, role, target, state[LENGTH])
         begin_frame(state)
-        if judged:
+        if verdict == UNSURE:
             cursor[AT_BYTE] = at
             return JUDGE

@@ -56,6 +56,8 @@ ENDINGS = (None, "fin", "reset", "reused")
 # One kind of array, so that the kernels are compiled once.
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _NO_DATA = np.empty(0, np.uint8)
+# Of either stream, what its connection tells.
+_TOLD = np.array([INITIAL, SEEN_BYTES, GAP_BYTES])
 
 
 class Reassembler:
@@ -163,27 +165,25 @@ class Reassembler:
         tables.counts[DIRTIES] = 0
         self._touched = np.concatenate([self._touched, dirty])
         rows = tables.connections[dirty].tolist()
-        firsts = tables.streams[2 * dirty].tolist()
-        seconds = tables.streams[2 * dirty + 1].tolist()
+        streams = tables.streams[(2 * dirty)[:, None] + (0, 1)][:, :, _TOLD].reshape(-1, 6).tolist()
         tables.connections[dirty, DIRTY] = 0
         tables.connections[dirty, IS_NEW] = 0
-        for number, row, first, second in zip(dirty.tolist(), rows, firsts, seconds, strict=True):
-            if number == len(self.connections):
-                self.connections.append(self._made(number, row))
+        connections = self.connections
+        for number, row, told in zip(dirty.tolist(), rows, streams, strict=True):
+            if number == len(connections):
+                connections.append(self._made(number, row))
             elif row[IS_NEW]:
-                self.connections[number] = self._made(number, row)
-            connection = self.connections[number]
+                connections[number] = self._made(number, row)
+            connection = connections[number]
+            first, seen, gaps, other_first, other_seen, other_gaps = told
             connection.last_ns = row[LAST_NS]
             connection.opened = bool(row[OPENED])
             connection.opener = row[OPENER] if row[OPENER] >= 0 else None
             connection.closed = ENDINGS[row[ENDED]]
             connection.closed_ns = row[CLOSED_NS] if row[CLOSED_NS] >= 0 else None
-            connection.initial_sequence = (
-                first[INITIAL] if first[INITIAL] >= 0 else None,
-                second[INITIAL] if second[INITIAL] >= 0 else None,
-            )
-            connection.bytes_seen[:] = first[SEEN_BYTES], second[SEEN_BYTES]
-            connection.gap_bytes[:] = first[GAP_BYTES], second[GAP_BYTES]
+            connection.initial_sequence = (first if first >= 0 else None, other_first if other_first >= 0 else None)
+            connection.bytes_seen = [seen, other_seen]
+            connection.gap_bytes = [gaps, other_gaps]
             connection.conflict_bytes = row[CONFLICTS]
             connection.retransmitted_bytes = row[RETRANSMITTED]
             connection.duplicated_bytes = row[DUPLICATED]
