@@ -12,19 +12,21 @@ from kafkascope.pipeline.progress import Step, place_for, tell, watched
 
 
 @pytest.mark.parametrize(
-    ("said", "times", "heard"),
+    ("said", "shares", "heard"),
     [
-        ([], 1, (0, 0, 0)),
-        ([(600, 7, 3)], 1, (600, 7, 3)),
+        ([], [], (0, 0, 0)),
+        ([(600, 7, 3)], [1], (600, 7, 3)),
         # Both read all of the files, for other connections.
-        ([(600, 7, 3), (400, 5, 2)], 2, (500, 12, 5)),
-        ([(600, 7, 3), None], 2, (300, 7, 3)),
-        ([(9_000, 7, 3)], 1, (1_000, 7, 3)),
+        ([(600, 7, 3), (400, 5, 2)], [2, 2], (500, 12, 5)),
+        ([(600, 7, 3), None], [2, 2], (300, 7, 3)),
+        # A file of frames beside them has one task.
+        ([(600, 7, 3), (400, 5, 2), (100, 9, 0)], [2, 2, 1], (600, 21, 5)),
+        ([(9_000, 7, 3)], [1], (1_000, 7, 3)),
     ],
 )
 def test_tasks_are_summed_up(
     said: list[tuple[int, int, int] | None],
-    times: int,
+    shares: list[int],
     heard: tuple[int, int, int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,7 +44,7 @@ def test_tasks_are_summed_up(
         steps.append(step)
         there.set()
 
-    with watched(lake, "0123456789", len(said), Step(1, 1_000), times, hear):
+    with watched(lake, "0123456789", shares, Step(1, 1_000), hear):
         assert there.wait(60)
     assert steps[-1] == Step(1, 1_000, *heard)
     assert not any(place_for(lake, "0123456789", task).exists() for task in range(len(said)))

@@ -109,8 +109,8 @@ def _ingest(
             shuffle = shuffles(new, options.plan)
             start = Step(len(new), sum(one.size for one in new))
             # Without a shuffle every task of captures reads all of them.
-            times = 1 if shuffle else max((task.buckets for task in tasks), default=1)
-            with watched(lake, ingest_id, len(tasks), start, times, progress):
+            shares = [1 if shuffle else task.buckets for task in tasks]
+            with watched(lake, ingest_id, shares, start, progress):
                 done = run_on_spark(spark, tasks, shuffle=shuffle)
             for one in surveyed:
                 if one.error:

@@ -1,7 +1,7 @@
 """How far the tasks of an ingest are: each says so in a small file of the lake, which is the one place that tasks and
 driver share wherever they run; the driver sums them up."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import NamedTuple
@@ -39,18 +39,19 @@ def tell(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchange
 
 @contextmanager
 def watched(
-    lake: Lake, ingest_id: str, tasks: int, start: Step, times: int, hear: Callable[[Step], None]
+    lake: Lake, ingest_id: str, shares: Sequence[int], start: Step, hear: Callable[[Step], None]
 ) -> Iterator[None]:
-    """`hear` gets what all tasks together have read, each file `times` over; what they share is gone in the end."""
+    """`hear` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
+    What they tell is gone in the end."""
     stop = Event()
     seconds = LOCAL_SECONDS if lake.place.local else REMOTE_SECONDS
 
     def look() -> None:
         while not stop.wait(seconds):
             # There are none where no file can be read.
-            told = [NOTHING, *(_told(place_for(lake, ingest_id, task)) for task in range(tasks))]
-            size, frames, exchanges = (sum(column) for column in zip(*told, strict=True))
-            read = min(size // times, start.total_bytes)
+            told = [_told(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
+            size, frames, exchanges = (sum(column) for column in zip(NOTHING, *told, strict=True))
+            read = min(round(size), start.total_bytes)
             hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
 
     thread = Thread(target=look, daemon=True)
@@ -60,13 +61,13 @@ def watched(
     finally:
         stop.set()
         thread.join()
-        for task in range(tasks):
+        for task in range(len(shares)):
             place_for(lake, ingest_id, task).delete()
 
 
-def _told(place: Place) -> tuple[int, int, int]:
+def _told(place: Place, share: int) -> tuple[float, int, int]:
     try:
         size, frames, exchanges = map(int, place.read().split())
     except (KafkascopeError, ValueError):
         return NOTHING
-    return size, frames, exchanges
+    return size / share, frames, exchanges
