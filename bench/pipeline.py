@@ -19,6 +19,8 @@ AIMS = {"ek": (150, 50), "fields": (20, 7)}
 HEAD = f"{'':<44}{'MB':>8}{'ingest s':>10}{'MB/s':>8}{'session':>9}{'kernels':>9}{'worker MB':>11}"
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
+# Sizes are compared by their slopes, which twice magnify what one run was disturbed by.
+SIZE_ROUNDS = 5
 KINDS = {
     "local[2], buckets": (),
     "local[1], buckets": ("--cores", "1"),
@@ -45,7 +47,7 @@ def lines(*, whole: bool = False) -> Iterable[str]:
     marts = ingest_once(path, "--marts")
     yield f"marts {marts['marts']:.1f} s, report {marts['report']:.1f} s at {MEGABYTES} MB"
     yield from _tshark(path if whole else first_part(made, TSHARK_MEGABYTES), path.stat().st_size / two["ingest"])
-    yield from _sizes(two)
+    yield from _sizes()
     yield from _decode()
     yield from _demo()
 
@@ -81,18 +83,17 @@ def _tshark(part: Path, ours: float) -> Iterator[str]:
         )
 
 
-def _sizes(at_one: dict[str, Any]) -> Iterator[str]:
+def _sizes() -> Iterator[str]:
     """Some of it is fixed, so three sizes are compared with a straight line."""
-    made = [Path(one.path) for one in (busy(PART_MEGABYTES), busy(LARGE_MEGABYTES))]
-    best: dict[Path, dict[str, Any]] = {}
-    for _ in range(ROUNDS):
-        for path in made:
-            said = ingest_once(path)
-            yield _line("local[2], buckets", path, said)
-            best[path] = min(best.get(path, said), said, key=lambda one: float(one["ingest"]))
-    few, many = (best[path] for path in made)
-    sizes = [path.stat().st_size / 1e9 for path in (made[0], Path(busy(MEGABYTES).path), made[1])]
-    seconds = [one["ingest"] for one in (few, at_one, many)]
+    paths = [Path(busy(megabytes).path) for megabytes in (PART_MEGABYTES, MEGABYTES, LARGE_MEGABYTES)]
+    runs: list[list[dict[str, Any]]] = []
+    for _ in range(SIZE_ROUNDS):
+        runs.append([])
+        for path in paths:
+            runs[-1].append(ingest_once(path))
+            yield _line("local[2], buckets", path, runs[-1][-1])
+    sizes = [path.stat().st_size / 1e9 for path in paths]
+    seconds = [min(float(one["ingest"]) for one in of_size) for of_size in zip(*runs, strict=True)]
     told = ", ".join(f"{taken / size:.1f}" for taken, size in zip(seconds, sizes, strict=True))
     further = (seconds[2] - seconds[0]) / (sizes[2] - sizes[0])
     fixed = seconds[0] - further * sizes[0]
@@ -101,7 +102,7 @@ def _sizes(at_one: dict[str, Any]) -> Iterator[str]:
     yield f"seconds a GB, all told: {told}; {fixed:.1f} s are fixed and a further GB takes {further:.1f} s"
     yield f"a further GB, to 3 GB against to 1 GB: {then / first:.2f} (linear within 1.15)"
     yield f"1 GB against the line through the other two: {seconds[1] / line:.2f} (linear within 1.15)"
-    peaks = [one["worker_peak"] for one in (few, at_one, many)]
+    peaks = [max(int(one["worker_peak"]) for one in of_size) for of_size in zip(*runs, strict=True)]
     yield f"peak of a worker, 3 GB against 150 MB: {peaks[2] / peaks[0]:.2f} (flat within 1.2)"
 
 
