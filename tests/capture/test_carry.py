@@ -251,6 +251,12 @@ def test_requests_of_an_idle_connection_come_out_unanswered() -> None:
     assert [(row["status"], row["correlation_id"], row["capture_uri"]) for row in rows] == [("unanswered", 2, "0")]
     assert [one.port_a for one in reading.carried] == [50_001]
     assert list(reading.pending()) == []
+    # And the half of a Produce is lost.
+    connection = reading.account.connections[0]
+    whole = len(request("ApiVersions", 3, 1) + request("Heartbeat", 4, 2))
+    assert (reading.account.lost_places, reading.account.lost_bytes) == (1, connection.bytes_seen[0] - whole)
+    tally = reading.by_file()["2"]
+    assert (tally.lost_places, tally.lost_bytes) == (1, reading.account.lost_bytes)
 
 
 def test_what_trails_behind_an_end_founds_no_connection() -> None:

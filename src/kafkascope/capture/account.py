@@ -67,6 +67,13 @@ class Account:
         self.lost_places += int(lost.sum())
         self.lost_bytes += int(frames.lost[lost].sum())
 
+    def add_ended(self, other: "Account") -> None:
+        """What was found when some of the connections were told to their end."""
+        self.frames += other.frames
+        self.lost_places += other.lost_places
+        self.lost_bytes += other.lost_bytes
+        self.lost_answers += other.lost_answers
+
     def add_batch(self, batch: ExchangeBatch) -> None:
         self.exchanges += len(batch)
         for status, count in enumerate(np.bincount(batch.status, minlength=len(STATUSES)).tolist()):

@@ -89,6 +89,12 @@ class FileTallies:
             tally.lost_places += int((kinds == LOST).sum())
             tally.lost_bytes += int(frames.lost[rows][kinds == LOST].sum())
 
+    def add_ended(self, other: "FileTallies") -> None:
+        """Of some of the same files, where connections were told to their end."""
+        other._decide()
+        for uri, tally in zip(other._recordings.uris, other._tallies, strict=False):
+            self.of(self._recordings.uris.index(uri)).add(tally)
+
     def _by_file(self, rows: Any, packets: Int64s) -> list[tuple[int, Any]]:
         """(file, those of the rows whose packet is in it)"""
         if not len(rows):

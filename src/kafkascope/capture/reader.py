@@ -325,12 +325,15 @@ class Capture:
         self.carried, idle = carry(self._steps, self._late, now_ns=now, idle_ns=self._part.idle_ns)
         self._account.lost_answers = self._pairer.lost_answers
         if idle:
-            account = Account()
+            account, files = Account(), Recordings()
             part = Part(carried=idle, reopen=self._part.reopen)
-            ended = Capture(Recordings(), account, names=self._names, kafka_ports=self._ports, part=part)
+            tallies = FileTallies(files)
+            ended = Capture(files, account, names=self._names, kafka_ports=self._ports, part=part, tallies=tallies)
             yield from ended.finish()
             leave_out(self._steps, idle)
-            self._account.lost_answers += account.lost_answers
+            self._account.add_ended(account)
+            if self._tallies is not None:
+                self._tallies.add_ended(tallies)
             for one, last in zip(idle, account.connections, strict=True):
                 self._reassembler.connections[one.number].gap_bytes[:] = last.gap_bytes
                 self._reassembler.connections[one.number].bytes_seen[:] = last.bytes_seen
