@@ -26,6 +26,8 @@ ENOUGH_ROWS = 5_000
 ENOUGH_BYTES = 8 << 20
 MOST_BYTES = 16 << 20
 MOST_KEY_BYTES = 8 << 20
+# Keys of others that a table may hold: copying takes longer than reading a few rows.
+MOST_OTHER_KEY_BYTES = 32 << 10
 
 KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
@@ -75,7 +77,7 @@ class _Group:
         """Slices hold all the keys of the batches that they are of: copied, they do not."""
         if len(self.keys) > 1:
             self.keys = [pa.concat_batches(self.keys)]
-        elif self.keys[0].get_total_buffer_size() > 1.25 * self.keys[0].nbytes:
+        elif self.keys[0].get_total_buffer_size() > self.keys[0].nbytes + MOST_OTHER_KEY_BYTES:
             self.keys = [self.keys[0].take(numbers(np.arange(self.rows), pa.int64()))]
         return self.keys[0]
 
