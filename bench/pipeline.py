@@ -19,7 +19,7 @@ AIMS = {"ek": (150, 50), "fields": (20, 7)}
 HEAD = f"{'':<44}{'MB':>8}{'ingest s':>10}{'MB/s':>8}{'session':>9}{'kernels':>9}{'worker MB':>11}"
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
-# Sizes are compared by their slopes, which twice magnify what one run was disturbed by.
+# Sizes are compared by their slopes, which magnify what disturbed a run.
 SIZE_ROUNDS = 5
 KINDS = {
     "local[2], buckets": (),

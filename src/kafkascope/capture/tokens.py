@@ -29,7 +29,7 @@ IS_TOKEN, IS_FRAME = 16 + TOKEN, 16 + FRAME
 
 @jit
 def judge(t: Tables, s: Scanning, slot: Number, role: Number, body: Number, length: Number) -> Number:
-    """IS_TOKEN or IS_FRAME as `is_frame` says it, COMPILE where a program is needed first, or UNSURE."""
+    """IS_TOKEN or IS_FRAME as `is_request` and `is_response` say, COMPILE where a program is missing, or UNSURE."""
     if role:
         if length < SMALLEST_RESPONSE:
             return IS_TOKEN

@@ -48,8 +48,8 @@ def watched(
 
     def look() -> None:
         while not stop.wait(seconds):
-            # There are none where no file can be read.
             told = [_told(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
+            # No task tells anything where no file can be read.
             size, frames, exchanges = (sum(column) for column in zip(NOTHING, *told, strict=True))
             read = min(round(size), start.total_bytes)
             hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
