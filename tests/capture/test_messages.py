@@ -46,7 +46,7 @@ def decoded(recorded: bytes, **settings: Any) -> Rows:
     return rows_of([*tables, *waiting.finish()])
 
 
-@pytest.mark.parametrize("cap", ["ENOUGH_ROWS", "ENOUGH_BYTES", "MOST_BYTES", "MOST_KEY_BYTES"])
+@pytest.mark.parametrize("cap", ["ENOUGH_ROWS", "ENOUGH_BYTES", "MOST_BYTES", "MOST_SHARED_BYTES"])
 def test_whatever_makes_them_go_the_rows_are_the_same(cap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = capture("share")
     expected = decoded(recorded)
@@ -89,15 +89,30 @@ def test_rare_bodies_that_wait_hold_no_memory_of_others(monkeypatch: pytest.Monk
     assert len(rows["HeartbeatRequest 4"]) == 3 * 21
 
 
+def test_small_batches_share_memory_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heartbeats that wait lie beside a Produce of 40 kB that is gone."""
+    monkeypatch.setattr(messages, "ENOUGH_BYTES", 30_000)
+    monkeypatch.setattr(messages, "MOST_SHARED_BYTES", 200_000)
+    (batch,) = batches(large=40_000)
+    waiting = Messages()
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            assert [one.name for one in waiting.add(batch)] == ["ProduceRequest"]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 500_000
+    assert len(rows_of(waiting.finish())["HeartbeatRequest 4"]) == 300
+
+
 def test_keys_that_wait_hold_no_memory_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "MOST_KEY_BYTES", 1)
+    monkeypatch.setattr(messages, "MOST_SHARED_BYTES", 1)
     (batch,) = batches()
     keys = pa.record_batch({"exchange_id": pa.array(["x" * 100_000] * len(batch))})
     waiting = Messages()
     assert list(waiting.add(batch, keys)) == []
-    held = {
-        name: sum(one.get_total_buffer_size() for one in group.keys) for (name, *_), group in waiting._groups.items()
-    }
+    held = {name: group.keys().get_total_buffer_size() for (name, *_), group in waiting._groups.items()}
     assert {name: size // 100_000 for name, size in held.items()} == {
         "HeartbeatRequest": 3,
         "HeartbeatResponse": 3,

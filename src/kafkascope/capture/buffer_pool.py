@@ -3,6 +3,7 @@ was a fifteenth of reading a capture into the lake."""
 
 import mmap
 import weakref
+from contextlib import suppress
 
 import numpy as np
 
@@ -20,17 +21,24 @@ class BufferPool:
         """At least so many bytes, with anything in them."""
         if not size:
             return np.empty(0, np.uint8)
-        memory = next((one for one in self._free if len(one) >= size), None)
+        memory = self._used_before(size)
         if memory is None:
             # Those that are too small now are too small for what will come.
             self._free.clear()
             memory = _mapped(size)
-        else:
-            self._free.remove(memory)
         # Every slice of an array over foreign memory holds that array: when it goes, nobody has any of it.
         array = np.frombuffer(memory, np.uint8)
         weakref.finalize(array, self._give_back, memory).atexit = False
         return array
+
+    def _used_before(self, size: int) -> mmap.mmap | None:
+        for memory in list(self._free):
+            # Another thread may be quicker.
+            with suppress(ValueError):
+                if len(memory) >= size:
+                    self._free.remove(memory)
+                    return memory
+        return None
 
     def _give_back(self, memory: mmap.mmap) -> None:
         if len(self._free) < _MOST_FREE:

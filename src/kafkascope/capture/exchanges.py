@@ -178,16 +178,14 @@ class Pairer:
         self._waiting, self._waiting_bytes = rows, held
 
     def _learn_ends(self, rows: Rows) -> None:
-        self.ends += [Ends(0, "", "") for _ in self._connections[len(self.ends) :]]
+        self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
         for number in np.unique(rows[:, CONNECTION]).tolist():
-            known = self.ends[number]
-            if not known.client_address:
+            if not self.ends[number].client_address:
                 found = self._connections[number]
                 ends = found.ends
                 sides = [address_text(ends.address_a, ends.port_a), address_text(ends.address_b, ends.port_b)]
-                known.number = connection_hash(found)
-                known.client_address = sides[found.client or 0]
-                known.broker_address = sides[1 - (found.client or 0)]
+                client = found.client or 0
+                self.ends[number] = Ends(connection_hash(found), sides[client], sides[1 - client])
         telling = (rows[:, KIND] == FRAME) & (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0)
         telling &= (rows[:, API_KEY] == API_VERSIONS) & (rows[:, VERSION] >= FIRST_WITH_SOFTWARE)
         for row in rows[telling][:, _TELLING].tolist():
@@ -199,6 +197,8 @@ class Pairer:
                     known.software, known.software_from = software, offset
 
 
+# Of a connection without a frame of Kafka so far.
+_UNKNOWN = Ends(0, "", "")
 _TELLING = [CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE]
 
 

@@ -1,9 +1,9 @@
 """Exchanges in, their bodies out as Arrow tables: one message a table, keyed by `exchange_id`, all versions alike."""
 
 from collections.abc import Iterator, Sequence
-from ctypes import memmove
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,19 @@ from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE, UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION, Rows
-from kafkascope.capture.memory_view import copy_all
 from kafkascope.capture.record_sizes import Sizes, with_sizes
 from kafkascope.capture.scan_program import ERROR
+from kafkascope.capture.waiting import Group, Part, copied
 from kafkascope.columnar.decode import decode_columns
+from kafkascope.columnar.few import Few, decode_few
 from kafkascope.schema.catalog import apis, message
 
 # The kernel wants many frames at once; memory wants them not to pile up.
 ENOUGH_ROWS = 5_000
 ENOUGH_BYTES = 8 << 20
 MOST_BYTES = 16 << 20
-MOST_KEY_BYTES = 8 << 20
-# Keys of others that a table may hold: copying takes longer than reading a few rows.
-MOST_OTHER_KEY_BYTES = 32 << 10
+# Keys and small bodies that wait share memory with others; what they hold of these is no more than this.
+MOST_SHARED_BYTES = 8 << 20
 
 KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
@@ -44,53 +44,15 @@ class MessageTable:
     table: pa.Table
 
 
-@dataclass(slots=True)
-class _Group:
-    """Of one message and version, from one kind of recording. Its pieces are its own: one of a rare message that waits
-    for long holds no memory of others."""
-
-    keys: list[pa.RecordBatch] = field(default_factory=list)
-    sizes: list[npt.NDArray[np.int64]] = field(default_factory=list)
-    pieces: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-    record_sizes: list[Sizes] = field(default_factory=list)
-    rows: int = 0
-    size: int = 0
-
-    def put(self, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
-        """The address where the bodies go, side by side; `size` is that of all."""
-        piece = np.empty(size, np.uint8)
-        self.keys.append(keys)
-        self.sizes.append(sizes.copy())
-        self.pieces.append(piece)
-        self.rows += len(sizes)
-        self.size += size
-        return int(piece.ctypes.data)
-
-    def bodies(self) -> pa.LargeBinaryArray:
-        ends = np.zeros(self.rows + 1, np.int64)
-        np.cumsum(np.concatenate(self.sizes), out=ends[1:])
-        content = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
-        buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
-        return pa.Array.from_buffers(pa.large_binary(), self.rows, buffers)
-
-    def own_keys(self) -> pa.RecordBatch:
-        """Slices hold all the keys of the batches that they are of: copied, they do not."""
-        if len(self.keys) > 1:
-            self.keys = [pa.concat_batches(self.keys)]
-        elif self.keys[0].get_total_buffer_size() > self.keys[0].nbytes + MOST_OTHER_KEY_BYTES:
-            self.keys = [self.keys[0].take(numbers(np.arange(self.rows), pa.int64()))]
-        return self.keys[0]
-
-
 class Messages:
     """`keys` are columns of `exchanges` that every body is to carry; `contents` asks for the records too."""
 
     def __init__(self, keys: Sequence[str] = (KEY,), *, contents: bool = False) -> None:
         self._keys = list(keys)
         self._contents = contents
-        self._groups: dict[_Key, _Group] = {}
+        self._groups: dict[_Key, Group] = {}
         self._size = 0
-        self._key_bytes = 0
+        self._shared_bytes = 0
 
     def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
         """What there is enough of now. `exchanges` are the batch's columns, where the caller has them already."""
@@ -111,14 +73,36 @@ class Messages:
                 yield self._give(key)
         while self._size >= MOST_BYTES:
             yield self._give(max(self._groups, key=lambda key: self._groups[key].size))
-        if self._key_bytes >= MOST_KEY_BYTES:
+        if self._shared_bytes >= MOST_SHARED_BYTES:
             for group in self._groups.values():
-                group.own_keys()
-            self._key_bytes = 0
+                group.own()
+            self._shared_bytes = 0
 
     def finish(self) -> Iterator[MessageTable]:
+        yield from self._give_few()
         for key in list(self._groups):
             yield self._give(key)
+
+    def _give_few(self) -> Iterator[MessageTable]:
+        """Those that a small recording has of each message are decoded together."""
+        found = {key: group.small() for key, group in self._groups.items() if not (key[2] or self._contents)}
+        chosen = {key: part for key, part in found.items() if part is not None}
+        parts = list(chosen.values())
+        count = [part.end - part.start for part in parts]
+        places = np.array([(part.bodies.base, part.bodies.ends_at + 4 * part.start) for part in parts], np.int64)
+        base, ends_at = places.reshape(-1, 2).T
+        few = Few([key[:2] for key in chosen], base, ends_at, np.array(count, np.int64))
+        versions = numbers(np.repeat(np.array([key[1] for key in chosen], np.int16), few.count), pa.int16())
+        start = 0
+        for (key, part), rows, batch in zip(chosen.items(), count, decode_few(few), strict=True):
+            if batch is not None:
+                del self._groups[key]
+                batch = batch.add_column(0, VERSION_COLUMN, versions.slice(start, rows))
+                keys = part.keys()
+                for name in reversed(self._keys):
+                    batch = batch.add_column(0, name, keys.column(name))
+                yield MessageTable(key[0], pa.Table.from_batches([batch]))
+            start += rows
 
     def _give(self, key: _Key) -> MessageTable:
         group = self._groups.pop(key)
@@ -130,7 +114,7 @@ class Messages:
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         table = table.add_column(0, VERSION_COLUMN, versions)
         # The table may wait for long, for others of its message.
-        keys = group.own_keys()
+        keys = group.keys()
         for key_name in reversed(self._keys):
             table = table.add_column(0, key_name, keys.column(key_name))
         return MessageTable(name, table)
@@ -174,25 +158,19 @@ class Messages:
         chosen, codes = chosen[order], codes[order]
         at = which[chosen]
         sizes = rows[at, SIZE] - body_at[chosen]
-        taken = keys.take(numbers(chosen, pa.int64()))
-        self._key_bytes += taken.nbytes
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        ends = np.append(starts[1:], len(codes))
-        behind = np.cumsum(sizes) - sizes
-        shift = np.zeros(len(starts), np.int64)
-        totals = np.add.reduceat(sizes, starts).tolist()
-        for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            code = int(codes[start])
-            name = _name(code >> 16, code & 0xFFFF, kind)
+        starts = np.flatnonzero(np.diff(codes, prepend=-1)).tolist()
+        messages = [(_name(code >> 16, code & 0xFFFF, kind), code & 0xFFFF) for code in codes[starts].tolist()]
+        for (name, _), (start, end) in zip(messages, pairwise([*starts, len(codes)]), strict=True):
             if name is None:
                 sizes[start:end] = 0
-            else:
-                key = (name, code & 0xFFFF, bool(record_sizes))
-                address = self._put(key, taken[start:end], sizes[start:end], totals[index])
-                shift[index] = address - behind[start]
+        taken = keys.take(numbers(chosen, pa.int64()))
+        parts, shared = copied(taken, starts, rows[at, ADDRESS] + body_at[chosen], sizes)
+        self._shared_bytes += shared
+        for (name, version), part in zip(messages, parts, strict=True):
+            if name is not None:
+                group = self._put((name, version, bool(record_sizes)), part)
                 if record_sizes:
-                    self._groups[key].record_sizes += [record_sizes[row] for row in at[start:end].tolist()]
-        copy_all(rows[at, ADDRESS] + body_at[chosen], sizes, behind + np.repeat(shift, ends - starts))
+                    group.record_sizes += [record_sizes[row] for row in at[part.start : part.end].tolist()]
 
     def _take_inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, envelopes: npt.NDArray[np.int64]) -> None:
         """Of those that the kernel left."""
@@ -201,14 +179,17 @@ class Messages:
         for index in envelopes.tolist():
             for frame, content in inner_frames(batch.request_frame(index), batch.response_frame(index)):
                 if frame.name is not None and frame.body is not None:
-                    body = content[frame.body_at :]
-                    sizes = np.array([len(body)], np.int64)
-                    key = (frame.name, frame.version, False)
-                    memmove(self._put(key, keys.slice(index, 1), sizes, len(body)), body, len(body))
+                    body = np.frombuffer(content[frame.body_at :], np.uint8)
+                    where, size = (np.array([one], np.int64) for one in (body.ctypes.data, len(body)))
+                    (part,), shared = copied(keys.slice(index, 1), [0], where, size)
+                    self._shared_bytes += shared
+                    self._put((frame.name, frame.version, False), part)
 
-    def _put(self, key: _Key, keys: pa.RecordBatch, sizes: npt.NDArray[np.int64], size: int) -> int:
-        self._size += size
-        return self._groups.setdefault(key, _Group()).put(keys, sizes, size)
+    def _put(self, key: _Key, part: Part) -> Group:
+        self._size += len(part.content)
+        group = self._groups.setdefault(key, Group())
+        group.put(part)
+        return group
 
 
 @cache

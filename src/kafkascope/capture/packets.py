@@ -17,7 +17,7 @@ from kafkascope.errors import InputError
 # Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
 CHUNK_BYTES = 8 << 20
 # The first are smaller, so that the first exchanges come at once; each is so many times the one before.
-FIRST_BYTES = 512 << 10
+FIRST_BYTES = 1 << 20
 GROWTH = 2
 # Packets are looked for in so many bytes at a time, while the processor has them at hand.
 STEP_BYTES = 512 << 10

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
 from kafkascope.columnar.memory import copy_bytes
 
@@ -92,6 +93,9 @@ COUNT_WIDTH = 19
 RINGS = 1_024
 RING_BYTES = 32_768
 MARKS = 32
+_RINGS = BufferPool()
+# What there is room for at first: the kernel comes back for more.
+_CONNECTIONS, _NODES = 512, 64
 
 
 class Tables(NamedTuple):
@@ -141,10 +145,12 @@ class Output(NamedTuple):
 
 def make_tables() -> Tables:
     count = np.zeros(COUNT_WIDTH, np.int64)
-    ring = np.empty(RINGS * RING_BYTES, np.uint8)  # pages are taken as streams come
+    # Pages are taken as streams come; of small recordings that would be the longest part.
+    ring = _RINGS.take(RINGS * RING_BYTES)
     spill = np.empty(0, np.uint8)
     count[RING_ADDRESS] = ring.ctypes.data
     count[SPILL_ADDRESS] = spill.ctypes.data
+    count[WANT_CONNECTIONS], count[WANT_NODES] = _CONNECTIONS, _NODES
     return Tables(
         current=np.empty(0, np.int64),
         connections=np.empty((0, CONNECTION_WIDTH), np.int64),

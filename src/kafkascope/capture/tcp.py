@@ -168,36 +168,34 @@ class Reassembler:
         streams = tables.streams[(2 * dirty)[:, None] + (0, 1)][:, :, _TOLD].reshape(-1, 6).tolist()
         tables.connections[dirty, DIRTY] = 0
         tables.connections[dirty, IS_NEW] = 0
-        connections = self.connections
+        connections, ends = self.connections, self._flows.ends
         for number, row, told in zip(dirty.tolist(), rows, streams, strict=True):
-            if number == len(connections):
-                connections.append(self._made(number, row))
-            elif row[IS_NEW]:
-                connections[number] = self._made(number, row)
-            connection = connections[number]
             first, seen, gaps, other_first, other_seen, other_gaps = told
+            opened, closed = bool(row[OPENED]), ENDINGS[row[ENDED]]
+            closed_ns = row[CLOSED_NS] if row[CLOSED_NS] >= 0 else None
+            opener = row[OPENER] if row[OPENER] >= 0 else None
+            sequence = first if first >= 0 else None, other_first if other_first >= 0 else None
+            bytes_seen, gap_bytes = [seen, other_seen], [gaps, other_gaps]
+            if number == len(connections) or row[IS_NEW]:
+                flow = row[FLOW]
+                # In their order: there are very many, and names take as long again.
+                connections[number : number + 1] = [
+                    Connection(
+                        number, flow, ends[flow], row[FIRST_NS], row[LAST_NS], sequence, opened, closed, closed_ns,
+                        None, PROTOCOLS[0], bytes_seen, gap_bytes, row[CONFLICTS], row[RETRANSMITTED], row[DUPLICATED],
+                        opener,
+                    )
+                ]  # fmt: skip
+                continue
+            connection = connections[number]
             connection.last_ns = row[LAST_NS]
-            connection.opened = bool(row[OPENED])
-            connection.opener = row[OPENER] if row[OPENER] >= 0 else None
-            connection.closed = ENDINGS[row[ENDED]]
-            connection.closed_ns = row[CLOSED_NS] if row[CLOSED_NS] >= 0 else None
-            connection.initial_sequence = (first if first >= 0 else None, other_first if other_first >= 0 else None)
-            connection.bytes_seen = [seen, other_seen]
-            connection.gap_bytes = [gaps, other_gaps]
+            connection.opened, connection.opener = opened, opener
+            connection.closed, connection.closed_ns = closed, closed_ns
+            connection.initial_sequence = sequence
+            connection.bytes_seen, connection.gap_bytes = bytes_seen, gap_bytes
             connection.conflict_bytes = row[CONFLICTS]
             connection.retransmitted_bytes = row[RETRANSMITTED]
             connection.duplicated_bytes = row[DUPLICATED]
-
-    def _made(self, number: int, row: list[int]) -> Connection:
-        return Connection(
-            number=number,
-            flow=row[FLOW],
-            ends=self._flows.ends[row[FLOW]],
-            first_ns=row[FIRST_NS],
-            last_ns=row[LAST_NS],
-            initial_sequence=(None, None),
-            opened=False,
-        )
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
         count = self._tables.counts

@@ -11,6 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from kafkascope.columnar.few_kernel import read_few
 from kafkascope.columnar.machine import read_frames
 from kafkascope.columnar.notes import notes_size, write_notes
 from kafkascope.columnar.offsets import check_offsets, largest_frame, narrow_offsets
@@ -18,12 +19,12 @@ from kafkascope.columnar.pack import pack, packed_size
 
 Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
 _SOURCES = (
-    "batches", "compiled", "job", "kernel", "machine", "memory", "notes", "offsets", "operations", "pack", "pieces",
-    "scan", "sections", "values", "../limits",
+    "batches", "compiled", "few_kernel", "job", "kernel", "machine", "memory", "notes", "offsets", "operations", "pack",
+    "pieces", "scan", "sections", "values", "../limits",
 )  # fmt: skip
 _SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
 # What the kernel is asked to do: one entry for all of it, since each takes its time to load.
-READ, SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST = range(8)
+READ, SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST, FEW = range(9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ def _entry(stamp: int) -> Kernel:
             return notes_size(job, a, b), np.int64(0)
         if task == NOTES:
             return write_notes(job, a, b, c), np.int64(0)
+        if task == FEW:
+            return read_few(job, a, b, c, d, e)
         if task == CHECK:
             return check_offsets(job, a, b)
         if task == NARROW:
