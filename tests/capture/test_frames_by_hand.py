@@ -3,6 +3,7 @@
 from random import Random
 
 import numpy as np
+import pytest
 
 from kafkascope import limits
 from kafkascope.capture.flow import (
@@ -160,6 +161,41 @@ def test_sasl_tokens_of_several_rounds() -> None:
     )  # fmt: skip
     assert kinds(found, REQUEST) == [FRAME, TOKEN, TOKEN, FRAME]
     assert kinds(found, RESPONSE) == [FRAME, TOKEN, TOKEN, FRAME]
+
+
+@pytest.mark.parametrize("secret", [b"\0u\0hunter2", b"\0u\0\x01hunter2-hunter2", b"n,,n=alice,r=fyko+d2lbbFgONRv9qk"])
+def test_what_follows_a_damaged_request_may_be_a_password(secret: bytes) -> None:
+    """The snap length cut the handshake: bytes of the token would be shown as key, version and correlation id."""
+    stream = Stream()
+    cut = request("SaslHandshake", 0, 1)
+    stream.say(*hello(), (REQUEST, cut[:12]))
+    stream.feed((GAP, REQUEST, len(cut) - 12))
+    found = stream.say((REQUEST, framed(secret)), (REQUEST, request("Metadata", 12, 2)))
+    assert kinds(found, REQUEST) == [TOKEN, FRAME]
+
+
+def test_handshake_whose_answer_is_lost_is_kafka_by_what_follows_its_tokens() -> None:
+    stream = Stream()
+    asked = [request("SaslHandshake", 0, 1), framed(b"\0alice\0alice-secret")]
+    asked += [request("ApiVersions", 0, 2), request("Metadata", 12, 3)]
+    stream.feed((GAP, RESPONSE, 36))
+    found = stream.say(
+        *((REQUEST, one) for one in asked), (RESPONSE, framed(b"")), (RESPONSE, response("Metadata", 12, 3))
+    )
+    assert kinds(found, REQUEST) == [FRAME, TOKEN, FRAME, FRAME]
+
+
+def test_empty_answer_of_a_token_is_passed_on_the_way_to_one_that_fits() -> None:
+    stream = Stream()
+    stream.feed((GAP, REQUEST, 37))
+    stream.say(
+        (REQUEST, framed(b"\0alice\0alice-secret")),
+        (RESPONSE, response("SaslHandshake", 0, 1)),
+        (RESPONSE, framed(b"")),
+        (REQUEST, request("ApiVersions", 0, 2)),
+        (RESPONSE, response("ApiVersions", 0, 2)),
+    )
+    assert (stream.connection.protocol, kinds(stream.finish(), REQUEST)[-1:]) == ("kafka", [FRAME])
 
 
 def test_answer_behind_lost_tokens_is_a_frame() -> None:

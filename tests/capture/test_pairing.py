@@ -53,3 +53,35 @@ def test_alike_requests_pair_in_order_without_a_loss() -> None:
         wire.answer("Heartbeat", 0, correlation=0)
     assert [one.groups for one in wire.exchanges()] == [("g0",), ("g1",), ("g2",)]
     assert statuses(wire) == ["answered"] * 3
+
+
+def test_requests_that_come_out_behind_the_end_of_their_answers_are_paired() -> None:
+    """A stream that lacks a packet is held back, and the other may end meanwhile."""
+    wire = Wire()
+    for number in range(4):
+        wire.answer("Heartbeat", 0, correlation=number)
+    wire.end(1).lose(20, 0)
+    for number in (1, 2, 3):
+        wire.ask("Heartbeat", 0, correlation=number)
+    assert statuses(wire.end(0)) == ["answer_only", "answered", "answered", "answered"]
+
+
+def test_answers_that_wait_at_the_end_of_the_requests_are_alone() -> None:
+    wire = Wire().answer("Heartbeat", 0, correlation=7).end(0)
+    assert statuses(wire.ask("Heartbeat", 0, correlation=7)) == ["answer_only", "unanswered"]
+
+
+def test_requests_at_the_end_of_the_answers_are_not_answered() -> None:
+    wire = Wire().ask("Heartbeat", 0, correlation=7).end(1)
+    assert statuses(wire.answer("Heartbeat", 0, correlation=7)) == ["unanswered", "answer_only"]
+
+
+def test_answers_alike_that_wait_for_requests_behind_a_loss_are_nobodys() -> None:
+    """One of them is that of the request which was lost."""
+    wire = Wire()
+    for _ in range(3):
+        wire.answer("Heartbeat", 0, correlation=0)
+    wire = asked(wire.lose(20, 0), 2)
+    for _ in range(3):
+        asked(wire, 1).answer("Heartbeat", 0, correlation=0)
+    assert "answered" not in statuses(wire.end(1))

@@ -180,13 +180,15 @@ def test_packet_recorded_twice_is_told_from_a_retransmission() -> None:
     assert connection.bytes_seen == [3, 0]
 
 
-def test_connection_recorded_twice_one_behind_the_other_is_one() -> None:
-    """Two recordings of it in one file: the second has its old times."""
+@pytest.mark.parametrize("later", [0, 250 * MILLISECOND, -5_000 * MILLISECOND, 5_000 * MILLISECOND])
+def test_connection_recorded_twice_one_behind_the_other_is_one(later: int) -> None:
+    """Two recordings of it, by clocks that differ."""
     whole = [
         *opened(), seg(CLIENT, 1000, b"abc", time=5), seg(BROKER, 5000, b"xyz", time=6),
         seg(CLIENT, 1003, flags=FIN | ACK, time=7), seg(BROKER, 5003, flags=FIN | ACK, time=8),
     ]  # fmt: skip
-    reassembler, _, streams, marks = play(*whole, *whole)
+    again = [replace(packet, time=packet.time + later) for packet in whole]
+    reassembler, _, streams, marks = play(*whole, *again)
     assert len(reassembler.connections) == 1
     assert (text(streams[0]), text(streams[1])) == ("abc", "xyz")
     assert marks == {0: [OPEN, CLOSE], 1: [OPEN, CLOSE]}
@@ -200,12 +202,25 @@ def test_reused_ports_make_a_new_connection() -> None:
     assert marks[0] == [OPEN, CLOSE]
 
 
-def test_same_initial_sequence_after_the_end_is_a_new_connection() -> None:
-    packets = [*opened(), seg(CLIENT, 1000, flags=RST, time=1), *opened(time=2), seg(CLIENT, 1000, b"new", time=3)]
+@pytest.mark.parametrize(("broker", "later"), [(77_000, 2), (5_000, 70_000 * MILLISECOND)])
+def test_same_initial_sequence_after_the_end_is_a_new_connection(broker: int, later: int) -> None:
+    """The broker's is another, or it is long ago: that is chance."""
+    packets = [
+        *opened(), seg(CLIENT, 1000, flags=RST, time=1),
+        *opened(1_000, broker, time=later), seg(CLIENT, 1000, b"new", time=later + 1),
+    ]  # fmt: skip
     reassembler, _, streams, marks = play(*packets)
     assert [connection.closed for connection in reassembler.connections] == ["reset", None]
+    assert reassembler.connections[1].opener == 0
     assert text(streams[2]) == "new"
     assert marks[0] == [OPEN, RESET]
+
+
+def test_bytes_behind_a_reset_are_counted() -> None:
+    packets = [*opened(), seg(CLIENT, 1000, b"abc"), seg(BROKER, 5000, flags=RST), seg(CLIENT, 1003, b"late")]
+    _, pieces, streams, _ = play(*packets, seg(CLIENT, 1000, b"abc"))
+    assert text(streams[0]) == "abc"
+    assert [(one.kind, one.lost_bytes) for piece in pieces for one in piece.problems] == [("after_fin", 4)]
 
 
 def test_late_segments_of_the_connection_before_are_left_out() -> None:

@@ -28,7 +28,7 @@ from kafkascope.capture.headers import (
     SIZE,
     Rows,
 )
-from kafkascope.capture.numbers import Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers, jit
 
 ANSWERED, UNANSWERED, NO_ANSWER_EXPECTED, ANSWER_ONLY, UNDECODED = range(5)
 STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "undecoded")
@@ -71,6 +71,23 @@ def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish:
 
 
 @jit
+def alike(one: Any, other: Any) -> Number:
+    """Raw SASL tokens have no correlation ids."""
+    return one[KIND] == other[KIND] and (one[KIND] == TOKEN or one[CORRELATION] == other[CORRELATION])
+
+
+@jit
+def unlink(head: Any, tail: Any, following: Any, side: Number, connection: Number, before: Number, at: Number) -> None:
+    """Out of the list of a side; `before` is the one before it there, -1 where it is the first."""
+    if before >= 0:
+        following[before] = following[at]
+    else:
+        head[side, connection] = following[at]
+    if tail[side, connection] == at:
+        tail[side, connection] = before
+
+
+@jit
 def _pair(
     rows: Any, waiting: int, request: Any, response: Any, status: Any, used: Any, following: Any, head: Any, tail: Any,
     most_bytes: int, finish: bool,
@@ -86,26 +103,26 @@ def _pair(
         newest = max(newest, row[LAST_NS])
         if kind == LOST:
             used[index] = 1
-            at = head[0, connection]
-            while at >= 0:
-                rows[at, AFTER_LOSS] |= LOST_WITH if side else LOST_BEHIND
-                at = following[at]
+            for which in range(2 - side):
+                at = head[which, connection]
+                while at >= 0:
+                    rows[at, AFTER_LOSS] |= LOST_WITH if side else LOST_BEHIND
+                    at = following[at]
             continue
         if kind == ENDED:
             used[index] = 1
-            if side:
-                # Nobody answers any more. What came early has had its chance as well.
-                for which in range(2):
-                    at = head[which, connection]
-                    while at >= 0:
-                        (request if which == 0 else response)[found] = at
-                        status[found] = UNANSWERED if which == 0 else ANSWER_ONLY
-                        lost += rows[at, AFTER_LOSS] & LOST_WITH
-                        found += 1
-                        used[at] = 1
-                        at = following[at]
-                    head[which, connection] = -1
-                    tail[which, connection] = -1
+            # Nobody answers any more; or nobody asks, and what came early has had its chance. The other side may go on:
+            # of a stream that lacks a packet the rest is held back, and comes out behind the end of its answers.
+            at = head[1 - side, connection]
+            while at >= 0:
+                (request if side else response)[found] = at
+                status[found] = UNANSWERED if side else ANSWER_ONLY
+                lost += rows[at, AFTER_LOSS] & LOST_WITH
+                found += 1
+                used[at] = 1
+                at = following[at]
+            head[1 - side, connection] = -1
+            tail[1 - side, connection] = -1
             continue
         if kind != FRAME and kind != TOKEN:
             used[index] = 1
@@ -134,11 +151,30 @@ def _pair(
             depth = 0
             while at >= 0 and depth < DEEPEST:
                 depth += 1
-                fits = rows[at, KIND] == kind and (kind == TOKEN or rows[at, CORRELATION] == row[CORRELATION])
-                if fits:
+                if alike(rows[at], row):
                     partner = at
                     break
                 at = following[at]
+        if partner >= 0 and side == 0 and rows[partner, AFTER_LOSS]:
+            # Answers that are alike, and one of them may be that of a request which was lost: they are nobody's.
+            at = following[partner]
+            while at >= 0 and not alike(rows[at], row):
+                at = following[at]
+            if at >= 0:
+                before = np.int64(-1)
+                at = head[1, connection]
+                while at >= 0:
+                    if alike(rows[at], row):
+                        response[found] = at
+                        status[found] = ANSWER_ONLY
+                        found += 1
+                        used[at] = 1
+                        unlink(head, tail, following, 1, connection, before, at)
+                    else:
+                        before = at
+                    at = following[at]
+                row[AFTER_LOSS] |= IN_DOUBT
+                partner = np.int64(-1)
         if partner < 0:
             following[index] = -1
             last = tail[side, connection]
@@ -169,15 +205,10 @@ def _pair(
             while at != partner:
                 before = at
                 at = following[at]
-            if before >= 0:
-                following[before] = following[partner]
-            else:
-                head[1, connection] = following[partner]
-            if tail[1, connection] == partner:
-                tail[1, connection] = before
+            unlink(head, tail, following, 1, connection, before, partner)
         if side and rows[partner, AFTER_LOSS]:
             at = following[partner]
-            while at >= 0 and (rows[at, KIND] != kind or rows[at, CORRELATION] != row[CORRELATION]):
+            while at >= 0 and not alike(rows[at], row):
                 at = following[at]
             if at >= 0 or rows[partner, AFTER_LOSS] & IN_DOUBT:
                 request[found] = partner

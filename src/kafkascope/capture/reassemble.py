@@ -71,6 +71,8 @@ AHEAD = 1 << 28
 BEHIND = -(1 << 26)
 # The same for what trails behind a connection that has ended: a window.
 LATE = 1 << 20
+# Clocks of two machines differ by less than this; and a client's ports do not come round in it, on one that is busy.
+CLOCKS_APART_NS = 60_000_000_000
 # Connections that are looked at for one to forget; of a flood the first will do.
 MOST_LOOKED_AT = 1_024
 
@@ -200,9 +202,13 @@ def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
         base = t.streams[2 * number + direction, BASE]
         other = t.streams[2 * number + (1 - direction)]
         if base == first:
-            # The same packet once more, unless the same number comes by chance after the end. Time tells: a second
-            # recording of the same connection behind the first has its old times.
-            same = not is_over(t, number) or s.time[i] <= t.connections[number, LAST_NS]
+            # The same packet once more, unless the same number comes by chance after the end. Of an answer both numbers
+            # tell; before it comes nothing depends on this. A second recording of the connection, behind the first, has
+            # its times by another clock.
+            same = not is_over(t, number) or (
+                s.time[i] <= t.connections[number, LAST_NS] + CLOCKS_APART_NS
+                and (acknowledged < 0 or acknowledged == other[BASE])
+            )
         elif base < 0 and not is_over(t, number):
             fits = other[INITIAL] < 0 or acknowledged < 0 or acknowledged == other[BASE]
             same = fits if answer else other[BASE] < 0
@@ -316,6 +322,7 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
             t.counts[AFTER_FIN_BYTES] += high - max(offset, state[FIN_AT])
             high = max(offset, state[FIN_AT])
         elif state[CLOSED] and high > state[NEXT]:
+            t.counts[AFTER_FIN_BYTES] += high - max(offset, state[NEXT])
             high = max(offset, state[NEXT])
         there = min(offset + length, high)
         if keep_alive or high <= offset:

@@ -1,7 +1,7 @@
 """The next true frame of a stream: a run of bytes without a gap in, chains of frames that agree out. One header that
 fits goes wrong in real traffic; frames that follow each other and decode do not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ LOOKED_AT_ANEW = 16_384
 # Frames between the start of a run and a true one, and how far apart their correlation ids are.
 MOST_STEPS = 64
 SASL_HANDSHAKE = 17
+# Raw tokens behind a handshake, as far as frames are looked for behind them: Kerberos sends three.
+MOST_TOKENS, MOST_TOKEN_BYTES = 4, 65_536
 
 Asked = Mapping[int, tuple[int, int]]
 
@@ -128,18 +130,31 @@ class Run:
     def _chain(self, at: int, looked: _Looked, asked: Asked | None) -> Chain:
         frames: list[Graded] = []
         place = at
+        tokens = 0
         while len(frames) < LONGEST_CHAIN:
             graded = looked.grades.get(place)
             if graded is None or (graded.grade is Grade.MORE and graded.end <= len(self.data)):
                 graded = grade_request(self.data, place) if asked is None else grade_response(self.data, place, asked)
                 looked.grades[place] = graded
             if graded.grade is Grade.BAD:
-                return Chain(at, tuple(frames), True, place)
+                end = self._token_end(place) if tokens < MOST_TOKENS and _is_handshake(frames) else -1
+                if end < 0:
+                    return Chain(at, tuple(frames), True, place)
+                if end > len(self.data):
+                    break
+                tokens += 1
+                place = end
+                continue
             if graded.grade is Grade.MORE:
                 break
             frames.append(graded)
             place = graded.end
         return Chain(at, tuple(frames), False, place)
+
+    def _token_end(self, at: int) -> int:
+        """Of a raw SASL token behind its handshake, -1 where there is none."""
+        length = int.from_bytes(self.data[at : at + 4], "big", signed=True)
+        return at + 4 + length if 0 <= length <= MOST_TOKEN_BYTES else -1
 
     def first_before(self, chain: Chain, *, response: bool) -> int:
         """The start of the run, where frames lead from there to the true one: a recorder loses whole packets, and
@@ -162,7 +177,9 @@ class Run:
 def _may_be_true(chain: Chain) -> bool:
     if not chain.frames or chain.frames[0].grade is not Grade.STRONG:
         return False
-    first = chain.frames[0]
     # A lone frame with nonsense behind it is chance; but raw SASL tokens follow on a handshake of version 0.
-    lone = chain.broken and len(chain.frames) == 1
-    return not lone or (first.api_key, first.version) == (SASL_HANDSHAKE, 0)
+    return not (chain.broken and len(chain.frames) == 1) or _is_handshake(chain.frames)
+
+
+def _is_handshake(frames: Sequence[Graded]) -> bool:
+    return bool(frames) and (frames[-1].api_key, frames[-1].version) == (SASL_HANDSHAKE, 0)

@@ -91,6 +91,15 @@ def begin_frame(state: Any) -> None:
 
 
 @jit
+def lose_frame(o: Output, count: Any, state: Any, connection: int, role: int) -> None:
+    """One that is damaged. It may have been a handshake, and what follows raw tokens, passwords among them."""
+    emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
+    begin_frame(state)
+    if role == 0:
+        state[TOKENS] = 1
+
+
+@jit
 def free_chunks(following: Any, count: Any, state: Any) -> None:
     if state[HEAD] >= 0:
         number = (state[FILLED] + CHUNK - 1) // CHUNK
@@ -347,8 +356,7 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
         state[DAMAGED] = 1
         state[FILLED] += length
         if state[FILLED] == state[LENGTH]:
-            emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
-            begin_frame(state)
+            lose_frame(o, count, state, connection, role)
         return DONE
     if kind in (CLOSE, RESET):
         if state[HAVE] > 0:
@@ -398,8 +406,7 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
             if count[ROWS] + 2 >= len(o.kind):
                 cursor[AT_BYTE] = at
                 return FULL
-            emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
-            begin_frame(state)
+            lose_frame(o, count, state, connection, role)
             continue
         if need > here:
             if here == 0:
