@@ -96,7 +96,7 @@ class Messages:
         start = 0
         for (key, part), rows, batch in zip(chosen.items(), count, decode_few(few), strict=True):
             if batch is not None:
-                del self._groups[key]
+                self._size -= self._groups.pop(key).size
                 batch = batch.add_column(0, VERSION_COLUMN, versions.slice(start, rows))
                 keys = part.keys()
                 for name in reversed(self._keys):
