@@ -193,6 +193,25 @@ def test_a_block_whose_second_length_alone_lies_is_kept() -> None:
         assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken block", 0)]
 
 
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_first_length_that_reaches_to_a_later_block_hides_no_block(size: int) -> None:
+    body = struct.pack("<IIIII", 0, 0, 0, len(PACKET), len(PACKET)) + PACKET
+    for count in (2, 3):
+        liar = block(6, body, length=count * len(enhanced(PACKET)))
+        raw = section() + interface() + liar + enhanced(PACKET, 1) + enhanced(PACKET, 2) + enhanced(PACKET, 3)
+        packets, problems = read(Drip(raw, size))
+        assert [packet.time_ns for packet in packets] == [0, 1000, 2000, 3000]
+        assert [(problem.kind, problem.lost_bytes) for problem in problems] == [("broken block", 0)]
+
+
+def test_blocks_inside_a_packet_whose_second_length_lies_stay_there() -> None:
+    inner = section(big=True) + interface(113, big=True) + enhanced(b"inner" * 12, 9, big=True)
+    body = struct.pack("<IIIII", 0, 0, 1, len(inner), len(inner)) + inner
+    packets, problems = read(section() + interface() + block(6, body, end=4711) + enhanced(PACKET, 2))
+    assert [packet.data for packet in packets] == [inner, PACKET]
+    assert [problem.lost_bytes for problem in problems] == [0]
+
+
 def test_a_hole_is_searched_through_to_the_next_section_of_the_other_byte_order() -> None:
     raw = section() + interface() + enhanced(PACKET, 1) + bytes(1003)
     raw += section(big=True) + interface(big=True) + enhanced(PACKET, 2, big=True)

@@ -174,6 +174,15 @@ def test_headers_cut_anywhere_give_no_segment_and_one_problem_at_most(name: str)
         assert all(problem.kind == "cut headers" and problem.lost_bytes == size for problem in problems)
 
 
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "1 packet ends inside its headers"), (2, "2 packets end inside their headers")]
+)
+def test_problems_of_one_packet_and_of_several_are_told_in_words_that_fit(count: int, said: str) -> None:
+    packets = [(number, ethernet(IPV4_TCP)) for number in range(count)]
+    _, problems = segments(pcap(packets, snap_length=20))
+    assert [problem.detail for problem in problems] == [said]
+
+
 def test_the_payload_that_a_snap_length_cut_is_still_counted() -> None:
     packet = ethernet(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(1000))))
     (found,) = one(packet, 1, snap_length=100)

@@ -295,6 +295,20 @@ def test_problems_of_several_files_name_theirs(cli: Cli, tmp_path: Path) -> None
     assert "of 2 files read" in found.err
 
 
+@pytest.mark.parametrize("form", ["plain", "gzip", "xz"])
+def test_following_is_advised_for_plain_files_alone(cli: Cli, tmp_path: Path, form: str) -> None:
+    """Whether the capture is cut and then packed, or its packing is cut."""
+    pack = PACK.get(form, bytes)
+    for data in (pack(PLAIN[:-10]), pack(LONG)[: len(pack(LONG)) * 3 // 4]):
+        path = tmp_path / "a"
+        path.write_bytes(data)
+        found = cli("read", str(path))
+        assert found.code == 0 and "cut at byte" in found.err
+        assert ("--follow waits for the rest" in found.err) == (form == "plain"), found.err
+        piped = process("read", "-", stdin=data)
+        assert piped.returncode == 0 and b"cut at byte" in piped.stderr and b"--follow" not in piped.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -123,6 +123,48 @@ def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
             columns(pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(bytes(12))]))
 
 
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        (frames_of(2), r"frames are list; an array of binary or large_binary wanted: pa.array\(…, pa.binary\(\)\)"),
+        (b"frame", "frames are bytes; an array"),
+        (np.array(frames_of(2), dtype=object), "frames are ndarray; an array"),
+        (None, "frames are NoneType; an array"),
+        (pa.scalar(b"x"), "frames are BinaryScalar; an array"),
+        (pa.nulls(3), "frames are null; an array"),
+        (pa.chunked_array([], pa.string()), "frames are string; an array"),
+        (pa.array([b"abcd"], pa.binary(4)), r"frames are fixed_size_binary\[4\]; an array"),
+    ],
+    ids=["list", "bytes", "numpy", "None", "scalar", "null", "chunked", "fixed size"],
+)
+@pytest.mark.parametrize("contents", [False, True])
+def test_what_is_no_array_of_binary_is_refused(frames: Any, said: str, contents: bool) -> None:
+    with pytest.raises(UsageError, match=said):
+        decode_columns(NAME, VERSION, frames, contents=contents)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "release", "said"),
+    [
+        (NAME, str(VERSION), None, "a version is a whole number, not str"),
+        (NAME, None, None, "a version is a whole number, not NoneType"),
+        (NAME, float(VERSION), None, "a version is a whole number, not float"),
+        (NAME, True, None, "a version is a whole number, not bool"),
+        (None, VERSION, None, "the name of a message is text, not NoneType"),
+        (b"x", VERSION, None, "the name of a message is text, not bytes"),
+        (NAME, VERSION, 4.3, "a release is text, not float"),
+    ],
+)
+def test_names_and_versions_of_other_types_are_refused(name: Any, version: Any, release: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        decode_columns(name, version, pa.array([], type=pa.binary()), release)
+
+
+def test_a_version_may_be_a_number_of_numpy() -> None:
+    frames = pa.array(frames_of(2), type=pa.binary())
+    assert decode_columns(NAME, np.int64(VERSION), frames).equals(columns(frames))  # type: ignore[arg-type]
+
+
 def test_what_is_not_in_the_catalog_is_named() -> None:
     with pytest.raises(NotFoundError, match="ShareFetchRequest"):
         decode_columns("ShareFetchRequst", 2, pa.array([], type=pa.binary()))

@@ -6,11 +6,11 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.capture.mended import LZ4_MAGIC, ZSTD_MAGIC, mended
+from kafkascope.capture.mended import LZ4_MAGIC, ZSTD_MAGIC, Cut, Taker, first_magic, is_skippable, mended
 from kafkascope.capture.source import Source
 
 _GZIP_MAGIC = bytes.fromhex("1f8b")
@@ -75,18 +75,27 @@ class Unpacked:
         if head.startswith(_GZIP_MAGIC):
             self._open("gzip", _one_read(gzip.GzipFile(fileobj=_File(self._pull))))
         elif head.startswith(_XZ_MAGIC):
-            self._open("xz", _one_read(lzma.open(cast(BinaryIO, _File(self._pull)))))  # noqa: SIM115
-        elif head.startswith(ZSTD_MAGIC) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50):
-            self._open("zstd", self._arrow("zstd"))
-        elif head.startswith(LZ4_MAGIC):
-            self._open("lz4", self._arrow("lz4"))
+            self._open("xz", _xz_read(self._pull))
+        elif head.startswith((ZSTD_MAGIC, LZ4_MAGIC)) or is_skippable(head):
+            self._open_frames()
+
+    def _open_frames(self) -> None:
+        """zstd and lz4 have the same skippable frames: which of them it is, the first other frame says."""
+        taker = Taker(self._pull)
+        try:
+            form = "lz4" if first_magic(taker) == LZ4_MAGIC else "zstd"
+        except Cut:
+            self._open("zstd or lz4", lambda _: 0)
+            self._note_cut()
+        else:
+            self._open(form, self._arrow(form, taker))
 
     def _open(self, form: str, read_into: Callable[[memoryview], int]) -> None:
         self.form = form
         self._read_into = read_into
 
-    def _arrow(self, codec: str) -> Callable[[memoryview], int]:
-        blocks = mended(self._pull, self._note_cut)
+    def _arrow(self, codec: str, taker: Taker) -> Callable[[memoryview], int]:
+        blocks = mended(taker, self._note_cut)
         held = memoryview(b"")
 
         def read(size: int) -> bytes:
@@ -138,6 +147,30 @@ class _File(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+
+def _xz_read(pull: Callable[[int], bytes]) -> Callable[[memoryview], int]:
+    """Streams one behind the other. Python's own file of them takes the zeros that may stand between for a cut."""
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    def read_into(view: memoryview) -> int:
+        nonlocal decoder
+        while True:
+            packed = b""
+            if decoder.eof:
+                packed = decoder.unused_data.lstrip(b"\0")
+                while not packed:
+                    if not (piece := pull(_STEP)):
+                        return 0
+                    packed = piece.lstrip(b"\0")
+                decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            elif decoder.needs_input and not (packed := pull(_STEP)):
+                raise EOFError
+            if data := decoder.decompress(packed, min(len(view), _LARGE_STEP)):
+                view[: len(data)] = data
+                return len(data)
+
+    return read_into
 
 
 def _one_read(file: Any) -> Callable[[memoryview], int]:

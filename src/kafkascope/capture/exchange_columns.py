@@ -64,6 +64,10 @@ TOKEN_API = "SaslToken"  # noqa: S105
 # The frame's own length is sent too.
 PREFIX_BYTES = 4
 
+# A line of a request log may tell how long an exchange took and not when. FIRST_NS of its rows is then before this, and
+# counts from a moment that nobody knows; their LAST_NS is good for the order alone.
+KNOWN_FROM_NS = -9_000_000_000 * 1_000_000_000
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -77,7 +81,9 @@ def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     hashes = np.array([end.number for end in ends], dtype=np.uint64)[where] if len(row) else np.zeros(0, np.uint64)
     offsets = rows[row, OFFSET]
     software_from = np.array([end.software_from for end in ends], dtype=np.int64)[where] if len(row) else offsets
-    request_ns, response_ns = rows[batch.request, LAST_NS], rows[batch.response, FIRST_NS]
+    timed = batch.sized | (rows[row, FIRST_NS] >= KNOWN_FROM_NS)
+    request_ns = np.where(timed, rows[batch.request, LAST_NS], rows[batch.request, FIRST_NS])
+    response_ns = rows[batch.response, FIRST_NS]
     files, packets = batch.recordings.place(rows[row, PACKET])
     framed = asked & (rows[row, KIND] != TOKEN)
     keys = rows[row, API_KEY]
@@ -92,8 +98,8 @@ def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
         words([connection_name(end.number) for end in ends], where),
         words(batch.recordings.uris, files),
         numbers(packets, pa.int64()),
-        numbers(request_ns // 1000, TIME, asked),
-        numbers(response_ns // 1000, TIME, answered),
+        numbers(request_ns // 1000, TIME, asked & timed),
+        numbers(response_ns // 1000, TIME, answered & timed),
         # A response that was recorded before its request has no latency.
         numbers(latency, pa.int64(), both & (latency >= 0)),
         booleans(long_poll),

@@ -44,18 +44,39 @@ class Taker:
         self._held = joined[count:]
         return joined[:count]
 
+    def peek(self, count: int) -> bytes:
+        taken = self.take(count)
+        self._held = taken + self._held
+        return taken
+
     def at_end(self) -> bool:
         if not self._held:
             self._held = self._read(_STEP)
         return not self._held
 
 
-def mended(read: Callable[[int], bytes], on_cut: Callable[[], None]) -> Iterator[bytes]:
+def is_skippable(magic: bytes) -> bool:
+    return magic[1:4] == _SKIPPABLE and magic[0] & 0xF0 == 0x50
+
+
+def first_magic(taker: Taker) -> bytes:
+    """That of the first frame that is not to be skipped, and tells the format; nothing where there is none."""
+    while not taker.at_end():
+        magic = taker.peek(4)
+        if not is_skippable(magic):
+            return magic
+        _skip(taker)
+    return b""
+
+
+def mended(taker: Taker, on_cut: Callable[[], None]) -> Iterator[bytes]:
     """Frames, one after the other; anything that is none goes through as it is, for the decoder to refuse."""
-    taker = Taker(read)
     open_end = b""
     try:
         while not taker.at_end():
+            if is_skippable(taker.peek(4)):
+                _skip(taker)
+                continue
             magic = taker.take(4)
             if magic == ZSTD_MAGIC:
                 yield magic + (header := _zstd_header(taker))[0]
@@ -70,16 +91,18 @@ def mended(read: Callable[[int], bytes], on_cut: Callable[[], None]) -> Iterator
                 yield from _lz4_blocks(taker, block_checksums)
                 open_end = b""
                 taker.take(4 if checksum else 0)
-            elif magic[1:] == _SKIPPABLE and magic[0] & 0xF0 == 0x50:
-                left = int.from_bytes(taker.take(4), "little")
-                while left:
-                    left -= len(taker.take(min(left, _STEP)))
             else:
                 yield magic
     except Cut:
         on_cut()
         if open_end:
             yield open_end
+
+
+def _skip(taker: Taker) -> None:
+    left = int.from_bytes(taker.take(8)[4:], "little")
+    while left:
+        left -= len(taker.take(min(left, _STEP)))
 
 
 def _zstd_header(taker: Taker) -> tuple[bytes, bool]:

@@ -1,10 +1,12 @@
-"""The bytes of a pcap file in, rows of whole packets out. A record that cannot be one is skipped to the next place
-where several records in a row make sense; what lies between is reported."""
+"""The bytes of a pcap file in, rows of whole packets out. What cannot be a record is skipped to the next place where
+several in a row make sense, and a second file behind the first is read on; both are reported."""
 
 from typing import Any
 
+import numpy as np
+
 from kafkascope.capture.flow import Bytes
-from kafkascope.capture.numbers import Number, Numbers, any32, jit
+from kafkascope.capture.numbers import Number, Numbers, any16, any32, jit
 from kafkascope.capture.rows import Rows
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_PACKET_BYTES
@@ -18,16 +20,41 @@ MAGICS = {
     bytes.fromhex("a1b23c4d"): (True, 1),
     bytes.fromhex("4d3cb2a1"): (False, 1),
 }
+_MICRO, _NANO = 0xA1B2_C3D4, 0xA1B2_3C4D
 _LINK_BITS = 0x03FF_FFFF  # the rest says how long the frame checksum is
 
-# Only this many records in a row, within a day of each other, are taken for records after a broken one.
+# After a broken record only so many in a row, within a day of each other, are taken for records. Three are enough where
+# their time is that of what was read before, or a file header stands in front of them.
 _CHAIN = 3
-_CHAIN_AT_END = 2
-_CHAIN_BYTES = _CHAIN * (_RECORD + MAX_PACKET_BYTES)
+_LONG_CHAIN = 6
+# Fewer that end with the file: of the time before, of another, behind a header.
+_CHAIN_AT_END, _LONG_CHAIN_AT_END, _CHAIN_OF_FILE_AT_END = 2, 3, 1
 _NEAR_SECONDS = 86_400
+# In 1978 there was no TCP: small numbers that look like records of another time are tables.
+_OLDEST_SECONDS = 1 << 28
+# With less behind it a place is seldom decided; and the problems of a small file come together.
+_AHEAD_BYTES = 65_536
+_LARGEST_WIRE = 16 * MAX_PACKET_BYTES
 _LARGEST_INT32 = 0x7FFF_FFFF
+_SECOND = 1_000_000_000
 
-MORE, BROKEN = 0, 1
+MORE, BROKEN, KEEP, DOUBT, NEW_FILE = range(5)
+NO, WAIT, FAR, NEAR = range(4)
+
+
+@jit
+def file_header(data: Any, position: Number) -> Number:
+    """0, or of the header of a file (version 2.4) that stands here: 1, 2 more where big endian, 1 more for
+    nanoseconds."""
+    magic = any32(data, position, True)
+    big = magic in (_MICRO, _NANO)
+    if not big:
+        magic = any32(data, position, False)
+        if magic not in (_MICRO, _NANO):
+            return 0
+    if any16(data, position + 4, big) != 2 or any16(data, position + 6, big) != 4:
+        return 0
+    return 1 + 2 * big + (magic == _NANO)
 
 
 @jit
@@ -37,66 +64,149 @@ def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number
     if size == 0 or size > MAX_PACKET_BYTES:
         return False
     wire = any32(data, position + 12, big)
-    if wire < size or wire > 16 * MAX_PACKET_BYTES:
+    if wire < size or wire > _LARGEST_WIRE:
         return False
-    if any32(data, position + 4, big) * unit >= 1_000_000_000:
+    fraction = any32(data, position + 4, big)
+    if fraction * unit >= _SECOND:
         return False
-    return near < 0 or abs(any32(data, position, big) - near) <= _NEAR_SECONDS
+    seconds = any32(data, position, big)
+    if seconds == size and fraction == size and wire == size:
+        return False  # a table of one number; its entries would lead from one to the next
+    return near < 0 or abs(seconds - near) <= _NEAR_SECONDS
+
+
+@jit
+def weigh(
+    data: Any, position: Number, big: bool, unit: Number, near: Number, last: Number, trusted: bool, final: bool
+) -> Number:
+    """What to do with a record that has anything unusual: the record behind it decides."""
+    stop = len(data)
+    if file_header(data, position):
+        return NEW_FILE if stop - position >= HEADER else MORE
+    seconds = any32(data, position, big)
+    size = any32(data, position + 8, big)
+    wire = any32(data, position + 12, big)
+    # All zeros is a hole in the file, no packet of 1970.
+    if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
+        return BROKEN
+    after = position + _RECORD + size
+    if after > stop:
+        return MORE
+    # More than was on the wire; a packet that nobody sends; a fraction of a second and more.
+    beyond = size > wire
+    wrong = beyond or wire > _LARGEST_WIRE or any32(data, position + 4, big) * unit >= _SECOND
+    # The rest of a file may begin anywhere: the first of its records has to look like one.
+    wrong = wrong or (near < 0 and (size == 0 or seconds < _OLDEST_SECONDS))
+    far = near >= 0 and abs(seconds - near) > _NEAR_SECONDS and abs(seconds - last) > _NEAR_SECONDS
+    if trusted or not (wrong or far):
+        return KEEP
+    if stop - after < _RECORD:
+        if not final:
+            return MORE
+        return BROKEN if beyond and after != stop else KEEP
+    if file_header(data, after) or plausible(data, after, big, unit, seconds):
+        return KEEP
+    if beyond:
+        return BROKEN
+    # Times may all be wrong, or all fractions (nanoseconds in a file of microseconds): one of both must fit.
+    if plausible(data, after, big, unit, -1) or plausible(data, after, big, 0, seconds):
+        return KEEP
+    return BROKEN if wrong else DOUBT
 
 
 @jit
 def index_records(
-    data: Any, position: Number, big: bool, unit: Number, link: Number,
+    data: Any, position: Number, big: bool, unit: Number, link: Number, near: Number, last: Number, trusted: Number,
     start: Any, captured: Any, original: Any, time_ns: Any, links: Any, count: Number, final: bool,
 ) -> Numbers:  # fmt: skip
-    """(rows, where it stopped, why)"""
+    """(rows, where it stopped, why, time of the last record that had that of one before it, time of the last). The
+    record at `trusted` is one, however unusual."""
     stop = len(data)
     while stop - position >= _RECORD:
         seconds = any32(data, position, big)
+        fraction_ns = any32(data, position + 4, big) * unit
         size = any32(data, position + 8, big)
         wire = any32(data, position + 12, big)
-        # All zeros is a hole in the file, no packet of 1970.
-        if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
-            return count, position, BROKEN
         after = position + _RECORD + size
-        if after > stop:
-            break
-        if size > wire:
-            # More than was on the wire: true only where a record follows.
-            if stop - after < _RECORD:
-                if not final:
-                    break
-                if after != stop:
-                    return count, position, BROKEN
-            elif not plausible(data, after, big, unit, seconds):
-                return count, position, BROKEN
+        usual = 0 < size <= wire and size <= MAX_PACKET_BYTES and wire <= _LARGEST_WIRE and fraction_ns < _SECOND
+        if usual and near >= 0 and abs(seconds - near) <= _NEAR_SECONDS:
+            if after > stop:
+                break
+            near = seconds
+        else:
+            why = weigh(data, position, big, unit, near, last, position == trusted, final)
+            if why != KEEP:
+                return count, position, why, near, last
+            if near < 0 or abs(seconds - near) <= _NEAR_SECONDS or abs(seconds - last) <= _NEAR_SECONDS:
+                near = seconds
+        last = seconds
         start[count] = position + _RECORD
         captured[count] = size
         original[count] = min(wire, _LARGEST_INT32)
-        time_ns[count] = seconds * 1_000_000_000 + any32(data, position + 4, big) * unit
+        time_ns[count] = seconds * _SECOND + fraction_ns
         links[count] = link
         count += 1
         position = after
-    return count, position, MORE
+    return count, position, MORE, near, last
 
 
 @jit
-def find_records(data: Any, position: Number, big: bool, unit: Number, near: Number, final: bool) -> Numbers:
-    """(where records go on, True), or (where to search on when there is more, False)."""
+def begins(data: Any, position: Number, big: bool, unit: Number, near: Number, final: bool) -> Number:
+    """Whether records begin here that follow one another, with or without the header of a file: `NEAR` the time given,
+    or `FAR` from it; `WAIT` where more data will tell."""
     stop = len(data)
-    last = stop - _RECORD if final else stop - _CHAIN_BYTES
-    while position <= last:
-        at = position
-        before = near
-        links = 0
-        while links < _CHAIN and stop - at >= _RECORD and plausible(data, at, big, unit, before):
-            before = any32(data, at, big)
-            at += _RECORD + any32(data, at + 8, big)
-            links += 1
-        if at <= stop and (links == _CHAIN or (final and links >= _CHAIN_AT_END and at == stop)):
-            return position, True
+    at = position
+    header = file_header(data, position)
+    if header:
+        at += HEADER
+        big = header >= 3
+        unit = np.int64(1000 if header & 1 else 1)
+    is_near = True
+    enough = _CHAIN
+    links = 0
+    before = np.int64(-1)
+    while links < enough and stop - at >= _RECORD and plausible(data, at, big, unit, before):
+        before = any32(data, at, big)
+        size = any32(data, at + 8, big)
+        if links == 0 and near >= 0:
+            is_near = abs(before - near) <= _NEAR_SECONDS
+        # Without a time to compare with, packets that were recorded whole are as good.
+        if not (header or (is_near and (near >= 0 or size == any32(data, at + 12, big)))):
+            if before < _OLDEST_SECONDS:
+                return NO
+            enough = _LONG_CHAIN
+        at += _RECORD + size
+        links += 1
+    if links < enough:
+        if stop - at >= _RECORD:
+            return NO
+        if not final:
+            return WAIT
+        least = _CHAIN_OF_FILE_AT_END if header else _CHAIN_AT_END if enough == _CHAIN else _LONG_CHAIN_AT_END
+        if at != stop or links < least:
+            return NO
+    return NEAR if is_near else FAR
+
+
+@jit
+def find_records(
+    data: Any, position: Number, limit: Number, big: bool, unit: Number, near: Number, far_too: bool, final: bool
+) -> Numbers:
+    """(where records go on, `NEAR` or `FAR`); or (where to search on, `NO`), before `limit` when more data is needed.
+    The work for a byte is bounded by the length of a chain."""
+    ahead = _RECORD if final else _AHEAD_BYTES
+    while position < limit and len(data) - position >= ahead:
+        found = NO
+        # The middle bytes of a magic say no to nearly all, at little cost.
+        magic = data[position + 1] == 0xB2 or data[position + 2] == 0xB2
+        if magic or plausible(data, position, big, unit, -1):
+            found = begins(data, position, big, unit, near, final)
+        if found == WAIT:
+            return position, NO
+        if found == NEAR or (found == FAR and far_too):
+            return position, found
         position += 1
-    return position, False
+    return position, NO
 
 
 class PcapReader:
@@ -108,8 +218,18 @@ class PcapReader:
         self._big = False
         self._unit = 1
         self._link = 0
-        self._near = -1
-        self._lost_from = -1  # offset in the file where a broken record stands, while we search for the next
+        # Seconds. One wrong time alone does not move the first.
+        self._near = self._last = -1
+        # Offsets in the file, -1 for none.
+        self._trusted = -1
+        self._doubted_to = -1
+        self._lost_from = -1  # where a broken record stands, while we search for the next
+        self._searched = -1
+        self._far_too = True  # whether records of another time count
+        self._far = -1  # where such begin
+        self._far_from = -1  # from where on they are as good as others
+        self._preferred_to = -1
+        self._cut = False
 
     def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
         """Rows for the whole packets of `data` from `position` on; returns where to go on. `base` is where `data`
@@ -120,45 +240,99 @@ class PcapReader:
                     there = len(data) - position
                     raise InputError(f"the pcap header is cut: {there} bytes of {HEADER}; copy it again")
                 return position
-            self._open(data[position : position + HEADER].tobytes())
-            position += HEADER
+            position = self._open(data, position)
         rows = self._rows
         while True:
             if self._lost_from >= 0:
-                position, found = find_records(data, position, self._big, self._unit, self._near, final)
-                if not found:
-                    if final:
-                        lost = base + len(data) - self._lost_from
-                        self._tell("broken record", "no record is found behind it", lost)
-                        position = len(data)
+                position, found = self._search(data, base, final)
+                if not found and not final:
                     return position
-                self._tell("broken record", "reading goes on behind it", base + position - self._lost_from)
-            before = rows.count
-            rows.count, position, why = index_records(
-                data, position, self._big, self._unit, self._link,
+                self._tell(found, base + position)
+            rows.count, position, why, self._near, self._last = index_records(
+                data, position, self._big, self._unit, self._link, self._near, self._last, self._trusted - base,
                 rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,
             )  # fmt: skip
-            if rows.count > before:
-                self._near = int(rows.time_ns[rows.count - 1]) // 1_000_000_000
             if why == MORE and (not final or position == len(data)):
                 return position
-            self._lost_from = base + position
-            if why == MORE:
-                # The last record is cut, or its length lies and others follow.
-                at, found = find_records(data, position + 1, self._big, self._unit, self._near, True)
-                if not found:
-                    lost = len(data) - position
-                    self._tell("cut", f"the file ends inside a record: {lost} bytes of it are there", lost)
-                    return len(data)
-                position = at
+            if why == NEW_FILE:
+                detail = "another pcap file begins here, and is read on"
+                rows.problems.add("joined files", detail, base + position)
+                position = self._open(data, position)
+            elif why == DOUBT:
+                holds = self._holds_records(data, position, base, final)
+                if holds is None:
+                    return position
+                if holds:
+                    self._lose(base + position)
+                else:
+                    self._trusted = base + position
             else:
-                position += 1
+                self._lose(base + position)
+                self._cut = why == MORE
+                # A record that is merely cut holds a packet: records of another time would be inside it.
+                self._far_too = not self._cut or not self._is_sane(data, position)
 
-    def _open(self, header: bytes) -> None:
+    def _open(self, data: Bytes, position: int) -> int:
+        header = data[position : position + HEADER].tobytes()
         self._big, self._unit = MAGICS[header[:4]]
         self._link = int.from_bytes(header[20:24], "big" if self._big else "little") & _LINK_BITS
+        self._near = self._last = -1
         self._opened = True
+        return position + HEADER
 
-    def _tell(self, kind: str, detail: str, lost: int) -> None:
-        self._rows.problems.add(kind, detail, self._lost_from, lost)
+    def _is_sane(self, data: Bytes, position: int) -> bool:
+        short = len(data) - position < _RECORD
+        return short or bool(plausible(data, position, self._big, self._unit, self._near))
+
+    def _holds_records(self, data: Bytes, position: int, base: int, final: bool) -> bool | None:
+        """Nothing but its time is wrong with this record, and none follows: either it is whole and what follows is
+        broken, or it is no record and has true ones inside. None without enough data."""
+        size = int.from_bytes(data[position + 8 : position + 12].tobytes(), "big" if self._big else "little")
+        after = position + _RECORD + size
+        begin = max(self._doubted_to - base, position + 1)
+        at, found = find_records(data, begin, after, self._big, self._unit, self._near, False, final)
+        self._doubted_to = base + at
+        if found == NO and at < after and not final:
+            return None
+        return bool(found != NO)
+
+    def _lose(self, offset: int) -> None:
+        """A packet may hold a recording of another time: up to the end of the largest, records of the time before are
+        looked for first. No byte is searched for that reason twice, whatever the file is made of."""
+        self._lost_from, self._searched = offset, offset + 1
+        self._far, self._far_too, self._cut = -1, True, False
+        self._far_from = offset + _RECORD + MAX_PACKET_BYTES if offset >= self._preferred_to else offset
+
+    def _search(self, data: Bytes, base: int, final: bool) -> tuple[int, bool]:
+        """(where records go on, True); or (from where on the data is still needed, False)."""
+        while True:
+            limit = len(data) if self._far < 0 else self._far_from - base
+            far_too = self._far_too and self._far < 0
+            at, found = find_records(
+                data, self._searched - base, limit, self._big, self._unit, self._near, far_too, final
+            )
+            self._searched = base + at
+            if found == NEAR or (found == FAR and self._searched >= self._far_from):
+                return at, True
+            if found == FAR:
+                self._far = self._searched
+                self._searched += 1
+            elif self._far >= 0 and (self._searched >= self._far_from or final):
+                self._preferred_to = self._searched
+                return self._far - base, True
+            elif final:
+                return len(data), False
+            else:
+                return (self._far if self._far >= 0 else self._searched) - base, False
+
+    def _tell(self, found: bool, end: int) -> None:
+        lost = end - self._lost_from
+        problems = self._rows.problems
+        if found:
+            problems.add("broken record", "reading goes on behind it", self._lost_from, lost)
+        elif self._cut:
+            detail = f"the file ends inside a record: {lost} bytes of it are there"
+            problems.add("cut", detail, self._lost_from, lost)
+        else:
+            problems.add("broken record", "no record is found behind it", self._lost_from, lost)
         self._lost_from = -1

@@ -173,10 +173,13 @@ class PcapngReader:
 
     def _without_end(self, data: Bytes, position: int, base: int, final: bool) -> int | None:
         """The length behind a block is not the one in front. Where a block follows by the one in front, that is true
-        and the block is whole."""
+        and the block is whole; unless another begins inside it, just behind a length that is true."""
         after = position + self._number(data, position + 4)
         if not final and len(data) - after < SEARCH_BYTES:
             return None
+        inside, found = find_block(data[:after], position + SMALLEST_BLOCK, self._big, True)
+        if found and self._fits(data, position, inside):
+            return -1
         if is_block(data, after, self._big) or (final and after == len(data)):
             self._trusted = base + position
             self._rows.problems.add("broken block", "the length behind it is wrong", base + position, 0)

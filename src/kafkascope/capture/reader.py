@@ -4,7 +4,6 @@ Captures given together are one recording, in the order given: a connection goes
 
 import dataclasses
 import io
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +18,18 @@ from kafkascope.capture.carry_place import PlaceReader
 from kafkascope.capture.carry_run import WHOLE, Part, Steps, carry, flows_of, late_pieces, leave_out, resume
 from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
-from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.exchange_columns import KNOWN_FROM_NS, to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
 from kafkascope.capture.frames import Framer
-from kafkascope.capture.headers import LAST_NS
+from kafkascope.capture.headers import FIRST_NS, LAST_NS
 from kafkascope.capture.learn import Knowledge
 from kafkascope.capture.packets import read_packets
 from kafkascope.capture.request_log import RequestLog
 from kafkascope.capture.segments import SegmentReader
 from kafkascope.capture.sniff import LOG, Found, sniff, uri_of
-from kafkascope.capture.source import Input, Source, Waiting
+from kafkascope.capture.source import Input, Source, Waiting, inputs
 from kafkascope.capture.tcp import Reassembler
 from kafkascope.errors import InputError
 
@@ -88,8 +87,7 @@ class Reading:
         on_step: Callable[[], None] = lambda: None,
         part: Part | None = None,
     ) -> None:
-        one = isinstance(paths, str | os.PathLike | io.IOBase) or not isinstance(paths, Iterable)
-        self._paths: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
+        self._paths = inputs(paths)
         self.names = names
         self._ports = kafka_ports
         self._waiting = Waiting(deadline) if follow else None
@@ -100,6 +98,8 @@ class Reading:
         self._file: io.FileIO | None = None
         self._file_bytes = 0
         self.live = False
+        # Files that `follow` can help with where they end too early.
+        self.plain_files: set[str] = set()
         self.account = Account()
         self._part = part or WHOLE
         self._numbers_before = 0  # of packets that are not counted here
@@ -177,12 +177,16 @@ class Reading:
         found = sniff(path, self._waiting)
         self.live = found.live
         self._file = found.file
+        if found.file is not None and not found.packed:
+            self.plain_files.add(uri_of(path))
         try:
             self._recordings.uris.append(uri_of(path))
             read = self.account.packets + self.account.log_lines
             self._recordings.first_packets.append(self._numbers_before + read)
             self.account.begin(uri_of(path))
             yield from self._log(found) if found.kind == LOG else self._packets(found)
+            if found.problem:
+                self.account.add_problems([Problem("compression", found.problem, -1, -1, 0)])
         finally:
             if found.file is not None:
                 self._file_bytes, self._file = self.file_bytes, None
@@ -213,8 +217,9 @@ class Reading:
         skip = self._part.skip.get(self._recordings.uris[-1], 0)
         for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
-            self.account.add_times(batch.rows[:, LAST_NS])
-            tally.add_times(batch.rows[:, LAST_NS])
+            times = batch.rows[batch.rows[:, FIRST_NS] >= KNOWN_FROM_NS, LAST_NS]
+            self.account.add_times(times)
+            tally.add_times(times)
             yield batch
         self._count(log, before)
         tally.log_lines += log.lines

@@ -32,7 +32,7 @@ def sizes_in(name: str, value: Any) -> Sizes:
 
 
 def _size(told: Any) -> int | None:
-    return told if isinstance(told, int) and 0 <= told <= MAX_FRAME_BYTES else None
+    return told if type(told) is int and 0 <= told <= MAX_FRAME_BYTES else None
 
 
 def _of(value: Any, names: tuple[str, ...]) -> Any:
@@ -79,7 +79,7 @@ def _filled(array: pa.Array, path: list[str], sizes: Sizes) -> pa.Array | None:
 
 def _told(kind: pa.DataType, sizes: Sizes) -> pa.Array:
     columns = [pa.array(sizes, pa.int32()), *(pa.nulls(len(sizes), field.type) for field in list(kind)[1:])]
-    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pa.array([size is None for size in sizes]))
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=columns[0].is_null())
 
 
 @cache

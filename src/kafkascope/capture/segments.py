@@ -48,10 +48,18 @@ _COLUMNS = (
     ("acknowledgement", np.int64),
 )
 _REASONS = {
-    CUT_HEADERS: ("cut headers", "packets end inside their headers"),
-    MALFORMED: ("malformed", "packets have IP or TCP headers that contradict themselves"),
-    LINK_NOT_KNOWN: ("link type", "packets of a link type that is not read"),
-    TOO_DEEP: ("tunnels", "packets have more tunnels within each other than are followed"),
+    CUT_HEADERS: ("cut headers", "packet ends inside its headers", "packets end inside their headers"),
+    MALFORMED: (
+        "malformed",
+        "packet has IP or TCP headers that contradict themselves",
+        "packets have IP or TCP headers that contradict themselves",
+    ),
+    LINK_NOT_KNOWN: ("link type", "packet of a link type that is not read", "packets of a link type that is not read"),
+    TOO_DEEP: (
+        "tunnels",
+        "packet has more tunnels within each other than are followed",
+        "packets have more tunnels within each other than are followed",
+    ),
 }
 
 Columns = dict[str, Any]
@@ -132,9 +140,10 @@ class SegmentReader:
         )
 
     def _tell(self, bad: Any, given: Columns, packets: Packets) -> None:
-        for reason, (kind, detail) in _REASONS.items():
+        for reason, (kind, of_one, of_many) in _REASONS.items():
             count, size, row, link = bad[reason].tolist()
             if count:
+                detail = of_one if count == 1 else of_many
                 number = int(given["numbers"][row])
                 named = f"{detail} ({link})" if reason == LINK_NOT_KNOWN else detail
                 offset = packets.base + int(packets.start[number - packets.first])

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.headers import API_KEY
 from kafkascope.capture.learn import Names
+from kafkascope.schema.names import matches
 
 if TYPE_CHECKING:
     from kafkascope.capture.where import Node
@@ -53,8 +53,10 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
     if wanted.clients:
         mask &= _glob(columns, "client_id", wanted.clients) | _address(columns, wanted.clients)
     if wanted.errors is not None:
-        codes = columns.column("error_code").fill_null(0).to_numpy()
-        mask &= np.isin(codes, wanted.errors) if wanted.errors else codes != 0
+        codes = columns.column("error_code")
+        mask &= codes.is_valid().to_numpy(zero_copy_only=False)  # no answer is no error, and not none either
+        known = codes.fill_null(0).to_numpy()
+        mask &= np.isin(known, wanted.errors) if wanted.errors else known != 0
     if wanted.slow_us is not None:
         latency = columns.column("latency_us").fill_null(-1).to_numpy()
         mask &= (latency >= wanted.slow_us) & ~columns.column("long_poll").to_numpy(zero_copy_only=False)
@@ -68,7 +70,7 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
         if patterns:
             assert names is not None
             for index in np.flatnonzero(mask).tolist():
-                mask[index] = any(fnmatchcase(name, p) for name in pull(names[index]) for p in patterns)
+                mask[index] = any(matches(name, p) for name in pull(names[index]) for p in patterns)
     return mask
 
 
@@ -98,15 +100,15 @@ def _each(column: pa.Array, test: Callable[[str], bool]) -> Mask:
 
 
 def _glob(columns: pa.RecordBatch, name: str, patterns: tuple[str, ...]) -> Mask:
-    return _each(columns.column(name), lambda text: any(fnmatchcase(text, pattern) for pattern in patterns))
+    return _each(columns.column(name), lambda text: any(matches(text, pattern) for pattern in patterns))
 
 
 def _address(columns: pa.RecordBatch, patterns: tuple[str, ...]) -> Mask:
     """With or without the port."""
 
     def fits(text: str) -> bool:
-        host = text.rpartition(":")[0].strip("[]")
-        return any(fnmatchcase(text, pattern) or fnmatchcase(host, pattern) for pattern in patterns)
+        host = text.rpartition(":")[0]
+        return any(matches(form, pattern) for form in (text, host, host.strip("[]")) for pattern in patterns)
 
     return _each(columns.column("client_address"), fits)
 
@@ -117,7 +119,7 @@ def _between(columns: pa.RecordBatch, first: datetime | None, last: datetime | N
     at = pc.coalesce(columns.column("request_at"), columns.column("response_at"))
     mask = np.ones(columns.num_rows, dtype=bool)
     if first is not None:
-        mask &= pc.greater_equal(at, pa.scalar(first, TIME)).to_numpy(zero_copy_only=False)
+        mask &= pc.greater_equal(at, pa.scalar(first, TIME)).fill_null(False).to_numpy(zero_copy_only=False)
     if last is not None:
-        mask &= pc.less(at, pa.scalar(last, TIME)).to_numpy(zero_copy_only=False)
+        mask &= pc.less(at, pa.scalar(last, TIME)).fill_null(False).to_numpy(zero_copy_only=False)
     return mask

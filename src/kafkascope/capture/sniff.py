@@ -1,5 +1,6 @@
 """A path, `-` or an open file in, what kind of recording it is out: told by its content, never by its name."""
 
+import codecs
 import io
 import os
 import stat
@@ -11,7 +12,7 @@ from kafkascope.capture.decompress import Unpacked
 from kafkascope.capture.log_lines import MARK
 from kafkascope.capture.pcap import MAGICS
 from kafkascope.capture.pcapng import MAGIC
-from kafkascope.capture.source import Input, Source, Waiting
+from kafkascope.capture.source import Input, Source, Waiting, name_of
 from kafkascope.errors import InputError
 
 # Where a request log must show itself: a broker may log its start before the first request.
@@ -19,6 +20,9 @@ SNIFF_BYTES = 1 << 20
 # The largest block of lz4 has 4 MiB, and nothing comes out of it before it is whole.
 SNIFF_PACKED_BYTES = 5 << 20
 _STEP = 65_536
+_TEXT_BYTES = 4096
+_ASCII = bytes([*range(9, 14), 27, *range(32, 127)])
+_OF_TEXT = _ASCII + bytes(range(128, 256))
 
 CAPTURE, LOG = "capture", "log"
 
@@ -26,12 +30,18 @@ CAPTURE, LOG = "capture", "log"
 @dataclass(frozen=True, slots=True)
 class Found:
     """`source` is to be read from its start. `file` is the same where it is a regular file that we opened, to be closed
-    by the caller; `live` says that more may come later."""
+    by the caller; `live` says that more may come later, `packed` that it is compressed."""
 
     source: Any
     kind: str
     live: bool
     file: io.FileIO | None
+    packed: bool = False
+
+    @property
+    def problem(self) -> str | None:
+        """Once all is read: why a file that unpacks its data itself came to its end too early."""
+        return self.source.problem if isinstance(self.source, _Peeked) else None
 
 
 def sniff(given: Input, waiting: Waiting | None = None) -> Found:
@@ -39,22 +49,22 @@ def sniff(given: Input, waiting: Waiting | None = None) -> Found:
     file = _regular(given)
     if file is None:
         held = _Peeked(Source(given))
-        return Found(held, held.kind(), True, None)
+        kind, packed = held.kind()
+        return Found(held, kind, True, None, packed)
     try:
         start = file.tell()
-        kind = _kind(Source(file, waiting), uri_of(given))[0]
+        kind, packed, _ = _kind(Source(file, waiting), uri_of(given))
         file.seek(start)
     except BaseException:
         file.close()
         raise
-    return Found(file, kind, waiting is not None, file)
+    return Found(file, kind, waiting is not None, file, packed)
 
 
 def uri_of(given: Input) -> str:
     if isinstance(given, str | os.PathLike):
         return "standard input" if os.fspath(given) == "-" else os.fspath(given)
-    name = getattr(given, "name", None)
-    return name if isinstance(name, str) else "the file"
+    return name_of(given)
 
 
 def _regular(given: Input) -> io.FileIO | None:
@@ -73,8 +83,9 @@ def _regular(given: Input) -> io.FileIO | None:
         return None  # opening it again says why it cannot be
 
 
-def _kind(source: Source, name: str) -> tuple[str, bytes]:
-    """The kind, and what was read to tell. Stops as soon as it is clear: a pipe may deliver no more for now."""
+def _kind(source: Source, name: str) -> tuple[str, bool, bytes]:
+    """The kind, whether it is compressed, and what was read to tell. Stops as soon as it is clear: a pipe may deliver
+    no more for now."""
     held = b""
     buffer = bytearray(_STEP)
     while count := source.fill(memoryview(buffer)):
@@ -82,14 +93,16 @@ def _kind(source: Source, name: str) -> tuple[str, bytes]:
         unpacked = Unpacked(Source(io.BytesIO(held)))
         start = _fill(unpacked, 4)
         if start in MAGICS or start == MAGIC:
-            return CAPTURE, held
+            return CAPTURE, bool(unpacked.form), held
         start += _fill(unpacked, SNIFF_BYTES - len(start))
         if MARK.encode() in start:
-            return LOG, held
+            return LOG, bool(unpacked.form), held
         if len(start) >= 4 and not _is_text(start):
             break
         if len(held) >= (SNIFF_PACKED_BYTES if unpacked.form else SNIFF_BYTES):
             break
+    if source.problem and not held:
+        raise InputError(f"{name}: {source.problem}, and nothing of it can be unpacked")
     raise InputError(_refusal(held, name))
 
 
@@ -112,7 +125,15 @@ def _refusal(held: bytes, name: str) -> str:
 
 
 def _is_text(start: bytes) -> bool:
-    return bool(start) and all(byte >= 32 or 9 <= byte <= 13 or byte == 27 for byte in start[:4096])
+    """UTF-8, or mostly ASCII where it is of another coding; nothing with bytes that no text has."""
+    looked = start[:_TEXT_BYTES]
+    if not looked or looked.translate(None, _OF_TEXT):
+        return False
+    try:
+        # The last letter may be cut.
+        return bool(codecs.getincrementaldecoder("utf-8")().decode(looked))
+    except UnicodeDecodeError:
+        return len(looked.translate(None, _ASCII)) * 4 < len(looked)
 
 
 def _fill(source: Unpacked, most: int) -> bytes:
@@ -131,9 +152,13 @@ class _Peeked(io.RawIOBase):
         self._held = b""
         self.name = source.name
 
-    def kind(self) -> str:
-        kind, self._held = _kind(self._source, self.name)
-        return kind
+    @property
+    def problem(self) -> str | None:
+        return self._source.problem
+
+    def kind(self) -> tuple[str, bool]:
+        kind, packed, self._held = _kind(self._source, self.name)
+        return kind, packed
 
     def readinto(self, view: Any) -> int:
         if self._held:

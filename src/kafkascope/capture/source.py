@@ -1,22 +1,54 @@
 """A path, `-` or an open file in, its bytes out as they come: a pipe is not waited for longer than it has bytes, and a
 growing file goes on until the deadline, or until another file has its name. Whatever cannot be opened or read is an
-`InputError`."""
+`InputError`, whatever is no path and no file to read from a `UsageError`."""
 
+import gzip
 import io
+import lzma
 import os
 import select
 import stat
 import sys
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from kafkascope.errors import InputError
+from kafkascope.errors import InputError, UsageError
 
 POLL_SECONDS = 0.2
 
 Input = str | os.PathLike[str] | BinaryIO
+# What files that unpack while they are read say of broken data; of data that is cut it is an EOFError.
+_BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+
+
+def inputs(given: Any) -> list[Input]:
+    """One or several, as a list; paths are text in it."""
+    several = isinstance(given, Iterable) and not _is_one(given)
+    return [_input(one) for one in (given if several else [given])]
+
+
+def _is_one(given: Any) -> bool:
+    # Some files can be iterated too, and temporary ones are of no class that says what they are.
+    one = isinstance(given, str | os.PathLike | bytes | bytearray | memoryview)
+    return one or hasattr(given, "read") or hasattr(given, "readinto")
+
+
+def _input(given: Any) -> Input:
+    if isinstance(given, bytes | bytearray | memoryview):
+        raise UsageError("bytes are no path; give it as text, and a recording in memory as io.BytesIO(…)")
+    if not _is_one(given):
+        raise UsageError(
+            f"{_named(given)} is no recording; a path, - or an open binary file is wanted, or several of these"
+        )
+    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else given
+
+
+def _named(given: Any) -> str:
+    kind = type(given).__name__
+    return "None" if given is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
 @dataclass(slots=True)
@@ -37,10 +69,12 @@ class Waiting:
 
 
 class Source:
-    """`fill` reads what is there now, at least one byte, and 0 at the end."""
+    """`fill` reads what is there now, at least one byte, and 0 at the end. `problem` says why a file that unpacks its
+    data itself, as `gzip.open` does, came to its end too early."""
 
     def __init__(self, given: Input, waiting: Waiting | None = None) -> None:
         self._waiting = waiting
+        self.problem: str | None = None
         self._file, self.name, self._ours = _open(given)
         self._descriptor = _descriptor(self._file)
         mode = os.fstat(self._descriptor).st_mode if self._descriptor >= 0 else 0
@@ -86,10 +120,18 @@ class Source:
         return None if same or not stat.S_ISREG(theirs.st_mode) else "replaced"
 
     def _read(self, view: memoryview) -> int:
+        if self.problem:
+            return 0
         try:
             if self._regular or self._descriptor < 0:
-                return _read_into(self._file, view)
+                return _read_into(self._file, view, self.name)
             return os.readv(self._descriptor, [view])
+        except EOFError:
+            self.problem = "the packed data is cut"
+            return 0
+        except _BROKEN as error:
+            self.problem = f"the packed data is broken ({' '.join(str(error).split())})"
+            return 0
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or str(error)).lower()}") from None
 
@@ -118,8 +160,18 @@ def _open(given: Input) -> tuple[Any, str, bool]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{path}: {reason.lower()}") from None
-    name = getattr(given, "name", None)
-    return given, name if isinstance(name, str) else "the file", False
+    name = name_of(given)
+    if getattr(given, "closed", False):
+        raise UsageError(f"{name} is closed")
+    readable = getattr(given, "readable", None)
+    if readable is not None and not readable():
+        raise UsageError(f"{name} is not open for reading; open it with 'rb'")
+    return given, name, False
+
+
+def name_of(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) and name else "the file"
 
 
 def _descriptor(file: Any) -> int:
@@ -130,11 +182,19 @@ def _descriptor(file: Any) -> int:
         return -1
 
 
-def _read_into(file: Any, view: memoryview) -> int:
+def _read_into(file: Any, view: memoryview, called: str) -> int:
     """One read, whatever kind of file it is."""
     for name in ("readinto1", "readinto"):
         if method := getattr(file, name, None):
             return method(view) or 0
     data = file.read(len(view))
+    if data is None:
+        return 0  # a file that does not wait, as `readinto` says it too
+    if isinstance(data, str):
+        raise UsageError(f"{called} is open as text; open it with 'rb'")
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise UsageError(f"{called} gives {_named(data)}; bytes are wanted")
+    if len(data) > len(view):
+        raise UsageError(f"{called} gives more bytes than it was asked for")
     view[: len(data)] = data
     return len(data)

@@ -1,4 +1,4 @@
-"""A small language over the columns of `exchanges`: `api == "Fetch" and latency_us > 100ms` in, a tree out that picks
+r"""A small language over the columns of `exchanges`: `api == "Fetch" and latency_us > 100ms` in, a tree out that picks
 rows of an Arrow batch. Nothing is evaluated but columns, literals and comparisons; `UsageError` names the place.
 
     expression = term {"or" term}         term = factor {"and" factor}
@@ -8,8 +8,10 @@ rows of an Arrow batch. Nothing is evaluated but columns, literals and compariso
 
 A duration is 250us, 100ms, 1.5s or 2m, a size 10kb or 1mb. Times are text: "2026-11-15T09:30". `~` is a regular
 expression that is found anywhere. A comparison with what is not known is false; `== null` asks for that.
+In quotes `\"`, `\'` and `\\` stand for a quote and a backslash; any other backslash stays: `"\d"` is a digit.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,9 +29,11 @@ from kafkascope.errors import UsageError
 Mask = npt.NDArray[np.bool_]
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)(?P<unit>[a-zA-Zµ]*)|(?P<word>[A-Za-z_]\w*)"
-    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<sign>==|!=|<=|>=|[<>~(),=]))"
+    r"\s*(?:(?P<number>-?[0-9]+(?:\.[0-9]+)?)(?P<unit>[a-zA-Zµ]*)|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<sign>==|!=|<=|>=|[<>~(),=]))",
+    re.DOTALL,
 )
+_ESCAPED = re.compile(r"""\\(["'\\])""")
 _DURATIONS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 _SIZES = {"b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
@@ -43,6 +47,10 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATORS = (*_ORDER, "~", "in")
 # Deeper than anybody writes by hand.
 _DEEPEST = 50
+# All columns with numbers are whole ones; the widest is an int64.
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# A sign and the digits of those.
+_LONGEST_WHOLE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +104,23 @@ def _compare(node: Compare, column: pa.Array) -> Mask:
             literal = literal.microseconds / (1 if node.column.endswith("_us") else 1_000)
         if isinstance(literal, datetime):
             literal = pa.scalar(literal, TIME)
-        found = _ORDER[node.operator](column, literal)
+        if isinstance(literal, (int, float)) and not isinstance(literal, bool):
+            found = _compare_number(column, node.operator, literal)
+        else:
+            found = _ORDER[node.operator](column, literal)
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _compare_number(column: pa.Array, operator: str, number: float) -> pa.Array:
+    """As a comparison of int64, which is exact: Arrow refuses to compare a large one with a float."""
+    beyond = not _LEAST <= number <= _MOST
+    if beyond or (operator in ("==", "!=") and number != math.floor(number)):
+        always = (
+            operator == "!=" or (operator in ("<", "<=") and number > 0) or (operator in (">", ">=") and number < 0)
+        )
+        return pc.and_(column.is_valid(), always)
+    whole = math.ceil(number) if operator in ("<", ">=") else math.floor(number)
+    return _ORDER[operator](column, pa.scalar(whole, pa.int64()))
 
 
 class _Parser:
@@ -125,12 +148,20 @@ class _Parser:
                 return "literal", constant[word], start
             return ("keyword" if word in ("and", "or", "not", "in") else "column"), word, start
         if match["text"] is not None:
-            return "literal", re.sub(r"\\(.)", r"\1", match["text"][1:-1]), start
+            return "literal", self._quoted(match["text"][1:-1], start), start
         return "sign", match["sign"], start
+
+    def _quoted(self, text: str, start: int) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self._fail("this is text that is not UTF-8", start) from None
+        return _ESCAPED.sub(r"\1", text)
 
     def _number(self, number: str, unit: str, start: int) -> Any:
         if not unit:
-            return float(number) if "." in number else int(number)
+            # A longer one is beyond every column, and Python reads no more than 4,300 digits.
+            return int(number) if "." not in number and len(number) <= _LONGEST_WHOLE else float(number)
         lower = unit.lower()
         if lower in _DURATIONS:
             return Duration(float(number) * _DURATIONS[lower])
@@ -260,6 +291,6 @@ def parse_moment(text: str) -> datetime | None:
     """A time; one without a zone is UTC."""
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

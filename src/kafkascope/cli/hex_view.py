@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kafkascope.cli.terminal import paint, prose, remark, width
+from kafkascope.cli.terminal import paint, printable, prose, remark, width
 from kafkascope.codec.annotate import Annotation
 from kafkascope.limits import MAX_SHOWN_BYTES
 
@@ -53,11 +53,11 @@ def _containers(path: str) -> list[str]:
 
 def _plain(item: Annotation) -> str:
     meaning = f" ({item.remark})" if item.remark else ""
-    return "  " * item.depth + f"{item.label}{' ' if item.framing else ' = '}{item.value}{meaning}"
+    return "  " * item.depth + printable(f"{item.label}{' ' if item.framing else ' = '}{item.value}{meaning}")
 
 
 def _text(item: Annotation) -> str:
     if item.framing:
         return paint(_plain(item), "dim")
     meaning = f" ({item.remark})" if item.remark else ""
-    return "  " * item.depth + f"{paint(item.label, 'bold')} = {item.value}{paint(meaning, 'dim')}"
+    return "  " * item.depth + f"{paint(item.label, 'bold')} = {printable(item.value)}{paint(meaning, 'dim')}"

@@ -33,7 +33,12 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"kafkascope.cli.{cmd_name}").run
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        for option in command.params:
+            if option.name == "release":
+                option.callback = _no_empty_release
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -45,6 +50,15 @@ class Commands(click.Group):
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command is called {args[0]}{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _no_empty_release(_: click.Context, __: click.Parameter, release: str | None) -> str | None:
+    """A variable of a script that is empty is not the same as no release asked for."""
+    if release == "":
+        from kafkascope.schema.releases import check_release
+
+        check_release(release)
+    return release
 
 
 @click.group(cls=Commands, context_settings=SETTINGS)
@@ -86,44 +100,62 @@ def run() -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if sys.stderr is None:
+        # Closed by whoever started this (2>&-): then print would take standard output instead.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8", errors="replace")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("kafkascope: standard output is closed", 3)
     if "utf" not in (sys.stdout.encoding or "").lower() and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no `·` shows `?`
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+        return code
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else _asked(arguments)
+        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
+    except KafkascopeError as error:
+        return _fail(f"kafkascope: {error}", error.exit_code)
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`).
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        return _fail(f"kafkascope: cannot write the answer: {(error.strerror or str(error)).lower()}", 3)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+
+
+def _answer(arguments: list[str]) -> int:
+    """Help is an answer too, and may find its reader gone."""
     try:
         if COMPLETING in os.environ:
             commands.main(arguments, prog_name="kafkascope")
         # Not through click's own main: that turns a closed pipe into exit code 1.
         with commands.make_context("kafkascope", arguments) as context:
             result = commands.invoke(context)
-        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return 0
-    except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "kafkascope"
-        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
-    except KafkascopeError as error:
-        return _fail(f"kafkascope: {error}", error.exit_code)
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`).
-        _silence()
-        return 0
-    except OSError as error:
-        _silence()
-        return _fail(f"kafkascope: cannot write the answer: {(error.strerror or str(error)).lower()}", 3)
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
 
 
-def _silence() -> None:
-    """Python flushes at exit and would complain about an output that is gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _asked(arguments: list[str]) -> str:
+    """The command that an option without its value belongs to: click's error does not say."""
+    return f"kafkascope {arguments[0]}" if arguments[:1] and arguments[0] in COMMANDS else "kafkascope"
+
+
+def _drop_output() -> None:
+    from kafkascope.cli.terminal import drop
+
+    drop(sys.stdout)
 
 
 def _fail(message: str, code: int) -> int:
-    print(" ".join(message.split()), file=sys.stderr)
+    from kafkascope.cli.terminal import note, printable
+
+    note(printable(" ".join(message.split())))
     return code

@@ -10,6 +10,9 @@ from kafkascope.cli.arguments import complete_error, json_option
 if TYPE_CHECKING:
     from kafkascope.capture.select import Wanted
 
+# An int16 on the wire.
+API_KEYS = range(-(2**15), 2**15)
+
 
 def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     from kafkascope.schema.catalog import apis
@@ -77,6 +80,13 @@ def run(
     for port in ports:
         if not 0 < port < 65_536:
             raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
+    filters = {
+        "--api": apis, "--client": clients, "--group": groups, "--topic": topics, "--error": errors, "--slow": slow,
+        "--between": between, "--where": where,
+    }  # fmt: skip
+    if wanted_id is not None and (given := [flag for flag, value in filters.items() if value not in (None, ())]):
+        does = "does" if len(given) == 1 else "do"
+        raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(given)} {does} not go with it")
     wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
     from kafkascope.cli.read_run import Command
 
@@ -100,7 +110,6 @@ def _wanted(
 ) -> "Wanted":
     from kafkascope.cli.read_units import parse_duration, parse_moment
     from kafkascope.errors import UsageError
-    from kafkascope.schema.error_codes import find_error
 
     span = (parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None
     if between and span and span[0] and span[1] and span[0] >= span[1]:
@@ -118,23 +127,33 @@ def _wanted(
         clients=clients,
         groups=groups,
         topics=topics,
-        errors=None if not errors else () if "any" in errors else tuple(find_error(name).code for name in errors),
+        errors=_codes(errors) if errors else None,
         slow_us=parse_duration(slow, "--slow") if slow is not None else None,
         between=span,
         where=condition,
     )
 
 
-def _api_key(name: str) -> int:
-    from kafkascope.errors import NotFoundError
-    from kafkascope.schema.catalog import message
-    from kafkascope.schema.names import find_api, suggest
+def _codes(errors: tuple[str, ...]) -> tuple[int, ...]:
+    """Empty for any."""
+    from kafkascope.schema.error_codes import find_error
 
-    if name.isdigit():
-        return int(name)  # also one that the catalog does not know
+    return () if "any" in map(str.lower, errors) else tuple(find_error(name).code for name in errors)
+
+
+def _api_key(name: str) -> int:
+    from kafkascope.errors import NotFoundError, UsageError
+    from kafkascope.schema.catalog import message
+    from kafkascope.schema.names import clip, find_api, parse_number, suggest
+
+    number = parse_number(name)
+    if number is not None:
+        if number not in API_KEYS:
+            raise UsageError(f"--api: {number} is no key of an API; there are {API_KEYS[0]} to {API_KEYS[-1]}")
+        return number  # also one that the catalog does not know
     api = find_api(name)
     if api is None:
-        raise NotFoundError(f"no API is called {name}{suggest(name)}")
+        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
     return message(f"{api}Request").key or 0
 
 

@@ -3,10 +3,11 @@
 import sys
 import textwrap
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.read_units import number, plural, size
-from kafkascope.cli.terminal import note, width
+from kafkascope.cli.terminal import note, printable, width
 
 if TYPE_CHECKING:
     from kafkascope.capture.account import Account
@@ -21,9 +22,9 @@ INSTEAD = (
     "TLS cannot be read from a capture. Record on a plain listener, or give the broker's request log instead"
     " (logger kafka.request.logger at DEBUG): kafkascope read kafka-request.log"
 )
-# What to do about a recording that is not whole.
+# What to do about a plain file that is not whole, and about any recording.
+_FOLLOW = "where it is still being written, --follow waits for the rest"
 _FIXES = {
-    "cut": "where it is still being written, --follow waits for the rest",
     "compression": "copy it again for what is behind",
     "cut headers": "record whole packets: tcpdump -s 0",
     "link type": "record on Ethernet, loopback or with tcpdump -i any",
@@ -51,14 +52,14 @@ class Progress:
         if self._bar and now - self._shown >= BAR_SECONDS and now - self._printed >= BAR_SECONDS:
             self._shown = now
             self._drawn = True
-            print(f"\r\033[K{self._text(done, now)[: width() - 1]}", end="", file=sys.stderr, flush=True)
+            note(f"\r\033[K{self._text(done, now)[: width() - 1]}", end="")
 
     def clear(self) -> None:
         """Before anything else is printed."""
         self._printed = time.monotonic()
         if self._drawn:
             self._drawn = False
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            note("\r\033[K", end="")
 
     def _text(self, done: int, now: float) -> str:
         seconds = max(now - self._began, 0.001)
@@ -72,17 +73,17 @@ class Progress:
         return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {found}"
 
 
-def print_account(account: "Account", shown: int | None) -> None:
-    """`shown` is how many a filter let through, None where there was none."""
-    for line in account_lines(account, shown):
+def print_account(account: "Account", shown: int | None, plain_files: Collection[str] = ()) -> None:
+    """`shown` is how many a filter let through, None where there was none; `plain_files` are those to be followed."""
+    for line in account_lines(account, shown, plain_files):
         folded = [line]
         if sys.stderr.isatty():
             folded = textwrap.wrap(line, width(), subsequent_indent="    ", break_long_words=False)
         for part in folded:
-            note(part)
+            note(printable(part))
 
 
-def account_lines(account: "Account", shown: int | None) -> list[str]:
+def account_lines(account: "Account", shown: int | None, plain_files: Collection[str] = ()) -> list[str]:
     what = [plural(account.packets, "packet")] if account.packets else []
     what += [plural(account.log_lines, "log line")] if account.log_lines else []
     files = f" of {account.files} files" if account.files > 1 else ""
@@ -106,7 +107,7 @@ def account_lines(account: "Account", shown: int | None) -> list[str]:
         lines.append(
             f"  lost: {size(account.lost_bytes)} in {plural(account.lost_places, 'place')} of Kafka streams{answers}"
         )
-    lines += _problems(account)
+    lines += _problems(account, plain_files)
     if account.log_lines_unread:
         lines.append(f"  {plural(account.log_lines_unread, 'log line')} that should be a request and cannot be read")
     if account.log_lines_without_time:
@@ -121,7 +122,7 @@ def _span(account: "Account") -> str:
     return f" in {seconds:.1f} s" if seconds < 120 else f" in {seconds / 60:.1f} min"
 
 
-def _problems(account: "Account") -> list[str]:
+def _problems(account: "Account", plain_files: Collection[str] = ()) -> list[str]:
     lines = []
     for kind, count in account.problems.most_common():
         lost = f", {size(account.problem_bytes[kind])} lost" if account.problem_bytes[kind] else ""
@@ -129,8 +130,8 @@ def _problems(account: "Account") -> list[str]:
         more = "" if count == 1 else f" (and {number(count - 1)} more)"
         place = f" at byte {number(first.offset)}" if first.offset >= 0 else ""
         name = f" of {file}" if account.files > 1 else ""
-        fix = f"; {_FIXES[kind]}" if kind in _FIXES else ""
-        lines.append(f"  {kind}{place}{name}: {first.detail}{more}{lost}{fix}")
+        fix = _FIXES.get(kind) or (_FOLLOW if kind == "cut" and file in plain_files else "")
+        lines.append(f"  {kind}{place}{name}: {first.detail}{more}{lost}{f'; {fix}' if fix else ''}")
     return lines
 
 
@@ -152,7 +153,7 @@ def _others(account: "Account") -> list[str]:
     return lines
 
 
-def nothing_found(account: "Account", names: str) -> str:
+def nothing_found(account: "Account", names: str, plain_files: Collection[str] = ()) -> str:
     """One line for a recording without Kafka."""
     protocols = {name: found for name, found in account.protocols().items() if found[1]}
     if account.log_lines and not account.packets:
@@ -160,7 +161,7 @@ def nothing_found(account: "Account", names: str) -> str:
         return f"{names}: no request in it that can be read ({what})"
     if not protocols:
         what = plural(account.packets, "packet") if account.packets else "no packet"
-        why = [*_problems(account), *(["none of a TCP stream with bytes"] if account.packets else [])]
+        why = [*_problems(account, plain_files), *(["none of a TCP stream with bytes"] if account.packets else [])]
         return f"{names}: no Kafka in it ({', '.join([what, why[0].strip()] if why else [what])})"
     words = {
         "tls": "TLS",

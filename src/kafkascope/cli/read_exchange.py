@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from kafkascope.capture.hidden import hidden_annotations, hidden_json, may_show_records
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
-from kafkascope.cli.read_summary import shortened
+from kafkascope.cli.read_summary import SOFTWARE_LETTERS, shortened
 from kafkascope.cli.read_units import latency, size
 from kafkascope.cli.records_view import print_records
-from kafkascope.cli.terminal import heading, paint, prose, table
+from kafkascope.cli.terminal import heading, paint, printable, prose, table
 from kafkascope.codec.annotate_frame import annotations_of
 from kafkascope.codec.records_form import records_json
 from kafkascope.errors import DecodeError
@@ -32,7 +32,7 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
             frame = exchange.decode_request(spans=True) if side == "request" else exchange.decode_response(spans=True)
         except DecodeError as error:
             heading(f"{side.capitalize()}, {size(len(frame_bytes) + 4)}")
-            prose(f"cannot be read: {error}", "  ")
+            prose(printable(f"cannot be read: {error}"), "  ")
             continue
         if frame is None:
             heading(f"{side.capitalize()}, {size(len(frame_bytes) + 4)}")
@@ -67,7 +67,7 @@ def _print_frame(title: str, frame: "DecodedFrame", raw: bytes, records: bool, f
     if frame.body is not None:
         print_records(frame.body, None, contents=records, full=full)
     for reason in frame.reasons:
-        prose(f"not exact: {reason}")
+        prose(printable(f"not exact: {reason}"))
 
 
 def _facts(exchange: "Exchange") -> list[tuple[str, ...]]:
@@ -77,7 +77,7 @@ def _facts(exchange: "Exchange") -> list[tuple[str, ...]]:
     waits = (
         f", may wait {exchange.max_wait_ms} ms" if exchange.max_wait_ms else ", may wait" if exchange.long_poll else ""
     )
-    software = f" ({shortened(exchange.client_software, 60)})" if exchange.client_software else ""
+    software = f" ({shortened(exchange.client_software, SOFTWARE_LETTERS)})" if exchange.client_software else ""
     place = "line" if exchange.request_bytes is None and exchange.response_bytes is None else "packet"
     facts = {
         "status": exchange.status,
@@ -95,7 +95,7 @@ def _facts(exchange: "Exchange") -> list[tuple[str, ...]]:
         "members": ", ".join(shortened(name, 80) for name in exchange.members),
         "topics": ", ".join(shortened(name, 80) for name in exchange.topics),
     }
-    return [(name, text) for name, text in facts.items() if text]
+    return [(name, printable(text)) for name, text in facts.items() if text]
 
 
 def print_exchange_json(exchange: "Exchange", columns: dict[str, Any], *, records: bool) -> None:

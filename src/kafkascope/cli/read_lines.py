@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope.cli.read_summary import cut_middle, summary
 from kafkascope.cli.read_units import latency, size
-from kafkascope.cli.terminal import paint, width
+from kafkascope.cli.terminal import paint, printable, width
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -69,13 +69,12 @@ class Lines:
 
     def _show(self, exchange: "Exchange") -> None:
         at = exchange.request_at or exchange.response_at
-        assert at is not None
         layout = self._layout
         sized = layout.ends and not (exchange.request_bytes is None and exchange.response_bytes is None)
         self._head(at, sized)
         cells = [
             (exchange.exchange_id[: layout.id_digits], ("dim",)),
-            (at.strftime("%H:%M:%S.%f")[: 9 + layout.time_digits], ()),
+            ((at.strftime("%H:%M:%S.%f") if at else "").ljust(15)[: 9 + layout.time_digits], ()),
             (self._named(exchange).ljust(self._client), ("cyan",)),
             ("→" if layout.ends else "", ("dim",)),
             (exchange.broker_address.ljust(self._broker) if layout.ends else "", ("dim",)),
@@ -88,15 +87,15 @@ class Lines:
         ]
         print(self._fit([(text, style) for text, style in cells if text]))
 
-    def _head(self, at: "datetime", sized: bool) -> None:
-        """The day, over the columns."""
-        day = at.strftime("%Y-%m-%d")
+    def _head(self, at: "datetime | None", sized: bool) -> None:
+        """The day, over the columns; a line without a time is of the day before it."""
+        day = at.strftime("%Y-%m-%d UTC") if at else self._day or "no time"
         if day == self._day:
             return
         self._day = day
         layout = self._layout
         cells = [
-            f"{day} UTC".ljust(layout.id_digits + 10 + layout.time_digits),
+            day.ljust(layout.id_digits + 10 + layout.time_digits),
             "client".ljust(self._client),
             *(["→", "broker".ljust(self._broker)] if layout.ends else []),
             "API".ljust(self._api),
@@ -119,10 +118,11 @@ class Lines:
         return (name if len(name) <= room else f"{name[: room - 1]}…") + version
 
     def _fit(self, cells: list[Cell]) -> str:
-        """On a terminal a line is one line."""
+        """On a terminal a line is one line, whatever the wire has put into its cells."""
         room = self._cut
         parts = []
-        for text, style in cells:
+        for cell, style in cells:
+            text = printable(cell)
             if room is not None:
                 if len(text) > room:
                     parts.append(paint(f"{text[: max(room - 1, 0)]}…", *style))

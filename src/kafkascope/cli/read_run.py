@@ -1,10 +1,9 @@
 """One run of `read`: files and what is wanted of them in; lines, JSON, statistics or one exchange out."""
 
-import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ from kafkascope.capture.learn import NO_NAMES, Knowledge, Names
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.select import Wanted, select
 from kafkascope.capture.stats import Stats
-from kafkascope.cli.output import print_json
+from kafkascope.cli.output import json_text, print_json
 from kafkascope.cli.read_account import Progress, nothing_found, print_account
 from kafkascope.cli.read_lines import Lines
 from kafkascope.cli.read_stats import print_stats, stats_json
-from kafkascope.cli.terminal import note
+from kafkascope.cli.terminal import note, printable
 from kafkascope.errors import InputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Command:
                 if chosen:
                     self._clear()
                 for row in rows_of(columns, chosen):
-                    write(json.dumps(row, ensure_ascii=False))
+                    write(json_text(row))
                     write("\n")
                 sys.stdout.flush()
         return self._end()
@@ -96,24 +95,25 @@ class Command:
         if not start or not set(start) <= HEX_DIGITS or len(start) > FULL_ID:
             raise UsageError(f"an exchange id has up to {FULL_ID} hex digits, as the first column shows them")
         found: list[tuple[Exchange, dict[str, Any]]] = []
-        many = 0
+        # By id: a log may hold a line twice, and no digit would tell those apart.
+        fitting: set[str] = set()
         for batch, columns, _, names in self._chosen(names=True, quiet=False):
             ids = columns.column("exchange_id").to_pylist()
             matching = [index for index, name in enumerate(ids) if name.startswith(start)]
-            many += len(matching)
+            fitting.update(ids[index] for index in matching)
             if matching and not found:
                 (exchange,) = pick_exchanges(batch, names, columns, matching[:1])
                 found.append((exchange, next(rows_of(columns, matching[:1]))))
-            if many and len(start) == FULL_ID:
+            if found and len(start) == FULL_ID:
                 break
         self._clear()
         if not found:
             raise NotFoundError(
                 f"no exchange has an id that starts with {wanted_id}; the first column of read shows them"
             )
-        if many > 1:
+        if len(fitting) > 1:
             raise UsageError(
-                f"{many} exchanges have an id that starts with {wanted_id}; give more digits (--json has all)"
+                f"{len(fitting)} exchanges have an id that starts with {wanted_id}; give more digits (--json has all)"
             )
         from kafkascope.cli.read_exchange import print_exchange, print_exchange_json
 
@@ -152,7 +152,7 @@ class Command:
 
     def _note(self, text: str) -> None:
         self._clear()
-        note(f"kafkascope: {text}")
+        note(printable(f"kafkascope: {text}"))
 
     def _bad(self, error: InputError) -> None:
         """One file that is all there is, is the answer; beside others it is a remark."""
@@ -180,14 +180,19 @@ class Command:
         if account.exchanges:
             self._account()
         elif account.files:
-            told = nothing_found(account, ", ".join(self._files))
+            told = nothing_found(account, ", ".join(self._files), self._growing())
             if not self._failed:
                 raise NotFoundError(told)
             self._note(told)
         return BAD_INPUT if self._failed else 0 if self._shown else 1
 
     def _account(self) -> None:
-        print_account(self._reading.account, None if self._wanted.everything else self._shown)
+        shown = None if self._wanted.everything else self._shown
+        print_account(self._reading.account, shown, self._growing())
+
+    def _growing(self) -> Collection[str]:
+        """Files for which --follow is worth to be named."""
+        return () if self._follow else self._reading.plain_files
 
 
 def _is_pipe() -> bool:

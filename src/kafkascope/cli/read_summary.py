@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.terminal import plural
+from kafkascope.cli.terminal import plural, printable
 from kafkascope.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ Value = dict[str, Any]
 MOST_NAMES = 2
 # A member id is a name and a uuid: the start of it tells members apart.
 MEMBER_LETTERS = 16
+SOFTWARE_LETTERS = 60
 ACKNOWLEDGE_TYPES = ("gap", "accepted", "released", "rejected", "renewed")
 
 
@@ -61,24 +62,19 @@ def names(noun: str, found: Iterable[str]) -> str:
     listed = list(found)
     if len(listed) > MOST_NAMES:
         return f"{len(listed)} {noun}s"
-    return f"{noun}{'s' if len(listed) > 1 else ''} {','.join(map(_printable, listed))}"
+    return f"{noun}{'s' if len(listed) > 1 else ''} {','.join(map(printable, listed))}"
 
 
 def shortened(text: str, letters: int) -> str:
-    shown = _printable(text)
+    shown = printable(text)
     return shown if len(shown) <= letters else f"{shown[: letters - 1]}…"
 
 
 def cut_middle(text: str, letters: int) -> str:
     """Client ids of one program differ at their ends: `consumer-bil…-17`."""
-    shown = _printable(text)
+    shown = printable(text)
     front = (letters - 1) // 2
     return shown if len(shown) <= letters else f"{shown[:front]}…{shown[front + 1 - letters :]}"
-
-
-def _printable(text: str) -> str:
-    """Names come from the wire: nothing in them may steer the terminal."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _inner(value: Value, *path: str) -> list[Any]:
@@ -190,7 +186,7 @@ def _metadata(request: Value, response: Value) -> list[str]:
 
 def _api_versions(request: Value, response: Value) -> list[str]:
     software = " ".join(request.get(name) or "" for name in ("clientSoftwareName", "clientSoftwareVersion"))
-    return [software.strip(), plural(len(response["apiKeys"]), "API") if response else ""]
+    return [shortened(software.strip(), SOFTWARE_LETTERS), plural(len(response["apiKeys"]), "API") if response else ""]
 
 
 def _coordinator(_: Value, response: Value) -> list[str]:

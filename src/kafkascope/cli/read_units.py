@@ -4,17 +4,24 @@ import re
 from datetime import UTC, datetime
 
 from kafkascope.errors import UsageError
+from kafkascope.schema.names import clip
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|m|h)")
 _MICROSECONDS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+# What clocks, dates and waits all still count with.
+_LONGEST_YEARS = 100
+_LONGEST = _LONGEST_YEARS * 365 * 24 * _MICROSECONDS["h"]
 
 
 def parse_duration(text: str, flag: str) -> int:
     """`100ms` in microseconds."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{flag}: '{text}' is no duration; say 250us, 100ms, 1.5s or 2m")
-    return round(float(match[1]) * _MICROSECONDS[match[2]])
+        raise UsageError(f"{flag}: '{clip(text)}' is no duration; say 250us, 100ms, 1.5s or 2m")
+    microseconds = float(match[1]) * _MICROSECONDS[match[2]]
+    if microseconds > _LONGEST:
+        raise UsageError(f"{flag}: the longest is {_LONGEST_YEARS} years; '{clip(text)}' is more")
+    return round(microseconds)
 
 
 def parse_moment(text: str, flag: str) -> datetime | None:
@@ -23,9 +30,9 @@ def parse_moment(text: str, flag: str) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise UsageError(f"{flag}: '{text}' is no time; say 2026-11-15T09:30:00, or - for an open end") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{flag}: '{clip(text)}' is no time; say 2026-11-15T09:30:00, or - for an open end") from None
 
 
 def latency(microseconds: int | None) -> str:

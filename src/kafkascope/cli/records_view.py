@@ -1,6 +1,6 @@
 """Record data inside a decoded message: its batches as lines; keys, values and headers only when asked for."""
 
-from kafkascope.cli.terminal import heading, paint, plural, prose
+from kafkascope.cli.terminal import heading, paint, plural, printable, prose
 from kafkascope.codec.record_types import Record, RecordBatch, Records
 from kafkascope.codec.records import decode_records
 from kafkascope.codec.records_form import record_fields
@@ -56,7 +56,7 @@ def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:
 
 def _record_line(record: Record, full: bool) -> str:
     parts = [f"{record.offset}", f"key {_text(record.key, full)}", f"value {_text(record.value, full)}"]
-    parts += [f"header {name}={_text(value, full)}" for name, value in record.headers]
+    parts += [f"header {printable(name)}={_text(value, full)}" for name, value in record.headers]
     return "  ".join(parts)
 
 

@@ -5,7 +5,9 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from typing import TextIO
 
 _CODES = {
     "bold": "1",
@@ -119,6 +121,23 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def note(text: str) -> None:
-    """Progress and remarks go to stderr, so that what is piped stays clean."""
-    print(text, file=sys.stderr)
+def printable(text: str) -> str:
+    """Names come from the wire: nothing in them may steer the terminal. As long as it was."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def note(text: str, end: str = "\n") -> None:
+    """Progress and remarks go to stderr, so that what is piped stays clean. Where it is full or gone nobody reads them,
+    and the answer is worth no less."""
+    try:
+        print(text, end=end, file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
+
+
+def drop(stream: TextIO) -> None:
+    """What is still to be written to it goes nowhere: Python flushes at exit, and would end with 120."""
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

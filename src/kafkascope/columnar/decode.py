@@ -12,14 +12,14 @@ import pyarrow as pa
 from kafkascope.codec.message import decode
 from kafkascope.columnar.arrays import array_of, nulls
 from kafkascope.columnar.buffers import Buffers
-from kafkascope.columnar.frames import Frames, frames_of
+from kafkascope.columnar.frames import Frames, chunks_of, frames_of
 from kafkascope.columnar.operations import TOP
 from kafkascope.columnar.program import compile_program
 from kafkascope.columnar.rows import row_of
 from kafkascope.columnar.scratch import Scratch, give_back, take
 from kafkascope.columnar.tables import ERROR, UNKNOWN, full_schema, table_of
 from kafkascope.columnar.unknown import unknown_tags
-from kafkascope.errors import DecodeError
+from kafkascope.errors import DecodeError, UsageError
 from kafkascope.schema.layout import layout
 
 __all__ = ["ERROR", "UNKNOWN", "decode_columns", "full_schema"]
@@ -37,8 +37,9 @@ def decode_columns(
 ) -> pa.Table:
     """Bodies (binary, without frame and header) to the columns of the message's table, whatever the version. `contents`
     adds the records in record batches, unpacked; it is slow."""
+    _check(name, version, release)
     known = layout(name, version, release).message.name
-    chunks = frames.chunks if isinstance(frames, pa.ChunkedArray) else [frames]
+    chunks = chunks_of(frames)
     tables = []
     scratch = take()
     for chunk in chunks:
@@ -52,6 +53,16 @@ def decode_columns(
     if len(tables) == 1:
         return tables[0]
     return pa.concat_tables(tables) if tables else full_schema(known, contents=contents).empty_table()
+
+
+def _check(name: Any, version: Any, release: Any) -> None:
+    if not isinstance(name, str):
+        raise UsageError(f"the name of a message is text, not {type(name).__name__}")
+    # numpy's whole numbers are none of Python's.
+    if isinstance(version, bool) or not hasattr(version, "__index__"):
+        raise UsageError(f"a version is a whole number, not {type(version).__name__}")
+    if release is not None and not isinstance(release, str):
+        raise UsageError(f"a release is text, not {type(release).__name__}")
 
 
 def _decode_portion(

@@ -16,6 +16,7 @@ from kafkascope.errors import UsageError
 _BINARY, _LARGE_BINARY = pa.binary(), pa.large_binary()
 # A frame's length is an int32 on the wire.
 _MOST_BYTES = 0x7FFFFFFF
+_WANTED = "an array of binary or large_binary wanted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +44,15 @@ class Places:
         self.ends_at, self.status_at = int(self.ends.ctypes.data), int(self.status.ctypes.data)
 
 
+def chunks_of(frames: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    if not isinstance(frames, (pa.Array, pa.ChunkedArray)):
+        raise UsageError(f"frames are {type(frames).__name__}; {_WANTED}: pa.array(…, pa.binary())")
+    # Also where there is no chunk that would say it.
+    if frames.type != _BINARY and frames.type != _LARGE_BINARY:
+        raise UsageError(f"frames are {frames.type}; {_WANTED}")
+    return frames.chunks if isinstance(frames, pa.ChunkedArray) else [frames]
+
+
 def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
     """Portions of at most so many bytes, or of one frame; each is done with before the next."""
     width = _width(chunk)
@@ -67,10 +77,9 @@ def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
 
 def _width(chunk: pa.Array) -> int:
     """Bytes an offset."""
-    if chunk.type != _BINARY and chunk.type != _LARGE_BINARY:
-        raise UsageError(f"frames are {chunk.type}; an array of binary or large_binary wanted")
     if chunk.null_count:
-        raise UsageError(f"frames hold {chunk.null_count} nulls; leave them out")
+        nulls = "a null" if chunk.null_count == 1 else f"{chunk.null_count} nulls"
+        raise UsageError(f"frames hold {nulls}; leave them out")
     return 4 if chunk.type == _BINARY else 8
 
 

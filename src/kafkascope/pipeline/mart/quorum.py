@@ -229,7 +229,7 @@ def quorum_events(
         told = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
         known.insert(1, f.try_element_at(told, "broker"))
     # Two whose id nobody told are not one: each stands under the address that was asked.
-    events = events.withColumn("cluster_id", f.coalesce(*known))
+    events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*known))
     return events.repartition("cluster_id").sortWithinPartitions(
         "cluster_id", "at_us", "order", "exchange_id", "node_id"
     )

@@ -147,5 +147,6 @@ def streams_events(spark: "SparkSession", tables: Tables, absent: Collection[str
     events = union(spark, STATEMENTS, tables, absent)
     if events is None:
         return None
-    known = events.where("group_id IS NOT NULL")
+    # What a log told without a time has no place among them.
+    known = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return known.repartition("group_id").sortWithinPartitions("group_id", "at_us", "order", "exchange_id", "member_id")

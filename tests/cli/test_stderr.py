@@ -1,0 +1,60 @@
+"""Standard error that is closed, full or gone costs no line of the answer, and does not change the exit code."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.captures import HERE
+from tests.support.cli import COMMAND
+
+SHARE = str(HERE / "share" / "capture.pcap.xz")
+WHOLE: list[tuple[list[str], int]] = [
+    (["read", SHARE, "--json"], 0),
+    (["read", SHARE], 0),
+    (["read", SHARE, "--stats"], 0),
+    (["read", SHARE, "--topic", "nope"], 1),
+    (["read", SHARE, "/nowhere", "--json"], 3),
+    (["read", "/nowhere"], 3),
+    (["read", SHARE, "--slow", "soon"], 2),
+    (["read", "--nope"], 2),
+    (["show", "Nope"], 1),
+    (["decode", "123"], 3),
+]
+
+
+# With it Python keeps nothing that it could fail to flush at its exit.
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+def run(arguments: list[str], redirect: str) -> tuple[int, bytes]:
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$0" "$@" {redirect}', COMMAND, *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
+        env=BUFFERED,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full", "<&- 2>&-"])
+@pytest.mark.parametrize(("arguments", "code"), WHOLE, ids=lambda value: "" if isinstance(value, int) else value[-1])
+def test_the_answer_is_whole_without_standard_error(arguments: list[str], code: int, redirect: str) -> None:
+    expected = run(arguments, "")
+    assert expected[0] == code
+    assert run(arguments, redirect) == expected
+
+
+def test_a_reader_of_standard_error_that_is_gone_costs_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    script = '"$0" read "$1" --json 2> >(exec true) > "$2"'
+    # The account comes at the end: by then nobody reads it.
+    done = subprocess.run(
+        ["bash", "-c", script, COMMAND, SHARE, str(out)], timeout=60, stderr=subprocess.DEVNULL, env=BUFFERED
+    )
+    assert (done.returncode, out.read_bytes()) == (0, run(["read", SHARE, "--json"], "")[1])
+
+
+def test_no_output_and_no_error_to_tell_it_ends_with_3() -> None:
+    assert run(["read", SHARE], ">&- 2>&-") == (3, b"")
+    assert run(["read", SHARE], ">/dev/full 2>/dev/full") == (3, b"")
