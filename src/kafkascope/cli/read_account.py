@@ -3,7 +3,8 @@
 import sys
 import textwrap
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.read_units import number, plural, size
@@ -11,6 +12,7 @@ from kafkascope.cli.terminal import note, printable, width
 
 if TYPE_CHECKING:
     from kafkascope.capture.account import Account
+    from kafkascope.capture.file_tally import FileTally
 
 # Often enough to see it move, and not between lines that come quickly.
 BAR_SECONDS = 0.2
@@ -73,9 +75,14 @@ class Progress:
         return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {found}"
 
 
-def print_account(account: "Account", shown: int | None, plain_files: Collection[str] = ()) -> None:
+def print_account(
+    account: "Account",
+    shown: int | None,
+    plain_files: Collection[str] = (),
+    by_file: "Mapping[str, FileTally] | None" = None,
+) -> None:
     """`shown` is how many a filter let through, None where there was none; `plain_files` are those to be followed."""
-    for line in account_lines(account, shown, plain_files):
+    for line in [*account_lines(account, shown, plain_files), *misplaced(by_file or {})]:
         folded = [line]
         if sys.stderr.isatty():
             folded = textwrap.wrap(line, width(), subsequent_indent="    ", break_long_words=False)
@@ -113,6 +120,16 @@ def account_lines(account: "Account", shown: int | None, plain_files: Collection
     if account.log_lines_without_time:
         lines.append(f"  {plural(account.log_lines_without_time, 'log line')} without a time")
     return lines + _others(account)
+
+
+def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
+    """Of captures that stand in the wrong order, as `cap10` before `cap2`, the first. Two of the same time do not."""
+    captures = [(name, tally) for name, tally in by_file.items() if tally.packets and tally.first_ns is not None]
+    for (before, one), (name, other) in pairwise(captures):
+        middle = ((one.first_ns or 0) + (one.last_ns or 0)) // 2
+        if (other.first_ns or 0) < (one.first_ns or 0) and (other.last_ns or 0) < middle:
+            return [f"  {name} is older than {before} in front of it: of one recording, give the oldest file first"]
+    return []
 
 
 def _span(account: "Account") -> str:

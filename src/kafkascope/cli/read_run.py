@@ -188,7 +188,7 @@ class Command:
 
     def _account(self) -> None:
         shown = None if self._wanted.everything else self._shown
-        print_account(self._reading.account, shown, self._growing())
+        print_account(self._reading.account, shown, self._growing(), self._reading.by_file())
 
     def _growing(self) -> Collection[str]:
         """Files for which --follow is worth to be named."""
