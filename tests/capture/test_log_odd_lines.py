@@ -7,12 +7,14 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from kafkascope.capture.exchange import Exchange
 from kafkascope.capture.log_lines import MARK
+from kafkascope.capture.reader import decode_messages
 from tests.capture.test_request_log import heartbeat, line, read
 from tests.captures import NAMES, request_logs
 
@@ -234,3 +236,5 @@ def test_whatever_a_line_says_nothing_is_raised_and_the_others_are_as_they_were(
         kept = [one for one in found if lines[one.packet][1]]
         assert sorted(map(alone, kept), key=lambda one: str(one[0])) == wanted, number
         assert log.lines == len(lines) and len(real) < log.entries == len(found) < len(lines)
+        for _ in decode_messages(BytesIO(content)):
+            pass
