@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope.capture.select import matches
+from kafkascope.schema.names import matches
 
 
 @pytest.mark.parametrize(

@@ -60,3 +60,14 @@ def test_long_lists_are_cut_unless_all_is_wanted(capsys: pytest.CaptureFixture[s
     value = {"errorCode": 0, "apiKeys": rows}
     assert "… 7 more (--full shows all)" in shown(capsys, "ApiVersionsResponse", 0, value)
     assert '"apiKey": 106,  // not in the catalog' in shown(capsys, "ApiVersionsResponse", 0, value, full=True)
+
+
+def test_nothing_in_a_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x7f\x9b2J\x1b[2J\u202e\u200b"
+    value = example("FindCoordinatorResponse", 0) | {"host": hostile}
+    text = shown(capsys, "FindCoordinatorResponse", 0, value)
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "\\u007f\\u009b2J" in text
+    topic = example("FetchResponse", 17)
+    print_value(layout("FetchResponse", 17), topic, {ORDERS: hostile})
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())

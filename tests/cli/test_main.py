@@ -1,12 +1,15 @@
 """The door: help, version, one command at a time, and a process that behaves like any other."""
 
+import json
+import subprocess
 import sys
 
 import pytest
 
 import kafkascope
 from kafkascope.cli.main import COMMANDS
-from tests.support.cli import Cli, process
+from kafkascope.cli.output import json_text
+from tests.support.cli import COMMAND, Cli, process
 
 
 def test_without_arguments_it_is_the_help(cli: Cli) -> None:
@@ -55,3 +58,33 @@ def test_an_encoded_frame_goes_through_pipes() -> None:
 def test_the_module_of_the_door_does_not_read_arguments_of_others(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pytest", "--nope"])
     assert cli("error", "121").code == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["lake"]], ids=" ".join)
+def test_help_that_cannot_be_written_is_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr == b"kafkascope: cannot write the answer: no space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]], ids=" ".join)
+def test_help_whose_reader_has_seen_enough_ends_quietly(arguments: list[str]) -> None:
+    child = subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None and child.stderr is not None
+    child.stdout.close()
+    assert (child.stderr.read(), child.wait(60)) == (b"", 0)
+    child.stderr.close()
+
+
+def test_json_keeps_its_text_where_the_output_is_not_utf_8() -> None:
+    asked = ("decode", "--as", "ApiVersionsRequest:3", "03c3bc0100", "--json")
+    plain = process(*asked, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C", PYTHONIOENCODING="ascii").stdout
+    assert plain.isascii()
+    assert json.loads(plain) == json.loads(process(*asked, PYTHONUTF8="1").stdout)
+    assert "\N{LATIN SMALL LETTER U WITH DIAERESIS}" in json.dumps(json.loads(plain), ensure_ascii=False)
+
+
+def test_json_with_a_file_name_that_is_no_text_is_written() -> None:
+    assert json.loads(json_text({"name": "\udcff"})) == {"name": "\udcff"}
+    assert json_text({"name": "\udcff"}).isascii()

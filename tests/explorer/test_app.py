@@ -107,6 +107,43 @@ def test_what_is_not_there_is_404_with_what_may_have_been_meant(app: Starlette, 
         }
 
 
+@pytest.mark.parametrize(
+    ("path", "said", "near"),
+    [
+        ("/message/TopicRecord/0", "TopicRecord is a record: /record/TopicRecord/0.html", "TopicRecord v0"),
+        ("/message/ShareFetch/2", "ShareFetch is an API: /api/ShareFetch.html", "ShareFetch"),
+        (
+            "/record/ShareFetchRequest/2",
+            "ShareFetchRequest is a request of ShareFetch: /message/ShareFetchRequest/2.html",
+            "ShareFetchRequest v2",
+        ),
+        (
+            "/api/ShareFetchRequest",
+            "ShareFetchRequest is a request of ShareFetch: /message/ShareFetchRequest/2.html",
+            "ShareFetchRequest v2",
+        ),
+        ("/field/groupid", "did you mean GroupId?", "GroupId"),
+        ("/field/GruopId", "did you mean GroupId", "GroupId"),
+    ],
+)
+def test_a_name_of_another_kind_is_told_where_it_is(app: Starlette, path: str, said: str, near: str) -> None:
+    found = ask(app, f"{path}.json")
+    assert found.status == 404
+    assert said in found.json["error"]
+    assert near in {item["text"] for item in found.json["near"]}
+    assert ask(app, f"{path}.html").status == 404
+
+
+def test_suggestions_are_of_the_kind_of_the_page(app: Starlette) -> None:
+    assert "Record" not in ask(app, "/message/TopicRecrd/0.json").json["error"].partition(";")[2]
+    assert "Request" not in ask(app, "/api/ShareFetchReqest.json").json["error"].partition(";")[2]
+
+
+@pytest.mark.parametrize(("name", "release"), [("0.11.0.3", "0.11"), ("0.9.0.1", "0.9"), ("4.3.1", "4.3")])
+def test_a_patch_release_is_the_page_of_its_release(app: Starlette, name: str, release: str) -> None:
+    assert ask(app, f"/release/{name}.json").json["release"] == release
+
+
 @pytest.mark.parametrize("version", ["02", "2@", "2@4.4.0", "-1", "²", "2@9.9", "99999999999", "1@3.9"])
 def test_a_version_has_one_way_to_be_written(app: Starlette, version: str) -> None:
     assert ask(app, f"/message/ShareFetchRequest/{version}.html").status == 404

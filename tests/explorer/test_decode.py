@@ -291,6 +291,32 @@ def test_a_form_of_another_site_is_refused(app: Starlette) -> None:
     assert ask(app, "/decode.html", method="POST", headers=headers, body=b"data=00").status == 403
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.com"}, 403),
+        ({"origin": "http://127.0.0.1:9999"}, 403),
+        ({"origin": "http://127.0.0.1:8080.evil.com"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://127.0.0.1:8080"}, 200),
+        ({"origin": "null", "sec-fetch-site": "same-origin"}, 200),
+        ({}, 200),
+    ],
+)
+def test_a_browser_that_names_only_the_origin_is_told_apart_by_it(
+    app: Starlette, headers: dict[str, str], status: int
+) -> None:
+    named = {"content-type": "application/x-www-form-urlencoded", **headers}
+    assert ask(app, "/decode.html", method="POST", headers=named, body=b"data=00").status == status
+
+
+def test_what_the_page_says_is_about_the_page(app: Starlette) -> None:
+    unknown = post(app, data="00000001ffffffffffffffff").json["decoded"]["problem"]
+    assert "say what it is, as NAME:VERSION" in unknown
+    assert "--as" not in unknown
+    assert "kafkascope" not in post(app, data="00", **{"as": "Xyzzyqwert:2"}).json["problem"]
+
+
 @pytest.mark.parametrize("field", ["data", "as", "release", "form", "file"])
 def test_markup_in_every_input_comes_out_as_text(app: Starlette, field: str) -> None:
     if field == "file":

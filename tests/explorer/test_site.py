@@ -13,7 +13,8 @@ from kafkascope.explorer.address import address, relative
 from kafkascope.explorer.assets import ASSETS
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.render import json_of
-from kafkascope.explorer.site import MARK, check, site
+from kafkascope.explorer.site import site
+from kafkascope.explorer.site_folder import MARK, check
 
 # Pages that are larger because their message is: docs/explorer.md lists them.
 LARGEST = 100_000
@@ -73,14 +74,114 @@ def test_force_writes_beside_other_things_and_removes_none(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("few_pages")
-def test_a_former_site_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_former_site_is_replaced_and_what_it_has_no_more_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "site"
     assert site(folder) == 1
-    (folder / "stale.html").write_text("of an older version")
+    stale = folder / "old" / "stale.html"
+    stale.parent.mkdir()
+    stale.write_text("of an older version")
+    with (folder / MARK).open("a") as mark:
+        mark.write("old/stale.html\n")
     site(folder)
-    assert not (folder / "stale.html").exists()
-    assert (folder / MARK).is_file()
+    assert not stale.parent.exists()
+    assert set((folder / MARK).read_text().splitlines()[1:]) == {
+        file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file() and file.name != MARK
+    }
     assert [file.name for file in folder.parent.iterdir()] == ["site"]
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_own_files_stay_however_often_it_is_made(tmp_path: Path) -> None:
+    (tmp_path / "CNAME").write_text("example.org")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref")
+    for _ in range(3):
+        site(tmp_path, force=True)
+        assert (tmp_path / "CNAME").read_text() == "example.org"
+        assert (tmp_path / ".git" / "HEAD").read_text() == "ref"
+        assert (tmp_path / "index.html").is_file()
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_a_site_with_a_file_of_its_owner_is_refused_and_the_file_named(tmp_path: Path) -> None:
+    site(tmp_path)
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(UsageError, match=r"holds mine\.txt, which is not of the site.*--force"):
+        site(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "x"
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_not_even_force_writes_over_a_file_of_the_owner(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("my own")
+    with pytest.raises(UsageError, match=r"index\.html is not of a former site"):
+        site(tmp_path, force=True)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("index.html", "my own")]
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_a_mark_cannot_have_files_elsewhere_removed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "site", tmp_path / "outside"
+    site(folder)
+    outside.mkdir()
+    (outside / "precious").write_text("x")
+    (folder / "link").symlink_to(outside)
+    with (folder / MARK).open("a") as mark:
+        mark.write(f"../outside/precious\n{outside}/precious\nlink/precious\n")
+    site(folder, force=True)
+    assert (outside / "precious").read_text() == "x"
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_it_is_written_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "dangling").symlink_to("new")
+    for name in ("link", "link", "dangling"):
+        site(tmp_path / name)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "index.html").is_file() and (tmp_path / "new" / "index.html").is_file()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["dangling", "link", "new", "real"]
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_it_is_written_into_the_present_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for _ in range(2):
+        site(Path("."))
+    assert Path("index.html").is_file()  # a shell that stands in it sees the new one
+    assert [file.name for file in tmp_path.iterdir()] == ["here"]
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_a_build_that_fails_leaves_no_folder_behind(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:  # noqa: ARG001
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        site(tmp_path / "deep" / "site", stop)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("few_pages")
+def test_a_build_that_stops_while_files_are_moved_is_made_whole_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site(tmp_path)
+    moved: list[Path] = []
+
+    def replace(source: Path, target: Path) -> None:
+        if len(moved) == 3:
+            raise KeyboardInterrupt
+        moved.append(source.rename(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            site(tmp_path)
+    assert site(tmp_path) == 1
 
 
 @pytest.mark.usefixtures("few_pages")

@@ -5,8 +5,9 @@ import pytest
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.model import Field
-from kafkascope.schema.names import find, find_api
-from kafkascope.schema.releases import newest_release, releases
+from kafkascope.schema.names import MESSAGES, find, find_api, matches, suggest
+from kafkascope.schema.releases import Release, check_release, newest_release, releases
+from kafkascope.schema.targets import parse_target
 from kafkascope.schema.values import meaning, named_values
 
 # What kafka-clients itself carries besides requests and responses.
@@ -191,3 +192,44 @@ def test_names_are_found_in_any_spelling() -> None:
         find("ShareFetch")
     with pytest.raises(NotFoundError, match="did you mean ShareFetchRequest"):
         find("ShareFetchRequst")
+
+
+@pytest.mark.parametrize("release", releases(), ids=lambda release: release.version)
+def test_a_release_goes_by_its_name_and_by_its_published_version(release: Release) -> None:
+    assert check_release(release.name) == check_release(release.version) == release.name
+
+
+@pytest.mark.parametrize("name", ["", "9.9", "4", "4.3.1.2", "0.10", "0.11.0.3.1", "4.3.1.", "x"])
+def test_what_is_no_release_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"is not in the catalog; it knows 0\.8\.2 to 4\.4"):
+        check_release(name)
+
+
+def test_suggestions_are_of_the_kind_that_is_asked_for() -> None:
+    assert suggest("ApiVersionsRequest") == "; it is a request of ApiVersions"
+    assert suggest("TopicRecord") == "; it is a record"
+    assert suggest("ShareFech") == "; did you mean ShareFetch?"
+    assert "ShareFetch?" not in suggest("ShareFetchRequst", MESSAGES)
+    assert "did you mean ShareFetchRequest" in suggest("ShareFetchRequst", MESSAGES)
+
+
+def test_a_version_that_is_none_names_one_that_there_is() -> None:
+    with pytest.raises(UsageError, match="'x' is no version; say DescribeTopicPartitions:0"):
+        parse_target("DescribeTopicPartitions:x")
+    with pytest.raises(UsageError, match="'' is no version; say ShareFetchRequest:2"):
+        parse_target("sharefetchrequest:")
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "fits"),
+    [
+        ("eu[1]", "eu[1]", True),
+        ("eu[1]-a", "eu[1]*", True),
+        ("eu1", "eu[1]", False),
+        ("eu1", "eu?", True),
+        ("EU1", "eu?", False),
+        ("a!b", "a[!b]b", False),
+    ],
+)
+def test_only_stars_and_question_marks_are_patterns(name: str, pattern: str, fits: bool) -> None:
+    assert matches(name, pattern) is fits

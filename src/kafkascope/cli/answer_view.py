@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from kafkascope.cli.terminal import paint
+from kafkascope.cli.output import json_text
+from kafkascope.cli.terminal import paint, printable
 from kafkascope.codec.annotate import API_KEYS
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.result import UNKNOWN_TAGS
@@ -112,7 +113,7 @@ _COMMENT = "\0"
 
 
 def _beside(remark: str, style: str = "dim") -> str:
-    return _COMMENT + "  " + paint(f"// {remark}", style) if remark else ""
+    return _COMMENT + "  " + paint(f"// {printable(remark)}", style) if remark else ""
 
 
 def _comma(lines: Iterator[str], comma: str) -> Iterator[str]:
@@ -132,5 +133,6 @@ def _text(content: Any) -> str:
         return json.dumps(uuid_text(content))
     if isinstance(content, bytes):
         return f'"… {len(content)} bytes"' if content else '""'
-    text = json.dumps(content, ensure_ascii=False)
+    # Brokers hand on what clients chose: nothing of it may steer the terminal.
+    text = printable(json_text(content))
     return f'"{text}"' if text in ("NaN", "Infinity", "-Infinity") else text

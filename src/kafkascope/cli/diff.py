@@ -19,9 +19,10 @@ def run(old: str, new: str, as_json: bool) -> int:
 
     Exits with 1 when there are differences, with 0 when there are none.
     """
-    if _is_release(old) and _is_release(new):
+    if _is_release(old) or _is_release(new):
         from kafkascope.cli.release_diff import diff_releases
 
+        _check_both(old, new)
         return diff_releases(old, new, as_json)
     from kafkascope.cli.change_lines import print_changes
     from kafkascope.cli.output import print_json
@@ -53,6 +54,23 @@ def run(old: str, new: str, as_json: bool) -> int:
     if as_json:
         print_json(answer)
     return 1 if differ else 0
+
+
+def _check_both(old: str, new: str) -> None:
+    """One of them looks like a release: the other must be one too, and both must be known."""
+    from kafkascope.errors import UsageError
+    from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_target
+
+    kinds = []
+    for text in (old, new):
+        if text.replace(".", "").isdigit():
+            check_release(text)
+            kinds.append("a release")
+        else:
+            kinds.append(_kind(parse_target(text).api))
+    if kinds[0] != kinds[1]:
+        raise UsageError(f"{old} is {kinds[0]}, {new} is {kinds[1]}; compare two of a kind")
 
 
 def _is_release(text: str) -> bool:

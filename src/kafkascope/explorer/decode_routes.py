@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from kafkascope.codec.byte_text import FORMS
 from kafkascope.errors import InputError, UsageError
 from kafkascope.explorer.decode_worker import WORKER, DecodeWorker
+from kafkascope.explorer.decoded import for_page
 from kafkascope.explorer.form_data import Part, parse_form
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.decode import KIND, decode_page
@@ -50,7 +51,7 @@ def decode_routes(renderer: Renderer, worker: DecodeWorker = WORKER) -> list[Bas
 
     async def sent(request: Request) -> Response:
         """POST: a form, or the bytes themselves with the rest behind the `?`."""
-        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        if is_foreign(request):
             return answer(request, decode_page(problem="a form of another site is not decoded"), 403)
         try:
             body = await read_body(request)
@@ -70,6 +71,17 @@ def decode_routes(renderer: Renderer, worker: DecodeWorker = WORKER) -> list[Bas
         for path in ("/decode.html", "/decode.json")
         for endpoint, methods in ((linked, ["GET"]), (sent, ["POST"]))
     ]
+
+
+def is_foreign(request: Request) -> bool:
+    """Whether a page of another site sent it. Older browsers tell by `Origin` alone, and what is no browser by neither;
+    `null` is an origin that hides itself."""
+    site, origin = (request.headers.get(name, "").lower() for name in ("sec-fetch-site", "origin"))
+    if site in ("cross-site", "same-site"):
+        return True
+    if origin == "null":
+        return site not in ("same-origin", "none")
+    return bool(origin) and origin.partition("://")[2] != request.headers.get("host", "").lower()
 
 
 async def read_body(request: Request) -> bytes:
@@ -114,7 +126,7 @@ def decode(fields: dict[str, Part], worker: DecodeWorker) -> tuple[Page, int]:
     try:
         answer = worker.decode(part.content, given["name"], given["release"], form, given["file"])
     except UsageError as error:
-        return decode_page(**given, text=shown, problem=str(error)), 404
+        return decode_page(**given, text=shown, problem=for_page(str(error))), 404
     except InputError as error:
-        return decode_page(**given, text=shown, problem=str(error)), 422
+        return decode_page(**given, text=shown, problem=for_page(str(error))), 422
     return decode_page(**given, text=shown, answer=answer), 200

@@ -27,6 +27,11 @@ from kafkascope.schema.releases import check_release
 from kafkascope.schema.targets import parse_message
 
 RECORDS = "records"
+# Errors are worded for the command line, which has flags where the page has fields.
+_OF_THE_PAGE = {
+    "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
+    "`kafkascope apis` lists them": "the search finds names by a part of them",
+}
 
 
 def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, Any]:
@@ -43,6 +48,12 @@ def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, An
     except (InputError, UsageError) as error:
         return _unread(raw, asked, at, error)
     return _read(found, raw)
+
+
+def for_page(said: str) -> str:
+    for there, here in _OF_THE_PAGE.items():
+        said = said.replace(there, here)
+    return said
 
 
 def _read(found: Identified, raw: bytes) -> dict[str, Any]:
@@ -146,7 +157,7 @@ def _record_data(raw: bytes) -> dict[str, Any]:
 
 
 def _unread(raw: bytes, asked: tuple[str, int] | None, release: str | None, error: KafkascopeError) -> dict[str, Any]:
-    facts = _empty(raw) | {"problem": str(error)}
+    facts = _empty(raw) | {"problem": for_page(str(error))}
     if asked is None:
         facts["guesses"] = guess_responses(raw)[:MAX_SHOWN_ITEMS]
     if raw[:2] == b"\x16\x03" or not raw:

@@ -50,6 +50,16 @@ def _names() -> dict[str, str]:
     return {name.lower(): name for name in field_places()}
 
 
+def near_fields(name: str) -> list[str]:
+    """Names that may have been meant, the nearest first."""
+    same = field_name(name)
+    if same:
+        return [same]
+    from difflib import get_close_matches
+
+    return [_names()[item] for item in get_close_matches(name.lower(), _names(), n=3, cutoff=0.8)]
+
+
 def field_name(field: str) -> str | None:
     """The name that its page goes by."""
     return _names().get(field.lower())

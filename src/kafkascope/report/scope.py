@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope.capture.exchange_columns import TIME
+from kafkascope.schema.names import matches
 
 MINUTE_US = 60_000_000
 
@@ -21,8 +21,12 @@ class Scope:
     since: int | None = None
     until: int | None = None
 
+    @property
+    def always(self) -> bool:
+        return self.since is None and self.until is None
+
     def takes(self, group_id: str) -> bool:
-        return not self.groups or any(group_id == one or fnmatchcase(group_id, one) for one in self.groups)
+        return not self.groups or any(matches(group_id, one) for one in self.groups)
 
     def chosen(self, group_ids: Iterable[str]) -> list[str]:
         return sorted(group_id for group_id in group_ids if self.takes(group_id))

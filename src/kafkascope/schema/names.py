@@ -1,11 +1,18 @@
 """What people type in, a message's present name out: any case, earlier names, and a suggestion for near misses."""
 
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from functools import cache
 
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index
 
 _LONGEST_ECHO = 60
+# Kinds of names; those of messages are the catalog's own.
+API = frozenset({"API"})
+RECORDS = frozenset({"key", "value", "metadata", "data"})
+MESSAGES = frozenset({"request", "response", "header"}) | RECORDS
+ANY = API | MESSAGES
 
 
 @cache
@@ -48,7 +55,7 @@ def find(name: str) -> str:
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         raise UsageError(f"{name} is an API; say {api}Request or {api}Response")
-    raise NotFoundError(f"no message is called {clip(name)}{suggest(name)}")
+    raise NotFoundError(f"no message is called {clip(name)}{suggest(name, ANY)}")
 
 
 def find_api(name: str) -> str | None:
@@ -59,21 +66,46 @@ def find_api(name: str) -> str | None:
     return _apis_by_lower_name().get(_plain(name))
 
 
-def suggest(name: str, extra: tuple[str, ...] = ()) -> str:
-    """`; did you mean X?`, or where to look when nothing is near."""
-    near = close_names(name, extra)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
-    return "; `kafkascope apis` lists them"
+def suggest(name: str, kinds: Collection[str] = API, nothing: str = "`kafkascope apis` lists them") -> str:
+    """What to say behind the news that nothing of these kinds has the name: what it is instead, what may have been
+    meant, or `nothing` when nothing is near."""
+    other = kind_of(name)
+    if other and other[1] not in kinds:
+        return f"; it is {describe_kind(*other)}"
+    near = close_names(name, kinds)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; {nothing}"
 
 
-def close_names(name: str, extra: tuple[str, ...] = (), most: int = 3) -> list[str]:
+def kind_of(name: str) -> tuple[str, str] | None:
+    """The present name and the kind of what goes by this one, in any spelling."""
+    api = _apis_by_lower_name().get(_plain(name))
+    if api:
+        return api, "API"
+    found = _by_lower_name().get(_plain(name))
+    return (found, index()[found].kind) if found else None
+
+
+def describe_kind(name: str, kind: str) -> str:
+    """`a request of ShareFetch`, `a record`, `an API`."""
+    if kind in ("request", "response"):
+        return f"a {kind} of {name.removesuffix(kind.capitalize())}"
+    return "a record" if kind in RECORDS else "an API" if kind == "API" else f"a {kind}"
+
+
+def close_names(name: str, kinds: Collection[str] = ANY, most: int = 3) -> list[str]:
     # difflib costs 10 ms to import: only a mistake pays for it.
     from difflib import get_close_matches
 
-    known = {**_by_lower_name(), **_apis_by_lower_name(), **{item.lower(): item for item in extra}}
+    known = {lower: found for lower, found in _by_lower_name().items() if index()[found].kind in kinds}
+    if "API" in kinds:
+        known |= _apis_by_lower_name()
     near = get_close_matches(_plain(name), known, n=most, cutoff=0.75)
     return list(dict.fromkeys(known[item] for item in near))
+
+
+def matches(text: str, pattern: str) -> bool:
+    """`*` and `?` alone are special: names may have brackets, and addresses of IPv6 do."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def _plain(name: str) -> str:

@@ -32,13 +32,16 @@ def newest_release() -> str:
 
 
 def check_release(name: str) -> str:
-    """`4.3.1` and `4.3` are the release 4.3."""
+    """`4.3.1` and `4.3` are the release 4.3, `0.11.0.3` is 0.11: before 1.0 versions had four parts."""
     order = release_order()
-    for candidate in (name, name.rpartition(".")[0]):
+    shorter = name.rpartition(".")[0]
+    shortest = shorter.rpartition(".")[0] if name.startswith("0.") and name.count(".") == 3 else ""
+    for candidate in (name, shorter, shortest):
         if candidate in order:
             return candidate
+    said = name or "''"
     known = releases()
-    raise UsageError(f"release {name} is not in the catalog; it knows {known[0].name} to {known[-1].name}")
+    raise UsageError(f"release {said} is not in the catalog; it knows {known[0].name} to {known[-1].name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,23 +20,35 @@ class Target:
 
 def parse_target(text: str) -> Target:
     """`ShareFetch`, `78`, `ShareFetchRequest`, `ShareFetchRequest:2`, `sharefetch:v2`."""
-    from kafkascope.schema.names import clip, find, find_api, parse_number, suggest
+    from kafkascope.schema.names import clip, parse_number
 
     name, colon, number = text.partition(":")
-    version: int | None = None
-    if colon:
-        version = parse_number(number.lower().removeprefix("v"))
-        if version is None or version < 0:
-            raise UsageError(f"'{clip(number)}' is no version; say {clip(name) or 'NAME'}:2")
+    if not colon:
+        return _named(name)
+    if not name:
+        raise UsageError("a name belongs before the colon, as NAME:VERSION")
+    target = _named(name)
+    version = parse_number(number.lower().removeprefix("v"))
+    if version is None or version < 0:
+        from kafkascope.schema.catalog import message
+
+        newest = message(target.messages[0]).all_versions()[-1]
+        raise UsageError(f"'{clip(number)}' is no version; say {target.api or target.message}:{newest}")
+    return Target(target.api, target.message, version)
+
+
+def _named(name: str) -> Target:
+    from kafkascope.schema.names import ANY, clip, find, find_api, parse_number, suggest
+
     api = find_api(name)
     if api:
-        return Target(api, None, version)
+        return Target(api, None, None)
     if parse_number(name) is not None:
         raise NotFoundError(f"no API has key {name}; `kafkascope apis` lists them")
     try:
-        return Target(None, find(name), version)
+        return Target(None, find(name), None)
     except NotFoundError:
-        raise NotFoundError(f"no message or API is called {clip(name)}{suggest(name)}") from None
+        raise NotFoundError(f"no message or API is called {clip(name)}{suggest(name, ANY)}") from None
 
 
 def parse_message(text: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from kafkascope.errors import NotFoundError
 from kafkascope.explorer.matrix import release_matrix, version_matrix
+from kafkascope.explorer.missing import not_called
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import api_facts, family_of, kips_of, kips_of_version
 from kafkascope.schema.catalog import apis, message
@@ -11,7 +12,7 @@ from kafkascope.schema.export import span_text
 from kafkascope.schema.flows import Flow, flows_of
 from kafkascope.schema.message_errors import errors_of
 from kafkascope.schema.model import Message
-from kafkascope.schema.names import clip, suggest
+from kafkascope.schema.names import API
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import newest_release
 
@@ -22,7 +23,7 @@ MOST_FLOWS = 2
 def make(name: str) -> Page:
     keys = {api: key for key, api in apis().items()}
     if name not in keys:
-        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
+        raise NotFoundError(not_called("API", name, API))
     request, response = message(f"{name}Request"), message(f"{name}Response")
     facts = api_facts(name)
     said = paragraphs(request)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.field_places import FieldPlace, field_name, field_places
+from kafkascope.explorer.field_places import FieldPlace, field_places, near_fields
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.catalog import message
 from kafkascope.schema.names import clip
@@ -13,8 +13,8 @@ from kafkascope.schema.prose import sentence
 def make(name: str) -> Page:
     places = field_places().get(name)
     if places is None:
-        near = field_name(name)
-        hint = f"; did you mean {near}?" if near else "; the search finds fields by a part of their name"
+        near = near_fields(clip(name))
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; the search finds fields by a part of their name"
         raise NotFoundError(f"no field is called {clip(name)}{hint}")
     listed = [_place(place) for place in places]
     spellings = sorted({place.path[-1] for place in places})

@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.example import example_facts
 from kafkascope.explorer.fields import tree
+from kafkascope.explorer.missing import not_called
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.wire import wire_facts
 from kafkascope.schema.api_facts import kips_of
@@ -14,7 +15,7 @@ from kafkascope.schema.export import span_text
 from kafkascope.schema.layout import Layout, describe_versions, layout
 from kafkascope.schema.message_errors import error_fields, errors_of
 from kafkascope.schema.model import Message
-from kafkascope.schema.names import clip, parse_number, suggest
+from kafkascope.schema.names import clip, parse_number
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import check_release
 from kafkascope.schema.typed_json import typed_json
@@ -38,7 +39,7 @@ def message_page(found: Layout) -> Page:
 def find_layout(name: str, version: str, kinds: tuple[str, ...]) -> Layout:
     """`NotFoundError` or `UsageError` where there is no such message, version or release."""
     if name not in index() or index()[name].kind not in kinds:
-        raise NotFoundError(f"no message is called {clip(name)}{suggest(name)}")
+        raise NotFoundError(not_called("record" if "data" in kinds else "message", name, kinds))
     number, _, release = version.partition("@")
     parsed = parse_number(number)
     if parsed is None or parsed < 0:

@@ -1,0 +1,122 @@
+"""A folder and new files in, the folder with these files out. What somebody else put there is neither removed nor
+written over.
+
+A mark in the folder lists the files that are ours. A run that breaks off while files are moved has listed them before,
+so that the next one knows them.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+from kafkascope.errors import UsageError
+
+MARK = ".kafkascope-site"
+_HEAD = "made by kafkascope site; these files are its own, and are replaced or removed when it is made again"
+
+
+def check(folder: Path, force: bool) -> None:
+    """`UsageError` for what is no folder and, without `force`, for one that holds files that are not ours."""
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise UsageError(f"{there} is a file; name a folder")
+    other = None if force else next(_others(folder, listed(folder)), None)
+    if other is not None:
+        raise UsageError(f"{folder} holds {other}, which is not of the site; name another folder, or use --force")
+
+
+def check_free(folder: Path, names: Iterable[str]) -> None:
+    """Also with `force`: no file of ours has the name of one, or of a folder, that is not ours."""
+    ours = listed(folder)
+    for name in names:
+        places = [folder / name, *(folder / parent for parent in Path(name).parents if parent.name)]
+        taken = name not in ours and os.path.lexists(places[0])
+        in_the_way = next((place for place in places[1:] if place.exists() and not place.is_dir()), None)
+        if taken or places[0].is_dir() or in_the_way:
+            raise UsageError(
+                f"{in_the_way or places[0]} is not of a former site, and a page has its name;"
+                " move it away, or name another folder"
+            )
+
+
+def listed(folder: Path) -> frozenset[str]:
+    """What the last run wrote, none where there was no run. Nobody else's file is among it, whatever the mark says."""
+    try:
+        lines = (folder / MARK).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+    except FileNotFoundError:
+        return frozenset()
+    root = os.path.realpath(folder)
+    return frozenset(line for line in lines if _is_inside(root, line))
+
+
+def _is_inside(root: str, name: str) -> bool:
+    """Through a link, too, a name may lead elsewhere."""
+    parts = name.split("/")
+    if "\0" in name or not all(parts) or {".", "..", MARK} & set(parts):
+        return False
+    parent = os.path.join(root, *parts[:-1])
+    return os.path.realpath(parent) == parent
+
+
+def _others(folder: Path, ours: frozenset[str]) -> Iterator[str]:
+    """Folders count by what is in them."""
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        for name in sorted((*files, *links)):
+            relative = Path(place, name).relative_to(folder).as_posix()
+            if relative not in ours and relative != MARK:
+                yield relative
+
+
+@contextmanager
+def workshop(folder: Path) -> Iterator[Path]:
+    """A place to make files in: inside of the folder, so that it is on the same disk and needs no other permission.
+    Where no file comes of it, no folder stays that was not there before."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = Path(mkdtemp(prefix=f"{MARK}-", dir=folder))
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    finally:
+        for place in missing:
+            with suppress(OSError):  # most often since it holds the site
+                place.rmdir()
+
+
+def put(folder: Path, made: Path) -> None:
+    """Each file into its place by renaming, then those away that the site has no more."""
+    new = sorted(file.relative_to(made).as_posix() for file in made.rglob("*") if file.is_file())
+    old = listed(folder)
+    _mark(folder, made, sorted({*new, *old}))
+    for name in new:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(made / name, target)
+    for name in sorted(old - set(new)):
+        _remove(folder, name)
+    _mark(folder, made, new)
+
+
+def _mark(folder: Path, made: Path, names: list[str]) -> None:
+    file = made / MARK
+    file.write_text("\n".join((_HEAD, *names, "")), encoding="utf-8")
+    os.replace(file, folder / MARK)
+
+
+def _remove(folder: Path, name: str) -> None:
+    """With folders that are empty without it."""
+    file = folder / name
+    if file.is_dir() and not file.is_symlink():
+        return  # somebody made it one
+    with suppress(FileNotFoundError, NotADirectoryError):
+        file.unlink()
+    for parent in list(Path(name).parents)[:-1]:
+        with suppress(OSError):
+            (folder / parent).rmdir()
