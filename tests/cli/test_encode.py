@@ -142,6 +142,21 @@ def test_vectors_are_json_and_decode_back(cli: Cli, tmp_path: Path) -> None:
         assert decode(row["message"], row["version"], data, row.get("release")).exact
 
 
+def test_vectors_are_of_what_is_asked_for_once(cli: Cli, tmp_path: Path) -> None:
+    def told(*only: str) -> tuple[int, int]:
+        flags = [flag for name in only for flag in ("--only", name)]
+        found = json.loads(cli.out("vectors", str(tmp_path), *flags, "--json"))
+        return found["messages"], found["vectors"]
+
+    assert told("78", "ShareFetchRequest", "sharefetch:1") == told("ShareFetch")
+    whole, one = told("ShareFetchRequest"), told("ShareFetchRequest:1")
+    assert one[0] == whole[0] == 1
+    assert 0 < one[1] < whole[1]
+    assert {row["version"] for row in json.loads((tmp_path / "ShareFetchRequest.json").read_text())} == {1}
+    assert told("ShareFetchRequest:1", "ShareFetchRequest:1", "ShareFetchRequest:2")[1] < whole[1]
+    assert told("ShareFetchRequest:1", "ShareFetchRequest") == whole
+
+
 def test_vectors_of_all_messages_are_counted(cli: Cli, tmp_path: Path) -> None:
     told = json.loads(cli.out("vectors", str(tmp_path), "--json"))
     assert told["messages"] == len(index()) == len(list(tmp_path.iterdir()))
@@ -194,10 +209,11 @@ def test_json_that_is_no_object_is_refused(cli: Cli, value: str) -> None:
         (b"   \n", "empty"),
         (b"[" * 100_000, "nested too deep"),
         (b'{"a":' * 100_000, "nested too deep"),
-        (b"\xff\xfe{}", "no UTF-8"),
+        (b"\xff{}", "no UTF-8"),
+        (b"\xff\xfe{", "no UTF-16"),
         (b'{"generationId": ' + b"9" * 5000 + b"}", "kafkascope: "),
     ],
-    ids=["cut", "quotes", "empty", "blank", "deep list", "deep object", "no UTF-8", "huge number"],
+    ids=["cut", "quotes", "empty", "blank", "deep list", "deep object", "no UTF-8", "no UTF-16", "huge number"],
 )
 def test_broken_json_is_one_line_with_its_place(cli: Cli, tmp_path: Path, text: bytes, said: str) -> None:
     file = tmp_path / "value.json"
@@ -206,3 +222,18 @@ def test_broken_json_is_one_line_with_its_place(cli: Cli, tmp_path: Path, text: 
     assert (answer.code, answer.out) == (3, "")
     assert is_one_line_error(answer.err)
     assert said in answer.err
+
+
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16"])
+def test_json_with_a_byte_order_mark_is_read(cli: Cli, tmp_path: Path, coding: str) -> None:
+    file = tmp_path / "value.json"
+    file.write_bytes(HEARTBEAT.encode(coding))
+    assert cli.out("encode", "HeartbeatRequest:0", f"@{file}") == BODY.hex() + "\n"
+
+
+@pytest.mark.parametrize("text", ['{"groupId": "a", "groupId": "b"}', '{"x": [{"groupId": 1, "groupId": 1}]}'])
+def test_a_key_that_stands_twice_is_refused(cli: Cli, text: str) -> None:
+    answer = cli("encode", "HeartbeatRequest:0", text)
+    assert (answer.code, answer.out) == (3, "")
+    assert is_one_line_error(answer.err)
+    assert "groupId stands twice in one object" in answer.err

@@ -295,6 +295,26 @@ def test_header_fields_that_are_no_header_fields_are_refused() -> None:
         kafkascope.encode_frame("HeartbeatResponse", 0, {}, {"clientId": "app"})
 
 
+@pytest.mark.parametrize("wrong", [{"requestApiKey": 5}, {"requestApiVersion": 2}])
+def test_a_header_that_contradicts_the_message_is_refused(wrong: dict[str, int]) -> None:
+    right = {"requestApiKey": 18, "requestApiVersion": 3, "correlationId": 1}
+    frame = kafkascope.encode_frame("ApiVersionsRequest", 3, {}, right)
+    assert frame == kafkascope.encode_frame("ApiVersionsRequest", 3, {}, {"correlationId": 1})
+    with pytest.raises(EncodeError, match=rf"RequestHeader v2, {next(iter(wrong))}: .* ApiVersionsRequest v3"):
+        kafkascope.encode_frame("ApiVersionsRequest", 3, {}, right | wrong)
+
+
+@pytest.mark.parametrize("data", [5, "00", None])
+def test_a_frame_that_is_no_bytes_is_wrong_use(data: Any) -> None:
+    with pytest.raises(UsageError, match="bytes wanted"):
+        kafkascope.decode_frame(data)
+
+
+def test_a_version_that_is_no_number_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="a version is a number"):
+        kafkascope.decode_frame(bytes(8), response_to=("Heartbeat", "1"))  # type: ignore[arg-type]
+
+
 def test_a_guess_where_a_header_ends_changes_nothing() -> None:
     """Right or wrong: what is read, where it ends, and what is said of bytes that are no header."""
     random = Random(20)

@@ -33,11 +33,17 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
     from kafkascope.cli.decode_view import print_decoded, print_decoded_json
     from kafkascope.cli.input import read_bytes
     from kafkascope.codec.identify import identify
-    from kafkascope.errors import UsageError
+    from kafkascope.errors import NotFoundError, UsageError
     from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_message
 
     if data == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError("nothing to decode: give hex, base64, @file, or pipe it in")
+    try:
+        if name is not None:
+            parse_message(name)
+    except NotFoundError as error:
+        raise UsageError(str(error)) from None  # 1 means here that the bytes were read
     raw = read_bytes(data, form)
     found = identify(raw, name, check_release(release) if release else None)
     if as_json:

@@ -33,8 +33,7 @@ def run(
     """
     import sys
 
-    from kafkascope.cli.input import read_text
-    from kafkascope.cli.json_text import parse_json
+    from kafkascope.cli.json_text import read_json
     from kafkascope.codec.frame import encode_frame, header_version
     from kafkascope.codec.json_form import from_json
     from kafkascope.codec.message import encode
@@ -49,7 +48,7 @@ def run(
     layout(wanted, version, known_release)
     if value == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
-    content = from_json(wanted, version, parse_json(read_text(value)), known_release)
+    content = from_json(wanted, version, read_json(value), known_release)
     if not frame and (correlation_id is not None or client_id is not None):
         raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")
     if frame:

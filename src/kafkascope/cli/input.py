@@ -52,7 +52,7 @@ def _size(file: BinaryIO) -> int:
 
 
 def _too_large(where: str, most: int) -> InputError:
-    return InputError(f"{where} is larger than {most} bytes, the most that one frame takes; decode reads one frame")
+    return InputError(f"{where} is larger than {most} bytes, the most that one frame takes")
 
 
 def read_text(text: str) -> str:

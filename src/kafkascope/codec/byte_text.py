@@ -6,21 +6,21 @@ What is neither is an `InputError` that says where.
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
+from kafkascope.codec.hex_dump import looks_like_dump, parse_dump
 from kafkascope.errors import InputError
 
 FORMS = ("auto", "hex", "dump", "base64", "raw")
 
-# `00000010  68 65 …  |he…|` (hexdump -C), `00000010: 6865 6c6c …  he` (xxd), `0x0010:  4500 …  E.` (tcpdump -X).
-_DUMP_LINE = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,8})(:?)\s+(.*)$")
 # So much is looked at to tell text from raw bytes.
 HEAD_BYTES = 4096
-_DUMP_WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
-_DRESS = re.compile(r"(?:0x|\\x)|[\s:,\-_]")
+_DRESS = re.compile(r"(?:0[xX]|\\x)|[\s:,\-_]")
 
 
 def as_text(content: bytes) -> str | None:
     """None where these are bytes rather than text: a frame starts with zero bytes, text has none."""
+    content = _unmarked(content)
     if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:HEAD_BYTES]):
         return None
     try:
@@ -29,9 +29,19 @@ def as_text(content: bytes) -> str | None:
         return None
 
 
+def _unmarked(content: bytes) -> bytes:
+    """Without the byte order mark that Windows' editors and shells write, and what is in UTF-16 as ASCII."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        try:
+            return content.decode("utf-16").encode("ascii")
+        except UnicodeError:
+            return content
+    return content.removeprefix(BOM_UTF8)
+
+
 def parse_text(text: str, form: str = "auto") -> bytes:
-    if form == "dump" or (form == "auto" and _looks_like_dump(text)):
-        return _dump(text)
+    if form == "dump" or (form == "auto" and looks_like_dump(text)):
+        return parse_dump(text)
     if form == "hex" or (form == "auto" and _looks_like_hex(text)):
         return _hex(text)
     if form == "auto" and _meant_as_hex(text):
@@ -42,49 +52,7 @@ def parse_text(text: str, form: str = "auto") -> bytes:
 def _meant_as_hex(text: str) -> bool:
     """Base64 is not dressed so: a typo in hex is said to be one rather than read as something else."""
     digits = sum(character in "0123456789abcdefABCDEF" for character in text)
-    return re.search(r"0x|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
-
-
-def _looks_like_dump(text: str) -> bool:
-    """Offsets in front that grow by what the line before held."""
-    rows = [match for line in text.splitlines() if (match := _DUMP_LINE.match(line))]
-    if not rows or int(rows[0][1], 16) != 0:
-        return False
-    if len(rows) == 1:
-        return bool(rows[0][2]) or len(rows[0][1]) == 8
-    return int(rows[1][1], 16) == len(_dump_row(rows[0][3], bool(rows[0][2])))
-
-
-def _dump(text: str) -> bytes:
-    out = bytearray()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        match = _DUMP_LINE.match(line)
-        if match is None:
-            # hexdump -C ends with an offset alone, and uses `*` for rows that repeat.
-            if re.fullmatch(r"\s*[0-9a-fA-F]{4,8}:?\s*", line):
-                continue
-            if line.strip() == "*":
-                raise InputError(f"line {number} of the dump stands for repeated rows (*); make it with hexdump -v")
-            raise InputError(f"line {number} of the dump has no offset in front")
-        offset = int(match[1], 16)
-        if offset != len(out):
-            raise InputError(f"line {number} of the dump is at {offset:#x}, {len(out):#x} expected: a row is missing")
-        out += _dump_row(match[3], bool(match[2]))
-    return bytes(out)
-
-
-def _dump_row(rest: str, colon: bool) -> bytes:
-    """The hex words of a row, up to the column of characters: that is fenced by `|` or by two spaces."""
-    # Without a colon hexdump parts its two halves by two spaces, and Wireshark its characters by three.
-    area = re.split(r"\s{2,}" if colon else r"\||\s{3,}", rest.strip(), maxsplit=1)[0]
-    words: list[str] = []
-    for word in area.split():
-        if not _DUMP_WORD.match(word) or sum(map(len, words)) >= 32:
-            break
-        words.append(word)
-    return bytes.fromhex("".join(words))
+    return re.search(r"(?:^|[\s,])0[xX]|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
 
 
 def _looks_like_hex(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkascope.codec.message import decode_part, decode_rest, encode
 from kafkascope.codec.result import Decoded
-from kafkascope.errors import DecodeError, UsageError
+from kafkascope.errors import DecodeError, EncodeError, UsageError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import choose_block
@@ -17,6 +17,7 @@ from kafkascope.schema.names import find, find_api, suggest
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 UNSUPPORTED_VERSION = 35
+_FILLED_IN = ("requestApiKey", "requestApiVersion")
 # A stream has few kinds of frames; bytes that are none can say anything.
 _MOST_KINDS = 4_096
 
@@ -94,26 +95,37 @@ def decode_frame(
 ) -> DecodedFrame:
     """A request, or with `response_to` (API name or key, version) a response: on the wire only its request tells
     what a response is."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise UsageError(f"a frame is bytes; this is {type(data).__name__}, bytes wanted")
     raw = bytes(data)
     if len(raw) > MAX_FRAME_BYTES + 4:
         raise DecodeError(f"frame of {len(raw)} bytes; the limit is {MAX_FRAME_BYTES}, as a broker's")
     length, start = split_length(raw)
     if response_to is None:
         return _decode_request(raw, length, start, release, spans)
+    frame: DecodedFrame | None = None
+    problem: DecodeError | None = None
     try:
         frame = _decode_response(raw, length, start, response_to, release, spans)
-        if frame.exact or length is None:
-            return frame
-    except DecodeError:
-        if length is None:
-            raise
-        return _decode_response(raw, None, 0, response_to, release, spans)
-    # A correlation id may be the very number of bytes behind it.
-    try:
-        bare = _decode_response(raw, None, 0, response_to, release, spans)
-    except DecodeError:
-        return frame
-    return bare if bare.exact else frame
+    except DecodeError as error:
+        problem = error
+    if length is not None and (frame is None or not frame.exact):
+        # A correlation id may be the very number of bytes behind it.
+        try:
+            bare = _decode_response(raw, None, 0, response_to, release, spans)
+        except DecodeError:
+            bare = None
+        if bare is not None and (bare.exact or (frame is None and _is_whole(bare))):
+            return bare
+    if frame is None:
+        assert problem is not None
+        raise problem
+    return frame
+
+
+def _is_whole(frame: DecodedFrame) -> bool:
+    """Read to its last byte: bytes that are something else seldom are."""
+    return frame.body is not None and not any("behind the message" in reason for reason in frame.reasons)
 
 
 def _decode_request(raw: bytes, length: int | None, start: int, release: str | None, spans: bool) -> DecodedFrame:
@@ -142,6 +154,8 @@ def _decode_response(
     raw: bytes, length: int | None, start: int, response_to: tuple[str | int, int], release: str | None, spans: bool
 ) -> DecodedFrame:
     asked, version = response_to
+    if not isinstance(version, int):
+        raise UsageError(f"a version is a number; this is {type(version).__name__}")
     api = find_api(str(asked))
     if api is None and not isinstance(asked, int):
         raise UsageError(f"no API is called {asked}{suggest(str(asked))}")
@@ -197,7 +211,7 @@ def encode_frame(
     length: bool = True,
 ) -> bytes:
     """Header and body, behind a 4-byte length unless told otherwise. `header` may give `correlationId`, `clientId`
-    and unknown tags; API key and version are filled in."""
+    and unknown tags; API key and version are filled in, and others refused."""
     found = find(name)
     known = message(found)
     number = header_version(found, version)
@@ -206,6 +220,10 @@ def encode_frame(
         fields |= {"requestApiKey": known.key, "requestApiVersion": version}
         if number > 0:
             fields["clientId"] = None
-    head = encode("RequestHeader" if known.kind == "request" else "ResponseHeader", number, fields | dict(header or {}))
+    kind = "RequestHeader" if known.kind == "request" else "ResponseHeader"
+    for field, given in (header or {}).items():
+        if field in _FILLED_IN and field in fields and given != fields[field]:
+            raise EncodeError(f"{kind} v{number}, {field}: not that of {found} v{version}, {fields[field]}")
+    head = encode(kind, number, fields | dict(header or {}))
     content = head + encode(found, version, value, release)
     return (len(content).to_bytes(4, "big") if length else b"") + content

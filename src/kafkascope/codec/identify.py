@@ -1,54 +1,48 @@
 """Bytes and what the user says of them in, the decoded frame or body out.
 
-Whether length prefix and header are there is found by which reading comes out exact.
+A request says itself what it is; `identify_named` reads what the user has named.
 """
 
-from dataclasses import dataclass
-
 from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
+from kafkascope.codec.identify_named import Identified, check_size, identify_named
 from kafkascope.codec.message import decode
-from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout
 from kafkascope.schema.targets import parse_message
 
+__all__ = ["Identified", "guess_responses", "identify"]
+
 # Enough candidates to help; more would be noise.
 MOST_GUESSES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Identified:
-    """Either a whole frame or a bare body."""
-
-    frame: DecodedFrame | None
-    body: Decoded | None
-    release: str | None
-
-    @property
-    def exact(self) -> bool:
-        return self.frame.exact if self.frame else bool(self.body and self.body.exact)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self.frame.reasons if self.frame else self.body.reasons if self.body else ()
+_TLS_RECORD = (1 << 14) + 2048
 
 
 def identify(raw: bytes, name: str | None, release: str | None) -> Identified:
-    _name_others(raw)
     if name is None:
+        _name_others(raw)
         return Identified(_request(raw, release), None, release)
     wanted, version = parse_message(name)
     layout(wanted, version, release)  # a version that does not exist is said before the bytes are looked at
-    if message(wanted).api is None:
-        return Identified(None, decode(wanted, version, raw, release, spans=True), release)
-    return _named(raw, wanted, version, release)
+    try:
+        if message(wanted).api is None:
+            found = Identified(None, decode(wanted, version, raw, release, spans=True), release)
+        else:
+            found = identify_named(raw, wanted, version, release)
+    except InputError:
+        _name_others(raw)
+        raise
+    if not found.exact:
+        # What reads as the message that it is said to be is that, whatever else it begins like.
+        _name_others(raw)
+    return found
 
 
 def _name_others(raw: bytes) -> None:
     """What often lies where Kafka was expected."""
-    if raw[:2] == b"\x16\x03":
+    # A TLS record: handshake, version 3.x, and a size that a record can have (RFC 8446, 5.1).
+    if raw[:2] == b"\x16\x03" and len(raw) > 5 and raw[2] <= 4 and 4 <= int.from_bytes(raw[3:5], "big") <= _TLS_RECORD:
         raise InputError("this is TLS, not Kafka: what is inside cannot be read without the keys")
     if raw[:5] in (b"HTTP/", b"GET /", b"POST ", b"HEAD ", b"PUT /"):
         raise InputError("this is HTTP, not Kafka")
@@ -59,13 +53,8 @@ def _check_length(raw: bytes) -> None:
     says = int.from_bytes(raw[:4], "big")
     key, version = int.from_bytes(raw[4:6], "big"), int.from_bytes(raw[6:8], "big")
     known = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
-    if not known or says == len(raw) - 4 or not 14 <= says <= MAX_FRAME_BYTES or _has_no_length(raw):
-        return
-    if says > len(raw) - 4:
-        raise InputError(f"the frame is cut off: its length says {says} bytes, {len(raw) - 4} are here")
-    raise InputError(
-        f"more than one frame: the first one's length says {says} bytes, {len(raw) - 4} are here; decode reads one"
-    )
+    if known and 14 <= says <= MAX_FRAME_BYTES and not _has_no_length(raw):
+        check_size(raw)
 
 
 def _has_no_length(raw: bytes) -> bool:
@@ -124,34 +113,3 @@ def guess_responses(raw: bytes) -> list[str]:
                 found.append(f"{api}Response:{version}")
                 break
     return found
-
-
-def _named(raw: bytes, wanted: str, version: int, release: str | None) -> Identified:
-    """With a length prefix it is a frame. Without, a request's own header tells; a response's header is four bytes
-    that could be anything, so the bare body is tried first."""
-    known = message(wanted)
-    length, _ = split_length(raw)
-    if known.kind == "request":
-        key_and_version = (known.key or 0).to_bytes(2, "big") + version.to_bytes(2, "big")
-        start = 4 if length is not None else 0
-        if raw[start : start + 4] == key_and_version:
-            return Identified(decode_frame(raw, release=release, spans=True), None, release)
-        return Identified(None, decode(wanted, version, raw, release, spans=True), release)
-    body: Decoded | None = None
-    problem: DecodeError | None = None
-    try:
-        body = decode(wanted, version, raw, release, spans=True)
-        if body.exact and length is None:
-            return Identified(None, body, release)
-    except DecodeError as error:
-        problem = error
-    try:
-        frame = decode_frame(raw, response_to=(known.api or "", version), release=release, spans=True)
-        if frame.exact or body is None or length is not None:
-            return Identified(frame, None, release)
-    except DecodeError as error:
-        problem = error if length is not None else problem or error
-    if body is not None and length is None:
-        return Identified(None, body, release)
-    assert problem is not None
-    raise problem

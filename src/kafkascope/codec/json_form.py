@@ -10,15 +10,27 @@ import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
+from kafkascope.codec.parts import Surprise
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.schema.layout import Layout, LayoutField, layout
 
 # JSON has no numbers for these; Jackson writes these words.
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_BOUNDS = {
+    "int8": (-(1 << 7), (1 << 7) - 1),
+    "int16": (-(1 << 15), (1 << 15) - 1),
+    "uint16": (0, (1 << 16) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "uint32": (0, (1 << 32) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+}
+_TYPES = {"bool": bool, "string": str, "bytes": bytes, "records": bytes, "uuid": UUID, "float64": float}
+# What a value raises that is not as `decode` makes it.
+_SURPRISES = (Surprise, KeyError, TypeError, AttributeError)
 
 
 def to_json(
@@ -29,46 +41,99 @@ def to_json(
     *,
     records: Literal["base64", "size"] = "base64",
 ) -> dict[str, Any]:
-    """A decoded value in Kafka's JSON form. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
-    return _struct_to_json(layout(name, version, release).fields, value, records == "size")
+    """A value in Kafka's JSON form: whatever `encode` takes, missing fields at their defaults; `EncodeError` says why
+    it is none. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
+    known = layout(name, version, release)
+    try:
+        return _ToJson(known.flexible, records == "size").struct(known.fields, value)
+    except _SURPRISES:
+        whole = _as_decoded(name, version, value, release)
+    return _ToJson(known.flexible, records == "size").struct(known.fields, whole)
 
 
-def _struct_to_json(fields: tuple[LayoutField, ...], value: Mapping[str, Any], sizes: bool) -> dict[str, Any]:
-    written: dict[str, Any] = {}
-    for field in fields:
-        content = value[field.name]
-        if field.tag is not None and content == field.default_value():
-            continue
-        if field.type == "records" and sizes and content is not None:
-            written[f"{field.name}SizeInBytes"] = len(content)
-        else:
-            written[field.name] = _field_to_json(field, content, sizes)
-    if value.get(UNKNOWN_TAGS):
-        written[UNKNOWN_TAGS] = [
-            {"tag": tag["tag"], "data": b64encode(tag["data"]).decode()} for tag in value[UNKNOWN_TAGS]
-        ]
-    return written
+def _as_decoded(name: str, version: int, value: Mapping[str, Any], release: str | None) -> dict[str, Any]:
+    """What is not as `decode` makes it: `encode` says what is wrong, or fills in what is missing."""
+    from kafkascope.codec.message import decode, encode
+
+    return decode(name, version, encode(name, version, cast("dict[str, Any]", value), release), release).value
 
 
-def _field_to_json(field: LayoutField, content: Any, sizes: bool) -> Any:
-    if content is None:
-        return None
-    if field.array:
-        return [_one_to_json(field, item, sizes) for item in content]
-    return _one_to_json(field, content, sizes)
+class _ToJson:
+    """One pass over one value, for values as `decode` makes them; any other is a surprise. It takes decoded values
+    that `encode` would refuse: a string may have grown by its replacement characters, a tag may stand twice."""
 
+    __slots__ = ("flexible", "sizes")
 
-def _one_to_json(field: LayoutField, content: Any, sizes: bool) -> Any:
-    match field.type:
-        case "struct":
-            return _struct_to_json(field.fields, content, sizes)
-        case "bytes" | "records":
+    def __init__(self, flexible: bool, sizes: bool) -> None:
+        self.flexible = flexible
+        self.sizes = sizes
+
+    def struct(self, fields: tuple[LayoutField, ...], value: Mapping[str, Any]) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        shown: Any
+        for field in fields:
+            content = value[field.name]
+            if field.type == "records" and self.sizes and type(content) is bytes:
+                written[f"{field.name}SizeInBytes"] = len(content)
+                continue
+            # Most fields are single numbers and strings: those without a call.
+            if type(content) is int and not field.array:
+                low, high = _BOUNDS[field.type]
+                if not low <= content <= high:
+                    raise Surprise
+                shown = content
+            elif type(content) is str and field.type == "string" and not field.array:
+                shown = content
+            else:
+                shown = self._field(field, content)
+            if field.tag is None or content != field.default_value():
+                written[field.name] = shown
+        if len(value) > len(fields):
+            self._unknown_tags(fields, value, written)
+        return written
+
+    def _unknown_tags(self, fields: tuple[LayoutField, ...], value: Mapping[str, Any], written: dict[str, Any]) -> None:
+        tags = value[UNKNOWN_TAGS]
+        if len(value) > len(fields) + 1 or (tags and not self.flexible):
+            raise Surprise
+        if any(type(tag["tag"]) is not int for tag in tags):
+            raise Surprise
+        if tags:
+            written[UNKNOWN_TAGS] = [{"tag": tag["tag"], "data": b64encode(tag["data"]).decode()} for tag in tags]
+
+    def _field(self, field: LayoutField, content: Any) -> Any:
+        if content is None:
+            if field.nullable:
+                return None
+            raise Surprise
+        if not field.array:
+            return self._one(field, content)
+        if type(content) is not list:
+            raise Surprise
+        return [self._one(field, item) for item in content]
+
+    def _one(self, field: LayoutField, content: Any) -> Any:
+        type_ = field.type
+        if type_ == "struct":
+            return self.struct(field.fields, content)
+        bounds = _BOUNDS.get(type_)
+        if bounds is not None:
+            if type(content) is int and bounds[0] <= content <= bounds[1]:
+                return content
+            raise Surprise
+        if not _is_exactly(content, _TYPES[type_]):
+            raise Surprise
+        if type_ in ("bytes", "records"):
             return b64encode(content).decode()
-        case "uuid":
+        if type_ == "uuid":
             return uuid_text(content)
-        case "float64" if not math.isfinite(content):
+        if type_ == "float64" and not math.isfinite(content):
             return next(word for word, number in _NOT_NUMBERS.items() if repr(number) == repr(content))
-    return content
+        return content
+
+
+def _is_exactly(content: Any, wanted: type) -> bool:
+    return type(content) is wanted
 
 
 def uuid_text(value: UUID) -> str:

@@ -14,6 +14,7 @@ from kafkascope.codec.parts import Surprise
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
+from kafkascope.errors import UsageError
 from kafkascope.schema.layout import layout
 
 # What the compiled encoder raises at a value that is not complete and of the exact types; the careful one decides.
@@ -38,13 +39,21 @@ def decode(
     >>> decode("ApiVersionsRequest", 3, bytes.fromhex("0461 6161 0231 00".replace(" ", ""))).value
     {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
     """
-    raw = data if type(data) is bytes else bytes(data)
+    raw = data if type(data) is bytes else _bytes(data)
     if not spans:
         decoded = _decoder(name, version, release)(raw, 0)
         if decoded is not None:
             return decoded
     walk = Walk(layout(name, version, release), raw, spans=spans)
     return finish(walk, walk.message())
+
+
+def _bytes(data: Any) -> bytes:
+    # Of a number `bytes` would make so many zeros.
+    try:
+        return memoryview(data).tobytes()
+    except TypeError:
+        raise UsageError(f"a body is bytes; this is {type(data).__name__}") from None
 
 
 def decode_rest(

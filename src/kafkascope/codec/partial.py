@@ -68,7 +68,9 @@ def _is_cut(raw: bytes, told: bool) -> bool:
     """Whether the first four bytes may be the length of a frame that was cut off or, where nothing is said of what it
     is, of the first of several: a correlation id is a small number too."""
     says = int.from_bytes(raw[:4], "big", signed=True)
-    return len(raw) >= _LEAST_FRAME and _LEAST_FRAME - 4 <= says <= MAX_FRAME_BYTES and not (told and says < len(raw))
+    return (
+        len(raw) >= _LEAST_FRAME and _LEAST_FRAME - 4 <= says <= MAX_FRAME_BYTES and not (told and says < len(raw) - 4)
+    )
 
 
 def _read(

@@ -99,6 +99,8 @@ def _layout(name: str, version: int, release: str | None) -> Layout:
     from kafkascope.schema.names import find
 
     message = read_message(find(name))
+    if not hasattr(version, "__index__"):
+        raise UsageError(f"a version is a number; this is {type(version).__name__}")
     spans = message.releases_of(version)
     if not spans:
         raise UsageError(f"{message.name} has no version {version}; {describe_versions(message)}")

@@ -1,0 +1,56 @@
+"""One captured packet in, what TCP carries in it out; None for bytes that are no packet."""
+
+from kafkascope.errors import InputError
+
+TCP = 6
+_IPV4, _IPV6 = b"\x08\x00", b"\x86\xdd"
+# Where the type of what follows stands, and where that begins: Ethernet, with a VLAN, Linux cooked (`-i any`) 1 and 2.
+_LINKS = ((12, 14), (16, 18), (14, 16), (0, 20))
+_FULL = "`kafkascope read` takes a whole capture (tcpdump -w)"
+
+
+def tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
+    """`sure` where a tool said that it is a packet: it may be padded, and what is cut off or not TCP is an error."""
+    starts = [0, *(start for at, start in _LINKS if data[at : at + 2] in (_IPV4, _IPV6))]
+    for start in [*starts, 4] if sure else starts:  # 4: a BSD loopback, whose header is a number in the host's order
+        found = _ip(data[start:])
+        there = len(data) - start
+        if found is None or (found[2] != there and not sure):
+            continue
+        protocol, header, total = found
+        segment = data[start + header : start + total]
+        if protocol != TCP:
+            break
+        if total > there or len(segment) < 20:
+            raise InputError(f"the packet is cut off: it has {total} bytes, {there} are here; record with tcpdump -s 0")
+        inner = (segment[12] >> 4) * 4
+        if 20 <= inner <= len(segment):
+            return segment[inner:]
+    if sure:
+        raise InputError(f"this packet is not TCP; {_FULL}")
+    return None
+
+
+def _ip(data: bytes) -> tuple[int, int, int] | None:
+    """(protocol, size of the header, size of the packet)."""
+    if len(data) >= 20 and data[0] >> 4 == 4:
+        header, total = (data[0] & 15) * 4, int.from_bytes(data[2:4], "big")
+        return (data[9], header, total) if 20 <= header <= total else None
+    if len(data) >= 40 and data[0] >> 4 == 6:
+        return data[6], 40, 40 + int.from_bytes(data[4:6], "big")
+    return None
+
+
+def one_payload(packets: list[bytes], *, sure: bool) -> bytes:
+    """Of packets the one that carries something; bytes that are no packet as they are."""
+    payloads = [tcp_payload(packet, sure=sure) for packet in packets]
+    full = [
+        packet if payload is None else payload
+        for packet, payload in zip(packets, payloads, strict=True)
+        if payload != b""
+    ]
+    if not full:
+        raise InputError(f"this packet carries no data; {_FULL}")
+    if len(full) > 1:
+        raise InputError(f"{len(full)} packets carry data; decode reads one, and {_FULL}")
+    return full[0]
