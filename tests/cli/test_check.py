@@ -280,7 +280,11 @@ def test_what_may_not_be_seen_is_named_and_not_called_healthy(secured_cluster: "
     assert (alone.code, alone.out) == (1, "")
     assert "CLUSTER_AUTHORIZATION_FAILED (31); it needs Describe on Cluster" in alone.err
     assert is_one_line_error(alone.err)
+    groups = cli("check", "streams-group", where, *login)
+    said = "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster.\n"
+    assert (groups.code, groups.out) == (1, said)
     told = json.loads(cli("check", "all", where, "--json", *login).out)
+    assert [one["error"] for one in told["gaps"]] == ["LEFT_OUT"]
     (quorum,) = [one for one in told["checks"] if one["check"] == "quorum"]
     assert (quorum["subject"], quorum["healthy"]) == ("quorum", False)
     assert quorum["problems"][0]["rule"] == "not_described"

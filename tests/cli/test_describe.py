@@ -9,6 +9,7 @@ import click
 import pytest
 
 from kafkascope.cli import terminal
+from kafkascope.cli.describe import SeveralGroups, _show_groups
 from kafkascope.cli.describe import run as describe
 from kafkascope.cli.describe_apis import show_apis
 from kafkascope.cli.describe_cluster import show_cluster, show_features, show_transactions
@@ -28,15 +29,17 @@ from kafkascope.client.describe.configs import Resource, configs_of
 from kafkascope.client.describe.features import features_of
 from kafkascope.client.describe.gaps import gap
 from kafkascope.client.describe.group import group_of
-from kafkascope.client.describe.groups import Groups, listed
+from kafkascope.client.describe.groups import Group, Groups, listed
 from kafkascope.client.describe.offsets import Offset
 from kafkascope.client.describe.quorum import quorum_of
 from kafkascope.client.describe.share_group import compared
 from kafkascope.client.describe.topic import topic_of
 from kafkascope.client.describe.transactions import Transactions, transaction_of
 from kafkascope.client.describe.values import Node
+from lab.cluster import Cluster as Lab
 from tests.client.describe import test_apis, test_group, test_quorum, test_share_group, test_streams_group, test_views
 from tests.client.describe.recorded import answers
+from tests.support.cli import Cli, is_one_line_error
 
 WIDTHS = (40, 80, 140)
 LACKS = (gap("lag", "ListOffsets", 29, "orders"), gap("more lag", "ListOffsets", 29, "orders"))
@@ -83,7 +86,7 @@ def topic() -> None:
 
 def transactions() -> None:
     late = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
-    show_transactions(Transactions((late,), ()))
+    show_transactions(Transactions((late,), (), ()))
 
 
 def configs() -> None:
@@ -173,6 +176,60 @@ def test_what_is_unknown_is_not_a_number() -> None:
 def test_member_ids_are_short_and_short_ones_whole() -> None:
     assert short("E9MaCOkPQG2lp1Gp9fExgA") == "E9MaCOkPQG2l"
     assert short("app-1") == "app-1"
+
+
+def test_a_group_with_the_empty_id_has_a_label(
+    window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(80)
+    show_groups(Groups((Group("", "classic", "Empty", 0, test_views.NODE, ""),), True, ()))
+    assert '""' in capsys.readouterr().out.splitlines()[-1].split()
+    show_group(group_of({**test_group.classic(), "groupId": ""}, {}, {}))
+    assert capsys.readouterr().out.splitlines()[0] == 'Classic group ""'
+
+
+def test_a_committed_offset_past_the_end_is_said_and_hides_no_lag(
+    window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(140)
+    committed = {("orders", 0): Offset(10**6, 1), ("orders", 1): Offset(3, 1)}
+    show_group(group_of(test_group.classic(), committed, {("orders", 0): Offset(9, 1), ("orders", 1): Offset(9, 1)}))
+    said = capsys.readouterr().out
+    assert "lag 6 in all" in said and "-999,991" in said and "Committed past the end: orders-0." in said
+
+
+def test_roles_that_are_not_known_are_open(window: Callable[[int], None], capsys: pytest.CaptureFixture[str]) -> None:
+    window(140)
+    cluster()
+    said = capsys.readouterr().out
+    assert "broker, ?" in said
+
+
+def test_no_groups_are_not_none_where_some_may_be_left_out(
+    window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(140)
+    assert _show_groups(SeveralGroups((), (), Groups((), False, ()).lacks), show_group) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("No groups of this type that we can see. Not shown groups that we may not describe: ")
+    assert said.endswith("all are listed with the ACL Describe on Cluster")
+    _show_groups(SeveralGroups((), ()), show_group)
+    assert capsys.readouterr().out == "No groups of this type.\n"
+
+
+def test_transactions_that_nobody_knows_are_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    found = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
+    assert show_transactions(Transactions((found,), ("no such id",), ())) == 1
+    assert capsys.readouterr().err == "kafkascope: no such id\n"
+
+
+def test_what_is_not_there_is_one_line_on_standard_error(cluster: Lab, cli: Cli) -> None:
+    for view, name in (("configs", "topic:nosuch"), ("transactions", "nosuch"), ("topic", "nosuch")):
+        for form in ((), ("--json",)):
+            answer = cli("describe", view, cluster.bootstrap, name, *form)
+            assert (answer.code, answer.out, is_one_line_error(answer.err)) == (1, "", True), (view, answer)
+    beside = cli("describe", "configs", cluster.bootstrap, "topic:nosuch", "broker:1")
+    assert beside.code == 1 and "broker 1" in beside.out
 
 
 def test_names_that_would_steer_the_terminal_are_disarmed() -> None:

@@ -44,6 +44,13 @@ def test_an_unknown_api_is_suggested_for(cli: Cli) -> None:
     assert "did you mean DescribeQuorum" in answer.err
 
 
+@pytest.mark.parametrize("flag", ["--json", "--write"])
+def test_an_api_that_controllers_alone_serve_is_not_there(flag: str, cluster: Cluster, cli: Cli) -> None:
+    answer = cli("probe", cluster.bootstrap, "--api", "Vote", flag)
+    assert (answer.code, answer.out, is_one_line_error(answer.err)) == (1, "", True)
+    assert "this broker does not offer Vote; it is for controllers" in answer.err
+
+
 def test_a_host_is_needed_and_must_be_there(cli: Cli) -> None:
     assert cli("probe").code == 2
     answer = cli("probe", "127.0.0.1:1")

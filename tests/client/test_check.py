@@ -280,7 +280,8 @@ def test_a_consumer_group_is_checked_by_its_limits_and_for_being_empty() -> None
     assert check_group([Look(NOON, consumers(9, 1))], ANY).healthy
     assert rules(check_group([Look(NOON, consumers(9, 0))], ANY)) == {"group_no_members"}
     assert check_group([Look(NOON, consumers(0, 0))], ANY).healthy
-    assert check_group([Look(NOON, consumers(-1, 0))], ANY).healthy
+    # nothing waits, and what was committed is gone
+    assert rules(check_group([Look(NOON, consumers(-1, 0))], ANY)) == {"group_past_end"}
     assert rules(check_group([Look(NOON, consumers(9, 1))], Wanted(max_lag=8))) == {"max_lag"}
 
 

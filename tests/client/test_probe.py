@@ -1,8 +1,10 @@
 """Every read-only API at every version that real brokers offer: answers exact, the same bytes again, examples taken."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,8 +12,9 @@ import pytest
 
 from kafkascope.client import connect
 from kafkascope.client.cluster import Cluster as Live
-from kafkascope.client.probe import probe
-from kafkascope.client.probe_arguments import ARGUMENTS, PREFIX, Survey, Topic, cases, prune
+from kafkascope.client.probe import _example, probe
+from kafkascope.client.probe_arguments import ARGUMENTS, MISSING, PREFIX, Survey, Topic, cases, prune
+from kafkascope.client.probe_nowhere import FIRST_NODE, STRIDE, names_directory, names_node
 from kafkascope.client.probe_release import looks_like
 from kafkascope.client.probe_result import Probe
 from kafkascope.client.probe_stage import stage
@@ -19,13 +22,14 @@ from kafkascope.client.settings import Settings
 from kafkascope.client.writes import READS, effect
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.codec.message import encode
+from kafkascope.errors import NotFoundError
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.examples import example
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layout import LayoutField, layout
 from kafkascope.schema.message_errors import error_fields
 from kafkascope.schema.releases import releases
 from lab.cluster import Cluster
-from tests.client.servers import Peer, serving
+from tests.client.servers import BROKER, Peer, serving
 
 SURVEY = Survey(
     topics=(Topic("orders", UUID(int=7), 3),), groups={"classic": ("g",), "share": ("s",)}, transactional_ids=("t",)
@@ -74,6 +78,58 @@ def test_a_release_looks_like_itself(release: str) -> None:
 
 def test_versions_of_no_release_look_like_none() -> None:
     assert looks_like(dict.fromkeys(apis(), (90, 99))) == ()
+
+
+# Numbers and uuids of requests that are of no node and of no directory; another one has to be classed.
+NUMBERS = re.compile(r".*(Epoch|Ms|Bytes|Port)|epoch|port|partitions?|partitionIndex(es)?|numPartitions|index|count")
+OTHER_NUMBERS = set(
+    "batchSize deliveryCompleteCount generationId iterations maxNumOffsets maxRecords responsePartitionLimit sessionId"
+    " subscriptionId zkVersion".split()
+)
+OTHER_IDS = {"clientInstanceId", "incarnationId", "topicId"}
+
+
+def leaves(fields: tuple[LayoutField, ...], value: Any) -> Iterator[tuple[LayoutField, Any]]:
+    """Every field with what it holds, element by element; each field once more with None, whether or not it is set."""
+    for field in fields:
+        content = value.get(field.name) if value else None
+        inner = content if field.array and content is not None else [content]
+        if field.type == "struct":
+            for one in (*inner, None):
+                yield from leaves(field.fields, one)
+        else:
+            for one in (*inner, None):
+                yield field, one
+
+
+def test_no_example_names_a_node_a_directory_or_a_feature_of_the_cluster() -> None:
+    """Nodes 0 to 200 are there, and some with ids as strange as those that stand in for them."""
+    there = frozenset(range(201)) | {FIRST_NODE + 3, FIRST_NODE + STRIDE + 3}
+    seen = set()
+    for api in apis().values():
+        for version in message(f"{api}Request").all_versions():
+            fields = layout(f"{api}Request", version).fields
+            catalogs = {one for _, one in leaves(fields, example(f"{api}Request", version)) if isinstance(one, UUID)}
+            value = _example(api, version, replace(SURVEY, nodes=there)).value
+            encode(f"{api}Request", version, value)
+            for field, one in leaves(fields, value):
+                where = (api, version, field.name)
+                if field.type == "int32":
+                    plain = NUMBERS.fullmatch(field.name) or field.name in OTHER_NUMBERS
+                    assert bool(plain) != names_node(field), where
+                    assert plain or one not in there, where
+                elif field.type == "uuid":
+                    assert (field.name in OTHER_IDS) != names_directory(field), where
+                    assert field.name in OTHER_IDS or one is None or one.int < 100 or one not in catalogs, where
+                elif field.name in ("path", "feature") and one is not None:
+                    assert MISSING in one, where
+            seen.add(api)
+    assert len(seen) == len(apis())
+
+
+def test_nodes_that_differ_still_do_where_they_live_nowhere() -> None:
+    value = _example("AlterPartitionReassignments", 1, SURVEY).value
+    assert len(set(value["topics"][0]["partitions"][0]["replicas"])) == 3
 
 
 async def names(live: Live) -> tuple[set[str], set[str]]:
@@ -170,3 +226,19 @@ def test_an_answer_that_is_not_exact_is_not_proven() -> None:
     found = asyncio.run(run())
     assert {(proof.state, proof.answers > 0) for proof in found.proofs} == {("failed", True)}
     assert all("not exact" in proof.why for proof in found.proofs)
+
+
+def test_an_api_that_the_node_does_not_offer_is_said_and_nothing_is_asked() -> None:
+    offered = {key: versions for key, versions in BROKER.items() if apis()[key] != "DescribeQuorum"}
+
+    async def without(peer: Peer) -> None:
+        raise AssertionError((await peer.greet(offered)).api)
+
+    async def run() -> None:
+        async with serving(without) as address, connect(Settings((address,))) as live:
+            with pytest.raises(NotFoundError, match="this broker does not offer Vote; it is for controllers"):
+                await probe(live, apis_only=frozenset({"Metadata", "Vote"}))
+            with pytest.raises(NotFoundError, match=r"this broker does not offer DescribeQuorum$"):
+                await probe(live, apis_only=frozenset({"DescribeQuorum"}))
+
+    asyncio.run(run())

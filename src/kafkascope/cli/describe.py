@@ -1,6 +1,6 @@
 """`kafkascope describe`: a cluster and what of it in, a view for people or JSON out, once or again and again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
     from kafkascope.client.describe.apis import Apis
     from kafkascope.client.describe.configs import Configs
+    from kafkascope.client.describe.gaps import Gap
     from kafkascope.client.describe.group import ConsumerGroup
     from kafkascope.client.describe.share_group import ShareGroup
     from kafkascope.client.describe.streams_values import StreamsGroup
@@ -23,10 +24,11 @@ all_option = click.option("--all", "everything", is_flag=True, help="Everything,
 
 @dataclass(frozen=True, slots=True)
 class SeveralGroups:
-    """`refused` are the errors of groups that were asked for and not shown."""
+    """`refused` are the errors of groups that were asked for and not shown, `gaps` what the list of groups lacks."""
 
     groups: "tuple[ShareGroup | StreamsGroup | ConsumerGroup, ...]"
     refused: tuple[str, ...]
+    gaps: "tuple[Gap, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class SeveralConfigs:
 
     @property
     def refused(self) -> bool:
-        """Nothing was shown of any."""
-        return bool(self.resources) and all(one.gaps for one in self.resources)
+        """By a broker; one that did not answer refused nothing."""
+        return any(lack.code is not None for one in self.resources for lack in one.gaps)
 
 
 @click.group
@@ -101,7 +103,8 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
         return told
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
-        return SeveralGroups(*await several(await _names(cluster, group, "share"), lambda name: one(cluster, name)))
+        names, gaps = await _names(cluster, group, "share")
+        return SeveralGroups(*await several(names, lambda name: one(cluster, name)), gaps)
 
     return look(host, options, ask, lambda view: _show_groups(view, show_share_group))
 
@@ -120,8 +123,8 @@ def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     from kafkascope.client.describe.streams_group import describe_streams_group
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
-        names = await _names(cluster, group, "streams")
-        return SeveralGroups(*await several(names, lambda name: describe_streams_group(cluster, name)))
+        names, gaps = await _names(cluster, group, "streams")
+        return SeveralGroups(*await several(names, lambda name: describe_streams_group(cluster, name)), gaps)
 
     return look(host, options, ask, lambda view: _show_groups(view, show_streams_group))
 
@@ -139,8 +142,8 @@ def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     from kafkascope.client.describe.group import describe_group
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
-        names = await _names(cluster, group, "classic", "consumer")
-        return SeveralGroups(*await several(names, lambda name: describe_group(cluster, name)))
+        names, gaps = await _names(cluster, group, "classic", "consumer")
+        return SeveralGroups(*await several(names, lambda name: describe_group(cluster, name)), gaps)
 
     return look(host, options, ask, lambda view: _show_groups(view, show_group))
 
@@ -227,11 +230,16 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
     """
     from kafkascope.cli.describe_topic import show_configs
     from kafkascope.client.describe.configs import describe_configs, parse_resource
+    from kafkascope.client.describe.gaps import refused
 
     wanted = [parse_resource(one) for one in resource]
 
     async def ask(cluster: "Cluster") -> SeveralConfigs:
-        return SeveralConfigs(await describe_configs(cluster, wanted))
+        found = await describe_configs(cluster, wanted)
+        if found and all(one.gaps for one in found):
+            lack = found[0].gaps[0]
+            raise refused(lack if lack.detail else replace(lack, detail=lack.what))
+        return SeveralConfigs(found)
 
     def show(view: SeveralConfigs) -> int:
         for number, one in enumerate(view.resources):
@@ -266,23 +274,24 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
     return look(host, options, ask, lambda view: show_apis(view, everything))
 
 
-async def _names(cluster: "Cluster", given: tuple[str, ...], *types: str) -> tuple[str, ...]:
-    """Those asked for, or every group of these types."""
+async def _names(cluster: "Cluster", given: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
+    """Those asked for, or every group of these types, and what may be missing among them."""
     if given:
-        return given
+        return given, ()
     from kafkascope.client.describe.groups import describe_groups
 
     found = await describe_groups(cluster, types, members=False)
-    return tuple(one.group_id for one in found.groups)
+    return tuple(one.group_id for one in found.groups), found.lacks
 
 
 def _show_groups(view: SeveralGroups, show: Any) -> int:
-    from kafkascope.cli.describe_gaps import show_refused
+    from kafkascope.cli.describe_gaps import show_gaps, show_refused
 
     for number, one in enumerate(view.groups):
         if number:
             print()
         show(one)
     if not view.groups and not view.refused:
-        print("No groups of this type.")
+        print(f"No groups of this type{' that we can see' if view.gaps else ''}.")
+    show_gaps(view.gaps)
     return show_refused(view.refused)

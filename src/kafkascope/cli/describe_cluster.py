@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from kafkascope.cli.describe_gaps import show_gaps
-from kafkascope.cli.describe_grid import Cell, Content, bad, good, grid, number
+from kafkascope.cli.describe_gaps import show_gaps, show_refused
+from kafkascope.cli.describe_grid import UNKNOWN, Cell, Content, bad, good, grid, number
 from kafkascope.cli.describe_share import held
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
 from kafkascope.client.describe.cluster import ClusterView
@@ -22,7 +22,7 @@ def show_cluster(view: ClusterView) -> None:
         (
             one.node_id,
             one.address or "?",
-            ", ".join(one.roles),
+            ", ".join(one.roles if view.roles_known else (*one.roles, UNKNOWN)),
             one.rack,
             bad("fenced") if one.fenced else "",
             Cell("active controller", ("bold",)) if one.node_id == view.controller_id else "",
@@ -32,7 +32,8 @@ def show_cluster(view: ClusterView) -> None:
     grid(("node", "address", "roles", "rack", "", "leads"), rows, "node")
     print()
     if view.topics is not None and view.partitions is not None:
-        print(f"  {plural(view.topics, 'topic')}, {plural(view.partitions, 'partition')}")
+        whose = "" if "Describe" in view.operations else " that we may describe"
+        print(f"  {plural(view.topics, 'topic')}, {plural(view.partitions, 'partition')}{whose}")
     else:
         print("  Topics and brokers are known to brokers alone; these nodes are controllers.")
     _named("without a leader", view.without_leader)
@@ -84,7 +85,7 @@ def _supported(one: Feature) -> str:
     return "; ".join(f"{levels} on {', '.join(nodes)}" for levels, nodes in ranges.items())
 
 
-def show_transactions(view: Transactions) -> None:
+def show_transactions(view: Transactions) -> int:
     title(plural(len(view.transactions), "transaction"))
     if view.transactions:
         print()
@@ -103,6 +104,7 @@ def show_transactions(view: Transactions) -> None:
         )
     remark("Those that we may not describe are left out by brokers.") if not view.transactions else None
     show_gaps(view.gaps)
+    return show_refused(view.refused)
 
 
 def _row(one: Transaction) -> tuple[Content, ...]:

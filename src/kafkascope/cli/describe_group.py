@@ -2,8 +2,8 @@
 
 from kafkascope.cli.describe_gaps import show_gaps
 from kafkascope.cli.describe_grid import Cell, Content, grid, number
-from kafkascope.cli.describe_share import STATE_STYLES, group_title, held, short, show_members
-from kafkascope.cli.terminal import heading, plural, remark, title
+from kafkascope.cli.describe_share import STATE_STYLES, group_title, held, named, short, show_members
+from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
 from kafkascope.client.describe.group import ConsumerGroup, GroupMember
 from kafkascope.client.describe.groups import Group, Groups
 
@@ -37,6 +37,12 @@ def show_group(group: ConsumerGroup) -> None:
             for one in group.partitions
         ]
         grid(("topic", "partition", "committed", "end", "lag", "member"), rows, "partition,committed,end,lag")
+    if group.past_end:
+        print()
+        said = (
+            f"Committed past the end: {', '.join(group.past_end)}. Records that were read are gone, or somebody set it"
+        )
+        prose(paint(f"{said} so. It counts as no lag in the sum.", "red"), "  ")
     show_gaps(group.gaps)
 
 
@@ -61,7 +67,7 @@ def show_groups(view: Groups) -> None:
         print()
     rows: list[tuple[Content, ...]] = [
         (
-            one.group_id,
+            named(one.group_id),
             one.type,
             Cell(one.state or "?", (STATE_STYLES.get(one.state or "", "yellow"),)),
             number(one.members),

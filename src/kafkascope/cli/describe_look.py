@@ -150,18 +150,22 @@ def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: f
 
 
 async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """Each by its name; what one of them refuses does not hide the others. The first refusal where nothing is left."""
+    """Each by its name, once; one that is refused or gets no answer does not hide the others. The first such error
+    where nothing is left."""
     from kafkascope.client.describe.asking import each
 
-    async def one(name: str) -> T | RefusedError:
+    async def one(name: str) -> T | RefusedError | ReachError:
         try:
             return await ask(name)
         except RefusedError as error:
             return error
+        except ReachError as error:
+            # it names a node, and not what was asked of it
+            return ReachError(f"{name}: {error}") if len(names) > 1 else error
 
-    answers = await each(names, one)
-    found = [answer for answer in answers if not isinstance(answer, RefusedError)]
-    refusals = [answer for answer in answers if isinstance(answer, RefusedError)]
+    answers = await each(dict.fromkeys(names), one)
+    found = [answer for answer in answers if not isinstance(answer, RefusedError | ReachError)]
+    refusals = [answer for answer in answers if isinstance(answer, RefusedError | ReachError)]
     if refusals and not found:
         raise refusals[0]
     return tuple(found), tuple(map(str, refusals))

@@ -71,9 +71,14 @@ def _row(one: SharePartition, names: dict[str, str]) -> tuple[Content, ...]:
     )
 
 
+def named(group: str) -> str:
+    """A classic group may have the empty id."""
+    return group or '""'
+
+
 def group_title(what: str, name: str, state: str, coordinator: Node | None, facts: str) -> None:
     """The first lines of every kind of group."""
-    title(f"{what} {name}")
+    title(f"{what} {named(name)}")
     said = paint(state, STATE_STYLES.get(state, "yellow"), "bold")
     where = f", coordinated by node {coordinator.node_id} ({coordinator.address})" if coordinator else ""
     prose(f"{said}, {facts}{where}", "  ")

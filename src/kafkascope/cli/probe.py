@@ -28,7 +28,7 @@ def run(
     Calls every API that only reads, at every version that the node offers, and checks that each answer is read exactly
     and written back to the same bytes. The catalog's examples are sent too. Nothing is changed without --write.
 
-    Exits with 1 when an answer is not exact, a call fails, or an example is refused.
+    Exits with 1 when an answer is not exact, a call fails, an example is refused, or the node does not offer an --api.
     """
     import asyncio
 
@@ -67,11 +67,12 @@ def _api(name: str) -> str:
 
 async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Probe":
     from kafkascope.client.cluster import connect
-    from kafkascope.client.probe import probe
+    from kafkascope.client.probe import check_offered, probe
     from kafkascope.client.probe_stage import stage
 
     async with connect(settings) as cluster:
         if not write or cluster.controllers:
             return await probe(cluster, write=write, apis_only=only)
+        await check_offered(cluster, only)  # before anything is made
         async with stage(cluster) as name:
             return await probe(cluster, write=True, prefer=name, apis_only=only)

@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 
 # Rules about something that is there the whole time, or is not.
 LASTING = frozenset({"quorum_replica_never_fetched", "streams_task_unheld", "streams_missing_internal_topics"})
+# The subject of a check that found groups missing from the list.
+LIST = "list of groups"
 MAX_LAG, MAX_LAG_MS, MIN_MEMBERS = "max_lag", "max_lag_ms", "min_members"
 
 
@@ -130,7 +132,12 @@ def member_problems(members: int, whose: str, wanted: Wanted) -> list[Problem]:
 
 def one_line(checked: Sequence[Checked], kind: str, most: int = 3) -> str:
     """All of them in one line, what is not healthy first; `kind` is the word for several."""
+    unlisted = next((one for one in checked if one.subject == LIST), None)
+    checked = [one for one in checked if one is not unlisted]
     bad = [one for one in checked if not one.healthy]
+    if unlisted is not None and not unlisted.healthy:
+        rest = f" Else {one_line(checked, kind, most)}" if checked else ""
+        return f"not healthy: {unlisted.line}{rest}"
     if not checked:
         return f"healthy: no {kind} there"
     if len(checked) == 1:

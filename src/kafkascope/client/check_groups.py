@@ -8,16 +8,23 @@ from kafkascope.client.check_openmetrics import Families
 from kafkascope.client.describe.group import ConsumerGroup
 from kafkascope.health.findings_words import count
 
-NO_MEMBERS = "group_no_members"
+NO_MEMBERS, PAST_END = "group_no_members", "group_past_end"
 _ADVICE = "Start the application, or delete the group if it is not wanted."
+_PAST_END = "Look whether records were lost or the topic was made anew; then reset the group's offsets."
+_MOST_NAMED = 3
 
 
 def check_group(looks: Sequence[Look[ConsumerGroup]], wanted: Wanted) -> Checked:
     now = looks[-1].view
-    whose = f"Group {now.group_id}"
-    problems = lag_problems(now.lag, None, f"The lag of group {now.group_id}", Wanted(max_lag=wanted.max_lag))
+    name = now.group_id or '""'
+    whose = f"Group {name}"
+    problems = lag_problems(now.lag, None, f"The lag of group {name}", Wanted(max_lag=wanted.max_lag))
     problems += member_problems(len(now.members), whose, wanted)
-    # Below 0 where records that were committed are gone.
+    if now.past_end:
+        more = len(now.past_end) - _MOST_NAMED
+        some = ", ".join(now.past_end[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        said = f"{whose} has committed past the end of {some}."
+        problems.append(Problem(PAST_END, "warning", said, _PAST_END))
     if now.lag is not None and now.lag > 0 and not any(look.view.members for look in looks):
         said = f"{whose} has no members and {count(now.lag, 'record')} waiting."
         problems.append(Problem(NO_MEMBERS, "warning", said, _ADVICE))
@@ -30,7 +37,7 @@ def check_group(looks: Sequence[Look[ConsumerGroup]], wanted: Wanted) -> Checked
         "lag": now.lag,
     }
     says = f"{now.state}, {count(len(now.members), 'member')}, {lag}"
-    return verdict("group", f"group {now.group_id}", says, problems, wanted, figures, now.gaps)
+    return verdict("group", f"group {name}", says, problems, wanted, figures, now.gaps)
 
 
 def consumer_group_metrics(now: ConsumerGroup, families: Families) -> None:

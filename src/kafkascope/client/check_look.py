@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.check import Checked, Look, Problem, Wanted, verdict
+from kafkascope.client.check import LIST, Checked, Look, Problem, Wanted, verdict
 from kafkascope.client.check_groups import check_group, consumer_group_metrics
 from kafkascope.client.check_openmetrics import Families, render
 from kafkascope.client.check_quorum import check_quorum, quorum_metrics
@@ -20,7 +20,7 @@ from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.describe.quorum import describe_quorum
 from kafkascope.client.describe.share_group import describe_share_group
 from kafkascope.client.describe.streams_group import describe_streams_group
-from kafkascope.errors import RefusedError
+from kafkascope.errors import ReachError, RefusedError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -50,12 +50,16 @@ TYPES = {"share": SHARE, "streams": STREAMS, "consumer": GROUP, "classic": GROUP
 LEAST_PAUSE = 0.5
 MOST_LOOKS = 20
 
+NOT_LISTED = "not_listed"
+_ADVICE = "Grant Describe on Cluster, or name the groups that are meant."
+
 Subject = tuple[str, str]  # what is checked, and the group
 
 
 @dataclass(slots=True)
 class Report:
-    """`checked` in the order in which they were asked for, groups by name. `gaps` are of the list of groups."""
+    """`checked` in the order in which they were asked for, groups by name. `gaps` are of the list of groups; where
+    there are any, that list is not healthy either."""
 
     checked: list[Checked] = field(default_factory=list)
     looks: dict[Subject, list[Look[Any]]] = field(default_factory=dict)
@@ -71,26 +75,36 @@ async def look(
     cluster: "Cluster", kinds: Collection[str], groups: Sequence[str], wanted: Wanted, seconds: float = 0.0
 ) -> Report:
     """`groups` are names; without any, all groups of those kinds. `seconds` is for how long: 0 looks once.
-    RefusedError where a group that was named is not there, or may not be seen."""
+    RefusedError where a group that was named is not there, or may not be seen; ReachError where nobody answers."""
     began = time.monotonic()
     report = Report()
-    refusals: dict[Subject, RefusedError] = {}
+    refusals: dict[Subject, RefusedError | ReachError] = {}
     while True:
         subjects = await _subjects(cluster, kinds, groups, report)
+        silent: list[ReachError] = []
         for subject, found in zip(subjects, await each(subjects, lambda one: _see(cluster, one)), strict=True):
-            if not isinstance(found, RefusedError):
+            if isinstance(found, ReachError):
+                refusals[subject] = found
+                silent.append(found)
+            elif not isinstance(found, RefusedError):
+                refusals.pop(subject, None)
                 report.looks.setdefault(subject, []).append(Look(time.time_ns() // 1000, found))
             elif groups or len(kinds) == 1 == len(subjects):
                 raise found
             elif found.code != GROUP_ID_NOT_FOUND:
                 # Else it ended between the two questions.
                 refusals[subject] = found
+        if silent and len(silent) == len(subjects):
+            raise silent[0]
         left = seconds - (time.monotonic() - began)
         if left <= 0:
             break
         await asyncio.sleep(min(left, max(LEAST_PAUSE, seconds / MOST_LOOKS)))
-    report.checked = [JUDGE[kind](looks, wanted) for (kind, _), looks in report.looks.items()]
+    seen = {subject: looks for subject, looks in report.looks.items() if subject not in refusals}
+    report.checked = [JUDGE[kind](looks, wanted) for (kind, _), looks in seen.items()]
     report.checked += [_refused(subject, error, wanted) for subject, error in refusals.items()]
+    if report.gaps:
+        report.checked.append(_unlisted(kinds, report.gaps, wanted))
     report.seconds = time.monotonic() - began
     return report
 
@@ -99,11 +113,11 @@ async def _subjects(cluster: "Cluster", kinds: Collection[str], groups: Sequence
     subjects: list[Subject] = [(QUORUM, "")] if QUORUM in kinds else []
     wanted = [kind for kind in kinds if kind != QUORUM]
     if groups:
-        return subjects + [(kind, group) for kind in wanted for group in groups]
+        return subjects + [(kind, group) for kind in wanted for group in dict.fromkeys(groups)]
     if wanted:
         types = [name for name, kind in TYPES.items() if kind in wanted]
         found = await describe_groups(cluster, types, members=False)
-        report.gaps = merged([*report.gaps, *found.gaps])
+        report.gaps = merged([*report.gaps, *found.lacks])
         subjects += sorted((TYPES[one.type], one.group_id) for one in found.groups if one.type in TYPES)
     return subjects
 
@@ -112,13 +126,30 @@ async def _see(cluster: "Cluster", subject: Subject) -> Any:
     kind, group = subject
     try:
         return await DESCRIBE[kind](cluster, group)
-    except RefusedError as error:
+    except (RefusedError, ReachError) as error:
         return error
 
 
-def _refused(subject: Subject, error: RefusedError, wanted: Wanted) -> Checked:
+def _unlisted(kinds: Collection[str], gaps: Sequence[Gap], wanted: Wanted) -> Checked:
+    """Groups that are not in the list may be as sick as can be."""
+    said = _sentence(f"Groups may be missing there: {'; '.join(map(_missing, gaps))}")
+    some = [kind for kind in kinds if kind != QUORUM]
+    kind = some[0] if len(some) == 1 else GROUP
+    return verdict(kind, LIST, "", [Problem(NOT_LISTED, "warning", said, _ADVICE)], wanted, {}, ())
+
+
+def _sentence(said: str) -> str:
+    return said if said.endswith("?") else f"{said}."
+
+
+def _missing(lack: Gap) -> str:
+    return f"to see all needs {lack.needs}" if lack.needs else f"{lack.what}: {lack.detail or lack.error}"
+
+
+def _refused(subject: Subject, error: RefusedError | ReachError, wanted: Wanted) -> Checked:
     kind, group = subject
-    problem = Problem("not_described", "warning", f"It could not be described: {error}.")
+    group = group or ("" if kind == QUORUM else '""')
+    problem = Problem("not_described", "warning", _sentence(f"It could not be described: {error}"))
     return verdict(kind, f"{kind.replace('-', ' ')} {group}".strip(), "", [problem], wanted, {}, ())
 
 

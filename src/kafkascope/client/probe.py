@@ -3,13 +3,14 @@ back. One call at a time, nothing that waits, nothing that changes state unless 
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.names import substitute
 from kafkascope.client.probe_arguments import PREFIX, Case, Survey, cases
+from kafkascope.client.probe_nowhere import nowhere
 from kafkascope.client.probe_release import looks_like
 from kafkascope.client.probe_result import Probe, Proof, Sighting, sorted_sightings
 from kafkascope.client.probe_survey import survey
@@ -48,8 +49,20 @@ async def probe(
 ) -> Probe:
     """With `write` the catalog's examples of requests that change something are sent too, but only to a cluster that
     holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
-    `apis_only` limits it to some APIs."""
+    `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them."""
+    await check_offered(cluster, apis_only)
     return await _Prober(cluster, write, await survey(cluster, prefer, write=write)).run(apis_only)
+
+
+async def check_offered(cluster: Cluster, wanted: Iterable[str]) -> None:
+    offered = await cluster.versions()
+    for api in sorted(wanted):
+        known = message(f"{api}Request")
+        if known.key not in offered:
+            served = known.listeners_in(newest_release())
+            here, other = ("controller", "broker") if cluster.controllers else ("broker", "controller")
+            hint = f"; it is for {other}s" if other in served and here not in served else ""
+            raise NotFoundError(f"this {here} does not offer {api}{hint}")
 
 
 @dataclass(slots=True)
@@ -209,9 +222,10 @@ def _never(api: str, found: Survey) -> str:
 
 
 def _example(api: str, version: int, found: Survey) -> Case:
-    """As the catalog has it, save that nothing is waited for, and that its topic `orders` has the id of one that the
-    probe made, where it made one. Whatever else it names lives nowhere."""
-    value = example(f"{api}Request", version)
+    """As the catalog has it, save that nothing is waited for, that it names no node, directory or feature of a
+    cluster, and that its topic `orders` has the id of one that the probe made, where it made one. Topics, groups and
+    users that it names are nobody's: it is not sent where there are any (`Survey.in_use`)."""
+    value = nowhere(layout(f"{api}Request", version).fields, example(f"{api}Request", version), found.nodes)
     for wait in ("maxWaitMs", "maxWait"):
         if wait in value:
             value[wait] = 0

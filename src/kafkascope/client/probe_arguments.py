@@ -32,6 +32,8 @@ class Survey:
     """A few of everything that there is; `groups` by type in lower case (`classic`, `consumer`, `share`, `streams`)."""
 
     node: int = 1
+    # All that it has: brokers, fenced ones too, voters and observers of the quorum.
+    nodes: frozenset[int] = frozenset()
     cluster_id: str | None = None
     topics: tuple[Topic, ...] = ()
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from typing import Any
 
 from kafkascope.client.arguments import with_defaults
 from kafkascope.client.cluster import Cluster
+from kafkascope.client.describe.quorum import ASKED as QUORUM
 from kafkascope.client.probe_arguments import PREFIX, Survey, Topic
 from kafkascope.client.targets import AnyBroker, Node
 from kafkascope.client.writes import COORDINATOR_TOPICS
@@ -15,6 +16,7 @@ SECURITY_DISABLED = 54
 # Of each kind: more would prove the same again.
 _FEW = 3
 _NODES = 3
+_WITH_FENCED = 2  # of DescribeCluster, KIP-1073
 
 
 async def survey(cluster: Cluster, prefer: str = "", *, write: bool = False) -> Survey:
@@ -24,6 +26,7 @@ async def survey(cluster: Cluster, prefer: str = "", *, write: bool = False) -> 
         nodes = await cluster.brokers()
         return Survey(
             node=nodes[0].node_id if nodes else 1,
+            nodes=frozenset(one.node_id for one in nodes),
             cluster_id=await cluster.cluster_id(),
             controllers=True,
             sasl=sasl,
@@ -35,6 +38,7 @@ async def survey(cluster: Cluster, prefer: str = "", *, write: bool = False) -> 
     groups = await _groups(cluster, [broker.node_id for broker in brokers[:_NODES]])
     return Survey(
         node=answer.node if answer.node is not None else brokers[0].node_id,
+        nodes=frozenset(broker.node_id for broker in brokers) | (await _more_nodes(cluster) if write else frozenset()),
         cluster_id=await cluster.cluster_id(),
         topics=_topics(rows, prefer),
         groups={kind: tuple(sorted(names, key=_first(prefer))[:_FEW]) for kind, names in sorted(groups.items())},
@@ -67,6 +71,22 @@ async def _secured(cluster: Cluster) -> bool:
         except (RefusedError, NotFoundError, UsageError):
             return True
     return False
+
+
+async def _more_nodes(cluster: Cluster) -> frozenset[int]:
+    """Those that Metadata does not name: fenced brokers, and the quorum."""
+    found: set[int] = set()
+    with contextlib.suppress(RefusedError, NotFoundError, UsageError):
+        version = await _newest(cluster, "DescribeCluster")
+        if version is not None and version >= _WITH_FENCED:
+            answer = await cluster.call("DescribeCluster", {"includeFencedBrokers": True}, to=AnyBroker())
+            found |= {row["brokerId"] for row in answer.value["brokers"]}
+    with contextlib.suppress(RefusedError, NotFoundError, UsageError):
+        if await _newest(cluster, "DescribeQuorum") is not None:
+            answer = await cluster.call("DescribeQuorum", QUORUM)
+            parts = [part for topic in answer.value["topics"] for part in topic["partitions"]]
+            found |= {row["replicaId"] for part in parts for row in (*part["currentVoters"], *part["observers"])}
+    return frozenset(found)
 
 
 async def _newest(cluster: Cluster, api: str) -> int | None:

@@ -72,6 +72,9 @@ def test_cluster_shows_brokers_without_the_controller(where: Cluster) -> None:
     assert [one.node_id for one in bob.nodes] == [1] and bob.controller_id is None
     assert bob.topics == 1
     assert "Describe on Cluster" in {one.needs for one in bob.gaps}
+    # she sees the quorum without its timeouts, of which this view shows none
+    carol = see(as_user(where, "carol"), describe_cluster)
+    assert carol.controller_id == 1 and carol.gaps == ()
     alice = see(as_user(where, "alice"), describe_cluster)
     assert alice.controller_id == 1 and alice.gaps == () and (alice.topics or 0) >= 2
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkascope.client.describe.gaps import NO_ANSWER, Gap, first, gap, needed, not_served, retriable
+from kafkascope.client.describe.gaps import Gap, first, gap, needed, no_answer, not_served, retriable
 from kafkascope.client.describe.values import Node as NodeValue
 from kafkascope.client.targets import Coordinator, Node, Target
 from kafkascope.errors import ReachError, RefusedError, UsageError
@@ -85,7 +85,7 @@ async def each_node(
     if len(failed) == len(nodes) and failed:
         raise next(iter(failed.values()))
     found = {node: said for node, said in zip(nodes, answers, strict=True) if not isinstance(said, ReachError)}
-    return found, [Gap(f"{what} of node {node.node_id}", api, NO_ANSWER, detail=str(e)) for node, e in failed.items()]
+    return found, [no_answer(f"{what} of node {node.node_id}", api, error) for node, error in failed.items()]
 
 
 def brokers_only(cluster: "Cluster", what: str) -> None:
@@ -124,7 +124,7 @@ async def numbers_of(
     try:
         answer = await cluster.call("DescribeConfigs", {"resources": [asked]}, to=Node(node))
     except ReachError as error:
-        return {}, [Gap(what, "DescribeConfigs", NO_ANSWER, detail=str(error))]
+        return {}, [no_answer(what, "DescribeConfigs", error)]
     result = first(answer.value["results"], "DescribeConfigs")
     if result["errorCode"]:
         return {}, [gap(what, "DescribeConfigs", result["errorCode"], None, result["errorMessage"])]

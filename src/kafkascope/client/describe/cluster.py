@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.features import Features
-from kafkascope.client.describe.gaps import Gap, gap, merged
+from kafkascope.client.describe.gaps import Gap, gap, merged, no_answer
 from kafkascope.client.describe.groups import NOT_ASKED
 from kafkascope.client.describe.quorum import Quorum
 from kafkascope.errors import ReachError, RefusedError
@@ -35,12 +35,14 @@ class ClusterNode:
 @dataclass(frozen=True, slots=True)
 class ClusterView:
     """`controller_id` is the leader of the quorum; None where it may not be seen. Counts are of topics that we may
-    describe; None where controllers were asked, which do not tell. `operations` are ours on the cluster."""
+    describe; None where controllers were asked, which do not tell. `roles_known` is False where the quorum did not say
+    which brokers are controllers too. `operations` are ours on the cluster."""
 
     cluster_id: str | None
     controller_id: int | None
     metadata_version: str | None
     nodes: tuple[ClusterNode, ...]
+    roles_known: bool
     topics: int | None
     partitions: int | None
     without_leader: tuple[str, ...]
@@ -95,6 +97,7 @@ def cluster_of(
         controller,
         (level.release or str(level.level)) if level and level.level else None,
         tuple(nodes[number] for number in sorted(nodes)),
+        quorum is not None or metadata is None,
         len(metadata["topics"]) if metadata else None,
         len(partitions) if metadata else None,
         tuple(name for name, one in partitions if one["leaderId"] < 0),
@@ -125,12 +128,13 @@ async def describe_cluster(cluster: "Cluster") -> ClusterView:
     metadata: Mapping[str, Any] | None = None
     if not cluster.controllers:
         metadata = (await cluster.call("Metadata", {"topics": None}, to=AnyBroker())).value
-    quorum, features = None, None
-    try:
-        quorum = await describe_quorum(cluster)
-        gaps += quorum.gaps
-    except (ReachError, RefusedError) as error:
-        code = error.code if isinstance(error, RefusedError) else -1
-        gaps.append(gap("the controller", "DescribeQuorum", code, None, str(error)))
     features = await describe_features(cluster)
+    quorum: Quorum | None = None
+    try:
+        # last, since a broker whose controller hangs is not asked again; its gaps are about timeouts, not shown here
+        quorum = await describe_quorum(cluster)
+    except RefusedError as error:
+        gaps.append(gap("the controller", "DescribeQuorum", error.code, None, str(error)))
+    except ReachError as error:
+        gaps.append(no_answer("the controller", "DescribeQuorum", error))
     return cluster_of(described, metadata, quorum, features, [*gaps, *features.gaps])

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, first, gap
+from kafkascope.client.describe.gaps import Gap, first, gap, no_answer
 from kafkascope.client.describe.offsets import Offset
 from kafkascope.client.describe.values import Place, known
+from kafkascope.errors import ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -45,7 +46,11 @@ async def committed_of(cluster: "Cluster", group_id: str) -> tuple[dict[Place, O
         code = committed_in(value)[1]
         return gap("committed offsets", "OffsetFetch", code, group_id) if code else None
 
-    answer, lack = await settled(cluster, "OffsetFetch", asked, verdict, to=group_target(group_id), version=version)
+    target = group_target(group_id)
+    try:
+        answer, lack = await settled(cluster, "OffsetFetch", asked, verdict, to=target, version=version)
+    except ReachError as error:
+        return {}, [no_answer("committed offsets", "OffsetFetch", error)]
     if lack is not None:
         return {}, [lack]
     found, _, errors = committed_in(answer.value)

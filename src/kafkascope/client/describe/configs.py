@@ -13,10 +13,10 @@ from kafkascope.client.describe.asking import (
     each,
     lacking,
 )
-from kafkascope.client.describe.gaps import Gap, first, gap
+from kafkascope.client.describe.gaps import Gap, first, gap, no_answer
 from kafkascope.client.describe.values import Setting
 from kafkascope.client.targets import AnyBroker, Node, Target
-from kafkascope.errors import UsageError
+from kafkascope.errors import ReachError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -99,10 +99,13 @@ def _source(config: Mapping[str, Any]) -> str:
 def configs_of(value: Mapping[str, Any], resource: Resource) -> Configs:
     result = first(value["results"], "DescribeConfigs")
     if result["errorCode"]:
-        what = f"configs of {resource.kind} {resource.name}"
-        lack = gap(what, "DescribeConfigs", result["errorCode"], resource.name, result["errorMessage"])
+        lack = gap(_what(resource), "DescribeConfigs", result["errorCode"], resource.name, result["errorMessage"])
         return Configs(resource.kind, resource.name, (), (lack,))
     return Configs(resource.kind, resource.name, settings_of(result["configs"]), ())
+
+
+def _what(resource: Resource) -> str:
+    return f"configs of {resource.kind} {resource.name}"
 
 
 def target_of_resource(resource: Resource) -> Target:
@@ -111,12 +114,28 @@ def target_of_resource(resource: Resource) -> Target:
 
 
 async def describe_configs(cluster: "Cluster", resources: Iterable[Resource]) -> tuple[Configs, ...]:
-    """Without resources: every broker."""
+    """Without resources: every broker. One whose broker does not answer is a gap, as long as another does."""
     wanted = list(resources) or [Resource("broker", str(one.node_id)) for one in await cluster.brokers()]
     lack = await lacking(cluster, "DescribeConfigs", "configs")
     if lack is not None:
         return tuple(Configs(one.kind, one.name, (), (lack,)) for one in wanted)
-    return tuple(await each(wanted, lambda one: _ask(cluster, one)))
+
+    async def ask(resource: Resource) -> Configs | ReachError:
+        try:
+            return await _ask(cluster, resource)
+        except ReachError as error:
+            return error
+
+    answers = await each(wanted, ask)
+    silent = [one for one in answers if isinstance(one, ReachError)]
+    if silent and len(silent) == len(answers):
+        raise silent[0]
+    return tuple(
+        Configs(one.kind, one.name, (), (no_answer(_what(one), "DescribeConfigs", said),))
+        if isinstance(said, ReachError)
+        else said
+        for one, said in zip(wanted, answers, strict=True)
+    )
 
 
 async def _ask(cluster: "Cluster", resource: Resource) -> Configs:
@@ -127,7 +146,10 @@ async def _ask(cluster: "Cluster", resource: Resource) -> Configs:
 
 async def group_settings(cluster: "Cluster", group: str, prefix: str) -> tuple[tuple[Setting, ...], list[Gap]]:
     """The settings of a group whose names begin with `share.` or `streams.`; brokers have them since 4.0."""
-    (found,) = await describe_configs(cluster, [Resource("group", group)])
+    try:
+        (found,) = await describe_configs(cluster, [Resource("group", group)])
+    except ReachError as error:
+        return (), [no_answer(f"settings of group {group}", "DescribeConfigs", error)]
     if found.gaps:
         return (), [
             Gap(f"settings of group {group}", one.api, one.error, one.code, one.needs, one.detail) for one in found.gaps

@@ -10,8 +10,9 @@ from kafkascope.schema.error_codes import error_codes, error_name
 
 # Each of these errors is about one type of resource.
 RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}
-# Beside Kafka's own errors: the brokers lack the API; a node did not answer in time.
-NOT_SERVED, NO_ANSWER = "NOT_SERVED", "NO_ANSWER"
+# Beside Kafka's own errors: the brokers lack the API; a node did not answer in time; what we have no right to is left
+# out of an answer, without a word.
+NOT_SERVED, NO_ANSWER, LEFT_OUT = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT"
 GROUP_ID_NOT_FOUND = 69
 
 
@@ -36,6 +37,11 @@ def gap(what: str, api: str, code: int, resource: str | None = None, detail: str
 def not_served(what: str, api: str, detail: str | None = None) -> Gap:
     """The brokers lack the API, or every version of it that is known here."""
     return Gap(what, api, NOT_SERVED, None, None, detail)
+
+
+def no_answer(what: str, api: str, error: Exception) -> Gap:
+    """Nobody answered who could have told."""
+    return Gap(what, api, NO_ANSWER, detail=str(error))
 
 
 def needed(api: str, code: int, resource: str | None) -> str | None:
@@ -72,8 +78,11 @@ def first(rows: Sequence[Any], api: str) -> Any:
 
 
 def merged(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Each once, in the order they were found."""
-    return tuple(dict.fromkeys(gaps))
+    """Each once, in the order they were found; of one that several questions met, what was said first."""
+    found: dict[tuple[str, str, str, str | None], Gap] = {}
+    for one in gaps:
+        found.setdefault((one.what, one.api, one.error, one.needs), one)
+    return tuple(found.values())
 
 
 def retriable(code: int) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, Gap, first, gap, merged, refused
 from kafkascope.client.describe.offsets import LATEST, Offset, offsets_of
-from kafkascope.client.describe.values import Assigned, Node, Place, assigned, places, total
+from kafkascope.client.describe.values import Assigned, Node, Place, assigned, places, waiting
 from kafkascope.errors import DecodeError, UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DEAD = "Dead"
 UNSUPPORTED_VERSION = 35  # a broker that knows the consumer protocol, and has it switched off
+INVALID_GROUP_ID = 24  # the empty id: classic groups alone may have it
 MEMBER_TYPES = {0: "classic", 1: "consumer"}
 
 
@@ -39,7 +40,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupPartition:
-    """`lag` is the end less the committed offset; None without either."""
+    """`lag` is the end less the committed offset; None without either, below 0 where that offset is past the end."""
 
     topic: str
     partition: int
@@ -51,8 +52,8 @@ class GroupPartition:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroup:
-    """`lag` is the sum over partitions with a committed offset; None where that of one is unknown. Epochs are those of
-    the consumer protocol."""
+    """`lag` is the sum over partitions with a committed offset, one past the end as 0; None where that of one is
+    unknown. Epochs are those of the consumer protocol."""
 
     group_id: str
     type: str
@@ -66,6 +67,11 @@ class ConsumerGroup:
     members: tuple[GroupMember, ...]
     partitions: tuple[GroupPartition, ...]
     gaps: tuple[Gap, ...]
+
+    @property
+    def past_end(self) -> tuple[str, ...]:
+        """Partitions whose committed offset is past the end: records that were read are gone, or somebody set it so."""
+        return tuple(f"{one.topic}-{one.partition}" for one in self.partitions if one.lag is not None and one.lag < 0)
 
 
 def consumer_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
@@ -179,7 +185,7 @@ def group_of(
         group["assignmentEpoch"] if modern else None,
         "consumer" if modern else group["protocolType"],
         group["assignorName"] if modern else group["protocolData"],
-        total(at) if at else None,
+        waiting(at) if at else None,
         members,
         partitions,
         merged(gaps),
@@ -221,6 +227,6 @@ async def _found(cluster: "Cluster", group_id: str) -> "Answer":
         answer, lack = await settled(cluster, api, {field: [group_id]}, verdict, to=group_target(group_id))
         if lack is None:
             return answer
-        if lack.code not in (GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION):
+        if lack.code not in (GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION, INVALID_GROUP_ID):
             raise refused(lack, answer.address)
     raise refused(lack or gap(f"group {group_id}", "DescribeGroups", GROUP_ID_NOT_FOUND, group_id, "no such group"))

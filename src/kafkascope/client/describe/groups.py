@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, gap, merged
+from kafkascope.client.describe.gaps import LEFT_OUT, Gap, gap, merged, no_answer
 from kafkascope.client.describe.values import Node
-from kafkascope.errors import UsageError
+from kafkascope.errors import ReachError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
@@ -52,6 +52,20 @@ class Groups:
     groups: tuple[Group, ...]
     complete: bool | None
     gaps: tuple[Gap, ...]
+
+    @property
+    def lacks(self) -> tuple[Gap, ...]:
+        """The gaps, and one more where groups may be left out: for views that do not tell `complete`."""
+        return self.gaps if self.complete is not False else (*self.gaps, _LEFT_OUT)
+
+
+_LEFT_OUT = Gap(
+    "groups that we may not describe",
+    "ListGroups",
+    LEFT_OUT,
+    needs="Describe on Cluster",
+    detail="brokers leave them out of the list, and do not say so",
+)
 
 
 def listed(value: Mapping[str, Any], node: Node) -> list[Group]:
@@ -163,14 +177,20 @@ async def _count(cluster: "Cluster", groups: list[Group], gaps: list[Gap]) -> li
 
     async def ask(job: tuple[int, str, list[str]]) -> tuple[dict[str, tuple[str, int]], list[Gap]]:
         api, field = DESCRIBE[job[1]]
-        answer = await cluster.call(api, {field: job[2]}, to=NodeTarget(job[0]))
+        try:
+            answer = await cluster.call(api, {field: job[2]}, to=NodeTarget(job[0]))
+        except ReachError as error:
+            silent.append(no_answer(f"members of {job[1]} groups of node {job[0]}", api, error))
+            return {}, []
         return counted(answer.value, api)
 
+    silent: list[Gap] = []
     told: dict[str, tuple[str, int]] = {}
     for some, more in await each(jobs, ask):
         told |= some
         # a group that ended between the two questions, or moved, is as it was listed
         gaps += [one for one in more if one.needs]
+    gaps += silent
     return [
         replace(one, state=told[one.group_id][0], members=told[one.group_id][1]) if one.group_id in told else one
         for one in groups

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.asking import AGAIN_SECONDS, each
-from kafkascope.client.describe.gaps import Gap, gap, merged, retriable
+from kafkascope.client.describe.gaps import Gap, gap, merged, no_answer, retriable
 from kafkascope.client.describe.values import Place, known
 from kafkascope.client.targets import AnyBroker, Node
+from kafkascope.errors import NotFoundError, ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -57,10 +58,12 @@ async def offsets_of(
     cluster: "Cluster", places: Iterable[Place], timestamp: int, *, committed: bool = False
 ) -> tuple[dict[Place, Offset], tuple[Gap, ...]]:
     """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. A partition whose leader moves
-    meanwhile is asked for again, within the time for one call."""
+    meanwhile is asked for again, within the time for one call. One that has no leader, or whose leader does not answer,
+    is a gap."""
     left = set(places)
     found: dict[Place, Offset] = {}
     until = time.monotonic() + cluster.settings.timeout
+    refreshed = False
     while left:
         facts, gaps = await topics_of(cluster, (topic for topic, _ in left))
         by_leader: dict[int, list[Place]] = defaultdict(list)
@@ -74,15 +77,22 @@ async def offsets_of(
             (leader, some[at : at + BATCH]) for leader, some in by_leader.items() for at in range(0, len(some), BATCH)
         ]
         answers = await each(jobs, lambda job: _ask(cluster, job[0], job[1], timestamp, committed))
+        # an election takes a moment; what Metadata says again a moment later stays so for longer than anybody waits
+        again = not refreshed and _passing(gaps)
+        refreshed = True
         for told, errors in answers:
             found.update(told)
             gaps.extend(errors)
+            again = again or _passing(errors)
         left -= set(found)
-        passing = [one for one in gaps if one.code is not None and retriable(one.code)]
-        if not passing or time.monotonic() + AGAIN_SECONDS > until:
+        if not again or time.monotonic() + AGAIN_SECONDS > until:
             return found, merged(gaps)
         await asyncio.sleep(AGAIN_SECONDS)
     return found, ()
+
+
+def _passing(gaps: Iterable[Gap]) -> bool:
+    return any(one.code is not None and retriable(one.code) for one in gaps)
 
 
 async def _ask(
@@ -96,7 +106,10 @@ async def _ask(
         "isolationLevel": int(committed),
         "topics": [{"name": name, "partitions": some} for name, some in partitions.items()],
     }
-    answer = await cluster.call("ListOffsets", asked, to=Node(leader))
+    try:
+        answer = await cluster.call("ListOffsets", asked, to=Node(leader))
+    except (ReachError, NotFoundError) as error:
+        return {}, [no_answer(f"offsets of {topic}-{partition}", "ListOffsets", error) for topic, partition in places]
     return offsets_in(answer.value)
 
 

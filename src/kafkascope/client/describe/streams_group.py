@@ -21,7 +21,7 @@ from kafkascope.client.describe.streams_values import (
     TopologyNode,
 )
 from kafkascope.client.describe.streams_waits import statuses_of, tasks_of, waits_of
-from kafkascope.client.describe.values import Node, Place, Setting, total
+from kafkascope.client.describe.values import Node, Place, Setting, waiting
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -150,7 +150,7 @@ def streams_group_of(
         group.get("assignorName"),
         epoch,
         None if described is None else DESCRIPTIONS.get(described, str(described)),
-        total(one.lag for one in inputs) if inputs else None,
+        waiting(one.lag for one in inputs) if inputs else None,
         parts,
         processes,
         inputs,
@@ -182,7 +182,7 @@ def _input(
 
 async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGroup:
     """RefusedError where the group is not there, is of another type, or may not be described at all."""
-    from kafkascope.client.describe.asking import brokers_only, group_target, lacking, node_of, serves, settled
+    from kafkascope.client.describe.asking import brokers_only, each, group_target, lacking, node_of, serves, settled
     from kafkascope.client.describe.committed import committed_of
     from kafkascope.client.describe.configs import group_settings
 
@@ -207,8 +207,11 @@ async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGr
     group = first(answer.value["groups"], api)
     places = input_places(group)
     committed, gaps = await committed_of(cluster, group_id)
-    firsts, early = await offsets_of(cluster, [place for place in places if place not in committed], EARLIEST)
-    ends, late = await offsets_of(cluster, places, LATEST)
+    unread = [place for place in places if place not in committed]
+    # side by side: a leader that does not answer is waited for once
+    (firsts, early), (ends, late) = await each(
+        ((unread, EARLIEST), (places, LATEST)), lambda asked: offsets_of(cluster, *asked)
+    )
     topics, unseen = await _topics(cluster, group)
     settings, unset = await group_settings(cluster, group_id, "streams.")
     return streams_group_of(

@@ -1,14 +1,15 @@
 """Answers about a topic in, `TopicView` out: every partition with leader, replicas, offsets; what is not in order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.cluster import operations_of
-from kafkascope.client.describe.gaps import Gap, first, gap, merged, refused
+from kafkascope.client.describe.gaps import Gap, first, gap, merged, no_answer, refused
 from kafkascope.client.describe.groups import NOT_ASKED
 from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, offsets_of
 from kafkascope.client.describe.values import Place, Setting, kafka_uuid, known
+from kafkascope.errors import ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -107,17 +108,26 @@ def _partition(
 
 async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
     """RefusedError where there is no such topic, or it may not be described."""
-    from kafkascope.client.describe.asking import brokers_only
+    from kafkascope.client.describe.asking import brokers_only, each
     from kafkascope.client.describe.configs import Resource, describe_configs
 
     brokers_only(cluster, "topics")
     topic = await _found(cluster, name)
     places = [(name, one["partitionIndex"]) for one in topic["partitions"] if one["leaderId"] >= 0]
-    firsts, early = await offsets_of(cluster, places, EARLIEST)
-    ends, late = await offsets_of(cluster, places, LATEST)
+    # side by side: a leader that does not answer is waited for once
+    (firsts, early), (ends, late) = await each(
+        (EARLIEST, LATEST), lambda timestamp: offsets_of(cluster, places, timestamp)
+    )
+    settings: tuple[Setting, ...] = ()
+    unset: Sequence[Gap] = ()
+    try:
+        (configs,) = await describe_configs(cluster, [Resource("topic", name)])
+        settings, unset = configs.settings, configs.gaps
+    except ReachError as error:
+        unset = [no_answer(f"configs of topic {name}", "DescribeConfigs", error)]
+    # last, since a broker whose controller hangs is not asked again
     moves, unmoved = await _moves(cluster, name, [one["partitionIndex"] for one in topic["partitions"]])
-    (configs,) = await describe_configs(cluster, [Resource("topic", name)])
-    return topic_of(topic, firsts, ends, moves, configs.settings, [*early, *late, *unmoved, *configs.gaps])
+    return topic_of(topic, firsts, ends, moves, settings, [*early, *late, *unmoved, *unset])
 
 
 async def _found(cluster: "Cluster", name: str) -> Mapping[str, Any]:
@@ -160,7 +170,10 @@ async def _moves(
     if lack is not None:
         return {}, [lack]
     asked = {"topics": [{"name": name, "partitionIndexes": partitions}]}
-    value = (await cluster.call(api, asked)).value
+    try:
+        value = (await cluster.call(api, asked)).value
+    except ReachError as error:
+        return {}, [no_answer(what, api, error)]
     if value["errorCode"]:
         return {}, [gap(what, api, value["errorCode"], None, value["errorMessage"])]
     return {

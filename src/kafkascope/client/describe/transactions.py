@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, gap, merged, not_served
+from kafkascope.client.describe.gaps import Gap, gap, merged, not_served, refused
 from kafkascope.client.describe.values import Assigned, Node
-from kafkascope.errors import UsageError
+from kafkascope.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -19,6 +19,9 @@ STATES = (
 # transaction.abort.timed.out.transaction.cleanup.interval.ms: so often a coordinator looks for those past their time
 CLEANUP_MS = 10_000
 BATCH = 100
+# A node that says so of a transactional id does not coordinate it: another may know it.
+NOT_COORDINATOR_HERE = frozenset((14, 15, 16))
+TRANSACTIONAL_ID_NOT_FOUND = 105
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,11 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """Brokers leave out those that we may not describe, and do not say so."""
+    """Brokers leave out those that we may not describe, and do not say so. `refused` are the errors of those that were
+    asked for by id: nobody knows it, or it may not be described."""
 
     transactions: tuple[Transaction, ...]
+    refused: tuple[str, ...]
     gaps: tuple[Gap, ...]
 
 
@@ -89,16 +94,20 @@ def known_states(states: Iterable[str]) -> list[str]:
 async def describe_transactions(
     cluster: "Cluster", ids: Iterable[str] = (), states: Iterable[str] = ()
 ) -> Transactions:
-    """Those of these ids and states; none given means all."""
+    """Those of these ids and states; none given means all. RefusedError where ids are given, and nothing is left."""
     from kafkascope.client.describe.asking import brokers_only, each_node, lacking
     from kafkascope.client.targets import Node as NodeTarget
 
     brokers_only(cluster, "transactions")
     lack = await lacking(cluster, "ListTransactions", "transactions")
     if lack is not None:
-        return Transactions((), (not_served(lack.what, lack.api, lack.detail),))
+        return Transactions((), (), (not_served(lack.what, lack.api, lack.detail),))
+    ids = tuple(ids)
     wanted = set(ids)
     filters = {"stateFilters": known_states(states)}
+    # to ask where an id is coordinated would create the coordinators' topic: every node is asked for those not listed
+    known: set[str] = set()
+    said: dict[str, tuple[Gap, Node]] = {}
 
     async def ask(node: Node) -> tuple[list[Transaction], list[Gap]]:
         answer = await cluster.call("ListTransactions", filters, to=NodeTarget(node.node_id))
@@ -106,12 +115,49 @@ async def describe_transactions(
         if value["errorCode"]:
             return [], [gap(f"transactions of node {node.node_id}", "ListTransactions", value["errorCode"])]
         rows = [one for one in value["transactionStates"] if not wanted or one["transactionalId"] in wanted]
+        found = {one["transactionalId"] for one in rows}
+        known.update(found)
+        for name, lack in (await _unlisted(cluster, node, wanted - found)).items():
+            if lack is None:
+                known.add(name)
+            elif lack.code not in NOT_COORDINATOR_HERE:
+                said[name] = (lack, node)
         return await _described(cluster, node, rows)
 
     answers, gaps = await each_node(cluster, "transactions", "ListTransactions", ask)
     found = [one for some, _ in answers.values() for one in some]
     gaps += [one for _, more in answers.values() for one in more]
-    return Transactions(tuple(sorted(found, key=lambda one: one.transactional_id)), merged(gaps))
+    refusals = [_refused(name, said.get(name)) for name in dict.fromkeys(ids) if name not in known]
+    if refusals and not found:
+        raise refusals[0]
+    ordered = tuple(sorted(found, key=lambda one: one.transactional_id))
+    return Transactions(ordered, tuple(map(str, refusals)), merged(gaps))
+
+
+def _refused(name: str, said: tuple[Gap, Node] | None) -> RefusedError:
+    if said is not None and said[0].needs:
+        return refused(said[0], said[1].address)
+    detail = f"there is no transactional id {name}"
+    lack = gap(f"transaction {name}", "DescribeTransactions", TRANSACTIONAL_ID_NOT_FOUND, name, detail)
+    return refused(lack if said is None or said[0].code == lack.code else said[0], said[1].address if said else "")
+
+
+async def _unlisted(cluster: "Cluster", node: Node, names: Iterable[str]) -> dict[str, Gap | None]:
+    """What a node says of ids that it did not list; None where it knows it, in another state than was asked for."""
+    from kafkascope.client.targets import Node as NodeTarget
+
+    wanted = sorted(names)
+    if not wanted:
+        return {}
+    answer = await cluster.call("DescribeTransactions", {"transactionalIds": wanted}, to=NodeTarget(node.node_id))
+    return {
+        one["transactionalId"]: gap(
+            f"transaction {one['transactionalId']}", "DescribeTransactions", one["errorCode"], one["transactionalId"]
+        )
+        if one["errorCode"]
+        else None
+        for one in answer.value["transactionStates"]
+    }
 
 
 async def _described(

@@ -68,3 +68,8 @@ def total(parts: Iterable[int | None]) -> int | None:
             return None
         whole += part
     return whole
+
+
+def waiting(lags: Iterable[int | None]) -> int | None:
+    """The sum of lags. One below 0, of an offset past the end, hides no record of another partition."""
+    return total(None if lag is None else max(0, lag) for lag in lags)
