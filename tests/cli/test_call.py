@@ -40,6 +40,14 @@ def test_a_dry_run_of_a_write_says_what_it_would_do(cli: Cli) -> None:
     assert out.endswith("DeleteGroups would delete groups: g; add --write to send it\n")
 
 
+def test_a_dry_run_of_a_login_does_not_show_it(cli: Cli, tmp_path: Path) -> None:
+    message = "AGFsaWNlAFMzY3IzdFg="  # PLAIN's alice and S3cr3tX
+    (tmp_path / "r").write_text(json.dumps({"authBytes": message}))
+    out = cli.out("call", NOBODY, "SaslAuthenticate", f"@{tmp_path}/r", "--dry-run", "--full")
+    assert "authBytes are shown as 00" in out
+    assert message not in out and "S3cr3tX" not in out and b"S3cr3tX".hex(" ") not in out
+
+
 def test_a_template_is_taken_back(cli: Cli) -> None:
     template = cli.out("call", NOBODY, "Fetch", "--api-version", "17", "--template")
     assert json.loads(template)["topics"][0]["partitions"][0]["partitionMaxBytes"] == 1_048_576
@@ -55,6 +63,9 @@ def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path) -> None:
     ("arguments", "code", "says"),
     [
         (("DescribeQuorm",), 1, "no message or API is called DescribeQuorm; did you mean DescribeQuorum"),
+        (("",), 2, "which API?"),
+        ((":3",), 2, "which API?"),
+        (("Metadata", "@"), 2, "@ wants the name of a file"),
         (("DescribeQuorumResponse",), 2, "DescribeQuorumResponse is no request"),
         (("DescribeQuorum:9",), 2, "DescribeQuorumRequest has no version 9; it has 0-2 (v0 in 2.7+; v1 in 3.3+;"),
         (("DescribeQuorum:1", "--api-version", "2"), 2, "leave one out"),

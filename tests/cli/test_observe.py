@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from kafkascope.cli.observe_run import POLLS_UNTIL_WELL, Asked, _Run
+from kafkascope.client.observe import Poll, Vain
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from lab.wire import until
@@ -41,6 +44,28 @@ def test_flags_that_say_nothing_are_refused(cli: Cli, tmp_path: Path, arguments:
     assert answer.code == 2
     assert says in answer.err
     assert is_one_line_error(answer.err)
+
+
+def test_an_empty_lake_is_not_this_folder(cli: Cli) -> None:
+    answer = cli("observe", NOBODY, "--lake", "")
+    assert (answer.code, "--lake: an empty text is no folder" in answer.err) == (2, True)
+
+
+def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = SimpleNamespace(exchanges=0, commits=0)
+    asked = Asked("lake", 1, None, False, (), 1)
+    run = _Run(asked, cast("Any", None), cast("Any", SimpleNamespace(landed=nothing)), cast("Any", None))
+
+    def say(*details: str) -> str:
+        run.polled += 1
+        run._say(Poll(0, vain=[Vain(0, "Metadata", detail) for detail in details]))
+        return capsys.readouterr().err
+
+    assert say("a: no answer", "a: no answer") == "kafkascope: a: no answer\n"
+    assert say() == ""
+    assert say("a: no answer", "b: gone") == "kafkascope: b: gone\n"
+    assert [say() for _ in range(POLLS_UNTIL_WELL)] == [""] * POLLS_UNTIL_WELL
+    assert say("a: no answer") == "kafkascope: a: no answer\n"
 
 
 def test_a_cluster_that_is_not_there_exits_with_4_and_leaves_no_lake(cli: Cli, tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_a_session_that_nears_its_end_is_renewed_on_the_same_connection() -> Non
 
     async def use(cluster: Cluster, stage: Stage) -> None:
         await cluster.call("ListGroups")
-        connection = cluster._pool._connections[stage.addresses[1]]
+        connection = cluster._pool._connections[stage.addresses[1], False]
         assert connection.log_in_at is not None and connection.log_in_by is not None
         connection.log_in_at = 0
         await asyncio.gather(*(cluster.call("ListGroups") for _ in range(5)))

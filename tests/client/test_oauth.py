@@ -11,16 +11,20 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafkascope.client import Cluster
 from kafkascope.client.oauth import token_of
 from kafkascope.client.settings import Sasl, Secret
+from kafkascope.codec.frame import DecodedFrame
 from kafkascope.errors import InputError, KafkascopeError, ReachError, UsageError
 from kafkascope.limits import MAX_TOKEN_ANSWER_BYTES
 from lab.certificates import Certificates, make_certificates
 from lab.tokens import Tokens, TokenServer
 from lab.wire import until
+from tests.client.stage import Stage, play
 
 SECONDS = 30.0
 USERS = {"id": "topsecret"}
@@ -78,7 +82,7 @@ def test_client_credentials_over_http(tokens: Tokens) -> None:
 def test_client_credentials_over_https_with_an_authority_of_its_own(tokens: Tokens, certificates: Certificates) -> None:
     with TokenServer(tokens, USERS, certificates.broker) as server:
         assert get(asking(server.url, ca=certificates.ca.read_bytes())).count(".") == 2
-        with pytest.raises(ReachError, match="authority that we do not trust"):
+        with pytest.raises(ReachError, match="authority that we do not trust; --token-ca FILE"):
             get(asking(server.url))
 
 
@@ -206,6 +210,26 @@ def test_an_endpoint_that_says_nothing_is_given_up_in_time() -> None:
     # it holds the connection until this side lets go
     with endpoint(_hold) as url, pytest.raises(TimeoutError):
         asyncio.run(impatient(url))
+
+
+def test_an_endpoint_that_says_nothing_is_blamed_and_not_the_broker() -> None:
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        return {"mechanisms": ["OAUTHBEARER"]} if request.api == "SaslHandshake" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        raise AssertionError(cluster)
+
+    with endpoint(_hold) as url, pytest.raises(ReachError) as caught:
+        play(script, use, nodes=1, sasl=asking(url), connect_timeout=0.5)
+    told = str(caught.value)
+    assert f"no token from {url.partition('?')[0]} within 0.5 s; is the token endpoint up" in told
+    assert "broker" not in told and "topsecret" not in told
+
+
+def test_an_endpoint_without_tls_is_told_with_its_own_remedy() -> None:
+    with endpoint(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url, pytest.raises(ReachError) as caught:
+        get(asking(url.replace("http:", "https:")))
+    assert "no TLS" in str(caught.value) and "http://" in str(caught.value) and "--no-tls" not in str(caught.value)
 
 
 def test_an_endpoint_that_is_not_there_is_named() -> None:

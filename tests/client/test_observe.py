@@ -8,8 +8,10 @@ from kafkascope.client import Answer, Cluster, connect
 from kafkascope.client.observe import Observer, Poll, Vain
 from kafkascope.client.observe_portions import ENOUGH_CALLS, Portions
 from kafkascope.client.settings import Address
+from kafkascope.codec.frame import DecodedFrame
 from kafkascope.limits import MAX_OBSERVED_BYTES
 from tests.client.leftovers import run
+from tests.client.stage import NO_ANSWER, Stage, play
 from tests.client.test_cluster import create_topic, new_name, produce
 
 if TYPE_CHECKING:
@@ -78,6 +80,24 @@ def test_frames_of_a_login_are_left_out() -> None:
     assert len(portions.take().answers) == 1
 
 
+def test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers() -> None:
+    """They pass DescribeQuorum on to it, and answers of one connection come in order."""
+
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        return NO_ANSWER if request.api == "DescribeQuorum" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        for __ in range(2):
+            found = await Observer(cluster, timeout=1.0).poll()
+            listed = [one for one in found.answers if one.api == "ListGroups"]
+            assert sorted(one.node or 0 for one in listed) == [1, 2, 3]
+            # answered while the controller was still waited for
+            assert max(one.received_at for one in listed) - found.at < 500_000_000
+            assert {one.api for one in found.vain} == {"DescribeQuorum"}
+
+    play(script, use, nodes=3)
+
+
 async def commit_offset(cluster: Cluster, group: str, topic: str) -> None:
     partition = {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
     asked: dict[str, Any] = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
@@ -126,6 +146,13 @@ def test_every_answer_says_which_connection_it_came_over(cluster: "Lab") -> None
         host, _, port = one.client_address.rpartition(":")
         assert host == "127.0.0.1" and port.isdecimal()
         assert 0 < one.connected_at <= one.sent_at
+
+
+def test_brackets_of_a_group_are_no_pattern() -> None:
+    cluster: Any = None
+    observer = Observer(cluster, ("eu[1]-*",))
+    assert observer._takes("eu[1]-a")
+    assert not observer._takes("eu1-a")
 
 
 def test_only_groups_that_fit_are_asked_for(cluster: "Lab") -> None:

@@ -179,7 +179,9 @@ def test_no_address_anywhere_names_the_three_places() -> None:
         settings_from("-", {})
 
 
-@pytest.mark.parametrize(("content", "expected"), [("x\n", "x"), ("x\r\n", "x"), (" x ", " x "), ("x\n\n", "x\n")])
+@pytest.mark.parametrize(
+    ("content", "expected"), [("\ufeffx\n", "x"), ("x\n", "x"), ("x\r\n", "x"), (" x ", " x "), ("x\n\n", "x\n")]
+)
 def test_one_line_end_is_no_part_of_a_secret(tmp_path: Path, content: str, expected: str) -> None:
     path = tmp_path / "p"
     path.write_bytes(content.encode())
@@ -290,6 +292,49 @@ def test_at_a_terminal_the_password_is_asked_for_and_does_not_show() -> None:
         child.wait()
         os.close(ours)
     assert b"got it" in shown and b"typed-secret" not in shown
+
+
+def test_ctrl_d_at_the_prompt_is_one_line() -> None:
+    ours, theirs = pty.openpty()
+    command = "from kafkascope.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
+    arguments = ["call", "a:1", "Metadata", "--sasl-mechanism", "PLAIN", "--username", "alice"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        shown = read_until(ours, b"password of alice: ")
+        os.write(ours, b"\x04")
+        shown += read_until(ours, None)
+        assert child.wait(SECONDS) == 2
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
+    assert b"\nkafkascope: PLAIN needs a password: --password-file FILE" in shown and b"Traceback" not in shown
+
+
+@pytest.mark.parametrize("text", ["http://broker:9092", "HTTPS://broker", "user:pw@broker:1"])
+def test_what_is_a_url_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError, match="HOST:PORT") as caught:
+        parse_address(text)
+    assert "pw" not in str(caught.value)
+
+
+def test_an_address_that_says_tls_is_not_dialled_without() -> None:
+    for text in ("SSL://a:1", "a:1,sasl_ssl://b:1"):
+        with pytest.raises(UsageError, match="add --tls, or --no-tls"):
+            settings_from(text, {})
+        assert settings_from(text, {"tls": True}).tls is not None
+        assert settings_from(text, {"tls": False}).tls is None
+    assert settings_from("PLAINTEXT://a:1", {}).tls is None
+
+
+def test_a_wrong_variable_for_addresses_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKASCOPE_BOOTSTRAP", "a:1 password=pw")
+    with pytest.raises(UsageError, match=r"^KAFKASCOPE_BOOTSTRAP: address 1 is none") as caught:
+        settings_from("-", {})
+    assert "pw" not in str(caught.value)
 
 
 def read_until(terminal: int, wanted: bytes | None) -> bytes:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from kafkascope.cli.live_options import settings_from
 from kafkascope.client.cluster import connect
 from kafkascope.client.key_stores import read_identity
 from kafkascope.client.settings import Address, Secret, Settings, Tls, parse_addresses, parse_resolve
@@ -188,6 +189,23 @@ def test_an_encrypted_key_needs_its_password(certificates: Certificates) -> None
     # and OpenSSL does not ask at the terminal
     with pytest.raises(InputError, match="needs a password"):
         context(Tls(certificate=certificate, key=key))
+
+
+def test_files_that_do_not_go_together_are_named(certificates: Certificates, tmp_path: Path) -> None:
+    key, ca = tmp_path / "key.pem", tmp_path / "ca.pem"
+    key.write_text(encrypted(certificates.client, "right").reveal())
+    (tmp_path / "p").write_text("wrong")
+    flags: dict[str, Any] = {"certificate": certificates.client, "key": key, "key_password_file": tmp_path / "p"}
+    with pytest.raises(InputError, match=r"^/.*/key\.pem: the password of our key is wrong"):
+        settings_from("a:1", flags)
+    ca.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    with pytest.raises(InputError, match=r"^/.*/ca\.pem: the certificates to trust cannot be read"):
+        settings_from("a:1", flags | {"ca": ca})
+    config = tmp_path / "c"
+    config.write_text(f"security.protocol=ssl\nssl.ca.location={certificates.ca}\nssl.key.password=wrong\n"
+        f"ssl.certificate.location={certificates.client}\nssl.key.location={key}\n")  # fmt: skip
+    with pytest.raises(InputError, match=r"/c: ssl\.key\.location: /.*/key\.pem: the password of our key is wrong"):
+        settings_from("a:1", {"config": config})
 
 
 def test_a_key_of_another_certificate_is_named(certificates: Certificates) -> None:

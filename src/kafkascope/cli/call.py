@@ -41,6 +41,10 @@ def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
 
         print_json(make(asked.api, asked.candidates[-1]))
         return 0
+    if value == "@":
+        from kafkascope.errors import UsageError
+
+        raise UsageError("@ wants the name of a file behind it, as @request.json")
     from kafkascope.cli.call_run import run_call
     from kafkascope.cli.input import read_text
     from kafkascope.cli.json_text import parse_json

@@ -44,6 +44,8 @@ class Request:
 
 def read_request(text: str, version: int | None) -> Asked:
     """`DescribeQuorum`, `55`, `DescribeQuorum:1`, `DescribeQuorumRequest`; NotFoundError suggests."""
+    if not text.partition(":")[0].strip():
+        raise UsageError("which API? say its name or key, as DescribeQuorum; `kafkascope apis` lists them")
     target = parse_target(text)
     api = target.api
     if target.message is not None:

@@ -28,10 +28,16 @@ def print_dry_run(request: Request, client_id: str, how: str, *, full: bool) -> 
 
     name = f"{request.api}Request"
     header = {"clientId": client_id} if header_version(name, request.version) > 0 else {}
-    data = encode_frame(name, request.version, request.value, header)
+    value = request.value
+    hidden = request.api == "SaslAuthenticate" and bool(value.get("authBytes"))
+    if hidden:
+        value = value | {"authBytes": bytes(len(value["authBytes"]))}
+    data = encode_frame(name, request.version, value, header)
     title(f"{name} v{request.version}", f"{len(data)} bytes with length · not sent" + (f" · {how}" if how else ""))
     print()
     print_hex(data, annotations_of(decode_frame(data, spans=True), data, None), full=full)
+    if hidden:
+        remark("authBytes are shown as 00: they hold a password or a token")
     if request.effect.changes:
         remark(request.effect.line)
     elif request.effect.remark:

@@ -120,4 +120,9 @@ def _ask(what: str) -> "Secret | None":
         return None
     from getpass import getpass
 
-    return Secret(getpass(f"{what}: ", sys.stderr))
+    try:
+        return Secret(getpass(f"{what}: ", sys.stderr))
+    except EOFError:
+        # Ctrl-D: nothing was given, and the prompt's line is still open
+        print(file=sys.stderr)
+        return None

@@ -49,6 +49,8 @@ def run(
     for flag, microseconds in times.items():
         if microseconds == 0:
             raise UsageError(f"{flag}: 0 is no time to wait; say 10s")
+    if not where.strip():
+        raise UsageError("--lake: an empty text is no folder; say . for this one")
     if once and lasting is not None:
         raise UsageError("--once is one poll; --for has no meaning with it")
     need_lake()

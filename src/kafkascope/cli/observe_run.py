@@ -26,6 +26,9 @@ MICROSECONDS = 1_000_000
 INTERRUPTED = 130
 # A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
 LEAST_TIMEOUT = 1.0
+# What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
+# and not in others.
+POLLS_UNTIL_WELL = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ class _Run:
         self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
         self._portions = Portions(asked.commit_every / MICROSECONDS)
         self._landings: asyncio.Task[None] | None = None
-        self._told: set[str] = set()
+        # What was said, and in which poll it last held.
+        self._told: dict[str, int] = {}
         self._watched = _Watched()
         self.polled = self.unanswered = 0
 
@@ -163,10 +167,10 @@ class _Run:
         missed = [one for one in poll.vain if not one.reached]
         self.unanswered += bool(missed)
         for one in poll.vain:
-            # Once, and again when it comes back after it was well.
             if one.detail not in self._told:
                 self._watched.remark(f"kafkascope: {one.detail}")
-        self._told = {one.detail for one in poll.vain}
+            self._told[one.detail] = self.polled
+        self._told = {said: last for said, last in self._told.items() if self.polled - last < POLLS_UNTIL_WELL}
         landed = self._landing.landed
         self._watched.line(
             f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "

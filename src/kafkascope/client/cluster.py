@@ -1,13 +1,14 @@
 """A cluster's addresses in, a `Cluster` out: `await cluster.call(api, value)` finds the node, the version and the way
 there, and answers or raises within its deadline. When the `async with` block ends, no task or socket is left."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from kafkascope.client.answer import Answer, Broker
+from kafkascope.client.checked import api_of, seconds_of, settings_of, to_target, value_of
 from kafkascope.client.connection import Connection, LostError
 from kafkascope.client.dialling import UnreachableError
 from kafkascope.client.follow import (
@@ -20,15 +21,15 @@ from kafkascope.client.follow import (
 from kafkascope.client.negotiate import Ranges, choose_version
 from kafkascope.client.pool import Pool
 from kafkascope.client.retries import Deadline, after, within
-from kafkascope.client.routing import target_of
-from kafkascope.client.settings import Address, Settings, parse_addresses
+from kafkascope.client.routing import target_of, uuid_key
+from kafkascope.client.settings import Address, Settings
 from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Controller, Coordinator, Leader, Node, Target
 from kafkascope.client.tries import NO_ANSWER, Tries
 from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
 from kafkascope.errors import NotFoundError, ReachError, RefusedError, UsageError
 from kafkascope.schema.error_codes import error_name
-from kafkascope.schema.names import clip, find_api, suggest
+from kafkascope.schema.names import clip
 
 METADATA, DESCRIBE_CLUSTER = 3, 60
 # How long a topic may be unknown to a broker that is still reading the metadata log: to any, where the name may be
@@ -42,12 +43,14 @@ Request = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
 @asynccontextmanager
 async def connect(
-    settings: Settings | str, *, every_answer: Callable[[Answer], None] | None = None, **overrides: Any
+    settings: Settings | str | Address | Iterable[str | Address],
+    *,
+    every_answer: Callable[[Answer], None] | None = None,
+    **overrides: Any,
 ) -> AsyncIterator["Cluster"]:
     """`settings`, or addresses as in `bootstrap.servers`; `overrides` replace fields of the settings. ReachError when
     none of the addresses answers; each is tried once."""
-    given = Settings(parse_addresses(settings)) if isinstance(settings, str) else settings
-    cluster = Cluster(replace(given, **overrides), every_answer)
+    cluster = Cluster(settings_of(settings, overrides), every_answer)
     try:
         await cluster.open()
         yield cluster
@@ -56,7 +59,8 @@ async def connect(
 
 
 class Cluster:
-    """Made by `connect`. Calls may run side by side; those to the same node share a connection."""
+    """Made by `connect`. Calls may run side by side; those to the same node share a connection. After the block every
+    call is a UsageError."""
 
     def __init__(self, settings: Settings, every_answer: Callable[[Answer], None] | None = None) -> None:
         self.settings = settings
@@ -87,25 +91,26 @@ class Cluster:
         value: Mapping[str, Any] | None = None,
         *,
         version: int | None = None,
-        to: Target | None = None,
+        to: Target | str | None = None,
         timeout: float | None = None,
         follow: bool = True,
+        apart: bool = False,
         on_answer: Callable[[Answer], None] | None = None,
     ) -> Answer:
         """The answer, whatever error codes it holds, except that those which say to ask elsewhere or later are
         followed until the deadline. A request that changes something is sent again only when it surely did not arrive
-        or was refused."""
-        name = _api(api)
-        given = value or {}
-        target = to or target_of(name, given, controllers=self.controllers)
-        deadline = after(self.settings.timeout if timeout is None else timeout)
+        or was refused. One that goes `apart` holds up no other call to its node, however long its answer takes."""
+        name = api_of(api)
+        given = value_of(value)
+        target = to_target(to) or target_of(name, given, controllers=self.controllers)
+        deadline = self._deadline(timeout)
         tries = Tries(name, deadline)
         news = deadline.earlier(UNKNOWN_TO_LEADER_SECONDS)
         hurried = False
         while True:
             sent = False
             try:
-                connection = await self._connection(target, deadline)
+                connection = await self._connection(target, deadline, apart=apart)
                 sent = True
                 answer = await self._ask(connection, name, version, given, self._limit(name, target, deadline))
             except ReachError as error:
@@ -127,10 +132,10 @@ class Cluster:
                     continue
                 await tries.again(f"{name} v{answer.api_version} at {answer.address}: {error_name(code)} ({code})")
 
-    async def send_bytes(self, frame: bytes, *, to: Target | None = None, timeout: float | None = None) -> bytes:
+    async def send_bytes(self, frame: bytes, *, to: Target | str | None = None, timeout: float | None = None) -> bytes:
         """A request's header and body as they are, without the length; the answer likewise. Nothing is followed."""
-        deadline = after(self.settings.timeout if timeout is None else timeout)
-        connection = await self._connection(to or AnyBroker(), deadline)
+        deadline = self._deadline(timeout)
+        connection = await self._connection(to_target(to) or AnyBroker(), deadline)
         late = f"{connection.address}: no answer to {len(frame)} bytes within {deadline.seconds:g} s"
         async with within(deadline, lambda: late):
             return await connection.send(frame)
@@ -171,8 +176,11 @@ class Cluster:
             await self._look_up_topic(topic_id, after(self.settings.timeout))
             found = self._view.topic_names.get(topic_id)
         if found is None:
-            raise NotFoundError(f"no topic has the id {topic_id}")
+            raise NotFoundError(f"no topic has the id {uuid_key(topic_id)}")
         return found
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        return after(self.settings.timeout if timeout is None else seconds_of(timeout, "timeout"))
 
     def _seen(self, answer: Answer) -> None:
         if self.every_answer is not None and answer.request_bytes:
@@ -222,10 +230,10 @@ class Cluster:
             except ReachError as error:
                 await tries.failed(error)
 
-    async def _connection(self, target: Target, deadline: Deadline) -> Connection:
+    async def _connection(self, target: Target, deadline: Deadline, *, apart: bool = False) -> Connection:
         """UnreachableError and LostError where the next try may find it."""
         if isinstance(target, AnyBroker):
-            return await self._pool.any_of(self._candidates(), deadline)
+            return await self._pool.any_of(self._candidates(), deadline, apart=apart)
         node = target.id if isinstance(target, Node) else await self._node(target, deadline)
         if node not in self._view.brokers:
             await self._refresh_once(deadline)
@@ -236,7 +244,7 @@ class Cluster:
                 raise NotFoundError(f"no node {node} in this cluster; there are {there}")
             raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
         try:
-            return await self._pool.get(broker.address, deadline)
+            return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:
             self._view.forget_node(node)
             raise UnreachableError(f"node {node} at {error}") from None
@@ -267,7 +275,7 @@ class Cluster:
             await self._look_up_topic(target.topic, deadline, target.partition)
             found = self._view.leaders.get((target.topic, target.partition))
         if found is None:
-            raise UnreachableError(f"{target.topic}-{target.partition} has no leader at the moment")
+            raise UnreachableError(f"{self._called(target.topic)}-{target.partition} has no leader at the moment")
         return found
 
     async def _look_up_topic(self, topic: Topic, deadline: Deadline, partition: int | None = None) -> None:
@@ -284,7 +292,7 @@ class Cluster:
             rows = answer.value["topics"]
             code = rows[0]["errorCode"] if rows else 3
             numbers = [row["partitionIndex"] for row in rows[0]["partitions"]] if rows else []
-            place = f"Metadata v{answer.api_version} at {answer.address}: topic {topic}"
+            place = f"Metadata v{answer.api_version} at {answer.address}: topic {self._called(topic)}"
             if code == 0 and (partition is None or partition in numbers):
                 return
             if code not in (0, LEADER_NOT_AVAILABLE) and (code not in UNKNOWN_TOPICS or patience.passed()):
@@ -292,6 +300,10 @@ class Cluster:
             if code == 0 and patience.passed():
                 raise RefusedError(f"{place} has {len(numbers)} partitions; {partition} is not one of them", 3)
             await tries.again(f"{place}: {error_name(code)} ({code})")
+
+    def _called(self, topic: Topic) -> str:
+        """Its name, where it is known; else the id in Kafka's form."""
+        return clip(topic) if isinstance(topic, str) else self._view.topic_names.get(topic) or uuid_key(topic)
 
     async def _coordinator(self, target: Coordinator, deadline: Deadline) -> int:
         found = self._view.coordinators.get(target)
@@ -339,18 +351,12 @@ class Cluster:
         self._view.learn_cluster(answer.value)
 
 
-def _api(api: str) -> str:
-    found = find_api(api)
-    if found is None:
-        raise NotFoundError(f"no API is called {clip(api)}{suggest(api)}")
-    return found
-
-
 def _metadata_of(topic: Topic, version: int) -> dict[str, Any]:
     """A look never creates the topic; brokers before 0.11 (Metadata v4) do as they are configured."""
     quiet = {"allowAutoTopicCreation": False} if version >= 4 else {}
     if isinstance(topic, str):
         return {"topics": [{"name": topic}], **quiet}
     if version < 12:
-        raise NotFoundError(f"topic id {topic}: brokers before 3.1 (Metadata v{version}) know topics by name alone")
+        told = f"brokers before 3.1 (Metadata v{version}) know topics by name alone"
+        raise NotFoundError(f"topic id {uuid_key(topic)}: {told}")
     return {"topics": [{"name": None, "topicId": topic}], **quiet}

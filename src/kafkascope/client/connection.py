@@ -214,7 +214,8 @@ class Connection:
         waiting = self._waiting[0]
         if waiting.correlation_id is not None:
             if len(frame) < 4:
-                raise _not_kafka(f"sent an answer of {len(frame)} bytes; the shortest has 4: {name_stranger(b'')}")
+                told = f"sent an answer of {len(frame)} bytes; the shortest has 4"
+                raise _not_kafka(f"{told}: it looks like {name_stranger(b'')}")
             found = int.from_bytes(frame[:4], "big", signed=True)
             if found != waiting.correlation_id:
                 told = f"answered correlation id {found} where {waiting.correlation_id} was asked"

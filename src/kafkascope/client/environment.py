@@ -60,6 +60,8 @@ def from_environment(environment: Mapping[str, str]) -> Given:
     for name in LISTS:
         if (text := value(name)) is not None:
             said[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+    if value("bootstrap") is not None:
+        said["origins"] = {"bootstrap": f"{PREFIX}BOOTSTRAP"}
     return Given(**said).implying()  # type: ignore[arg-type]
 
 

@@ -1,7 +1,9 @@
 """What flags, variables and a file each say in, one `Settings` out: the first that says something about a thing wins,
 and what belongs together comes from one of them."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from kafkascope.client.key_stores import Identity
 
 OAUTHBEARER = "OAUTHBEARER"
+_TLS_SCHEME = re.compile(r"\b((?:SASL_)?SSL)://", re.IGNORECASE)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 
 _TLS = ("ca", "ca_pem", "certificate", "certificate_pem", "insecure", "any_host_name", "server_name")
@@ -34,7 +37,8 @@ _TOGETHER = (
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What one source says; None where it says nothing. `notes` are for the user, one line each."""
+    """What one source says; None where it says nothing. `notes` are for the user, one line each; `origins` what errors
+    call the place of a field, as `client.properties: ssl.truststore.location`, where a flag does not."""
 
     bootstrap: str | None = None
     bootstrap_controller: bool | None = None
@@ -71,6 +75,7 @@ class Given:
     token_ca_password: Secret | None = None
     extensions: tuple[tuple[str, str], ...] | None = None
     notes: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     def implying(self) -> "Given":
         """Who names a certificate wants TLS, who names a user SASL: for flags and variables, which have no
@@ -90,7 +95,8 @@ class Given:
                 kept.update(dict.fromkeys(follow))
         said = {one.name: getattr(self, one.name) for one in fields(Given)}
         merged = {name: kept[name] if value is None else value for name, value in said.items()}
-        return Given(**{**merged, "notes": lower.notes + self.notes})
+        origins = {name: place for name, place in lower.origins.items() if said.get(name) is None} | dict(self.origins)
+        return Given(**{**merged, "notes": lower.notes + self.notes, "origins": origins})
 
 
 def make_settings(given: Given, ask: Callable[[str], Secret | None]) -> Settings:
@@ -99,7 +105,9 @@ def make_settings(given: Given, ask: Callable[[str], Secret | None]) -> Settings
         raise UsageError(
             "no address is given: say HOST:PORT, set KAFKASCOPE_BOOTSTRAP, or bootstrap.servers in --config"
         )
-    plain = Settings(parse_addresses(given.bootstrap))
+    plain = Settings(parse_addresses(given.bootstrap, given.origins.get("bootstrap")))
+    if given.tls is None and (told := _TLS_SCHEME.search(given.bootstrap)):
+        raise UsageError(f"{told[1]}:// says that the listener has TLS: add --tls, or --no-tls to dial it without")
     return Settings(
         bootstrap=plain.bootstrap,
         controllers=bool(given.bootstrap_controller),
@@ -113,9 +121,9 @@ def make_settings(given: Given, ask: Callable[[str], Secret | None]) -> Settings
 
 
 def _tls(given: Given) -> Tls:
-    ca = _trust(given.ca, given.ca_pem, given.ca_password)
+    ca = _trust(given, "ca", given.ca_pem, given.ca_password)
     identity = _identity(given)
-    return Tls(
+    made = Tls(
         ca=ca,
         certificate=identity.certificate if identity else None,
         key=identity.key if identity else None,
@@ -124,15 +132,47 @@ def _tls(given: Given) -> Tls:
         check_host_name=not given.any_host_name,
         server_name=given.server_name,
     )
+    # tried here, where files are known by name; it is kept for the connections
+    from kafkascope.client.tls import context
+
+    if ca is not None:
+        with _placed(given, "ca"):
+            context(Tls(ca=ca))
+    if identity is not None:
+        with _placed(given, "certificate" if given.key is None else "key"):
+            context(made)
+    return made
 
 
-def _trust(path: Path | None, pem: bytes | None, password: Secret | None) -> bytes | None:
+def _trust(given: Given, name: str, pem: bytes | None, password: Secret | None) -> bytes | None:
+    path: Path | None = getattr(given, name)
     if path is None:
         return pem
     # only where there is a store: most calls go without
     from kafkascope.client.key_stores import read_trust
 
-    return read_trust(path, password)
+    with _placed(given, name):
+        return read_trust(path, password)
+
+
+@contextmanager
+def _placed(given: Given, *names: str) -> Iterator[None]:
+    """Errors inside name the file that one of these fields leads to, and where that was read; the first of them is
+    meant where an error does not say."""
+    paths = {name: path for name in names if (path := getattr(given, name)) is not None}
+    for name, path in paths.items():
+        # two lines that ran together: the path holds the next key, and its value
+        if name in given.origins and "=" in str(path) and not path.exists():
+            raise InputError(f"{given.origins[name]}: there is no such file")
+    try:
+        yield
+    except InputError as error:
+        told = str(error)
+        meant = next((name for name, path in paths.items() if told.startswith(str(path))), None)
+        if meant is None and names[0] in paths:
+            told = f"{paths[names[0]]}: {told}"
+        origin = given.origins.get(meant or names[0])
+        raise InputError(f"{origin}: {told}" if origin else told) from None
 
 
 def _identity(given: Given) -> "Identity | None":
@@ -140,7 +180,8 @@ def _identity(given: Given) -> "Identity | None":
 
     if given.certificate is not None:
         store_password = given.store_password or given.key_password
-        return read_identity(given.certificate, given.key, store_password, given.key_password)
+        with _placed(given, "certificate", "key"):
+            return read_identity(given.certificate, given.key, store_password, given.key_password)
     if given.certificate_pem is not None:
         if given.key_pem is None:
             raise UsageError("a certificate is given without its key")
@@ -161,11 +202,14 @@ def _sasl(given: Given, ask: Callable[[str], Secret | None]) -> Sasl:
         secret = _token_secret(given, ask)
     elif mechanism in MECHANISMS:
         if given.username is None:
-            raise UsageError(f"{mechanism} needs a user: say --username, or set KAFKASCOPE_USERNAME")
+            path, _, key = given.origins.get("username", "").rpartition(": ")
+            there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
+            ways = there if key else "or set KAFKASCOPE_USERNAME"
+            raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
         password = given.password or ask(f"password of {given.username}")
         if password is None:
             raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
-    token_ca = _trust(given.token_ca, given.token_ca_pem, given.token_ca_password)
+    token_ca = _trust(given, "token_ca", given.token_ca_pem, given.token_ca_password)
     return Sasl(
         mechanism=mechanism,
         username=given.username,
@@ -208,7 +252,8 @@ def read_secret(path: Path) -> Secret:
     if len(content) > MAX_SECRET_BYTES:
         raise InputError(f"{path} is larger than {MAX_SECRET_BYTES} bytes; a secret is one line")
     try:
-        text = content.decode()
+        # what Windows editors put in front is no part of it either
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is no UTF-8 text; a secret is one line of it") from None
     if not text.strip("\r\n"):

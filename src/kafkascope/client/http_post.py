@@ -64,14 +64,14 @@ async def _dial(host: str, port: int, tls: Tls | None, place: str) -> tuple[asyn
             return await asyncio.open_connection(host, port, limit=MAX_TOKEN_ANSWER_BYTES)
         except OSError as error:
             raise ReachError(f"{place}: the token endpoint is not reached: {_reason(error)}") from None
-    from kafkascope.client.tls import context, explain
+    from kafkascope.client.tls import context, explain_endpoint
 
     try:
         return await asyncio.open_connection(
             host, port, ssl=context(tls), limit=MAX_TOKEN_ANSWER_BYTES, ssl_shutdown_timeout=_CLOSE_SECONDS
         )
     except ssl.SSLError as error:
-        raise ReachError(f"{place}: the token endpoint: {explain(error, host)}") from None
+        raise ReachError(f"{place}: the token endpoint: {explain_endpoint(error, host)}") from None
     except OSError as error:
         raise ReachError(f"{place}: the token endpoint is not reached: {_reason(error)}") from None
 

@@ -14,6 +14,9 @@ _WORD = re.compile(r"[A-Za-z_$\u00a0-\uffff][\w.$\u00a0-\uffff-]*")
 _NUMBER = re.compile(r"[-.]?[0-9.]+")
 _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 
+# A user's name is shown; a password that has run into it must not be.
+_RUN_ON = re.compile(r"(?:password|clientSecret)\s*=", re.IGNORECASE)
+
 END, NUMBER = ";", "number"
 
 
@@ -45,7 +48,12 @@ def parse_jaas(text: str, where: str) -> Login:
             raise InputError(f"{where}: sasl.jaas.config: option {len(options) + 1} has no name")
         value = tokens[at + 2] if len(tokens) > at + 2 and tokens[at + 1][1] == "=" else (END, END)
         if value[0] not in ("word", "quoted"):
-            raise InputError(f'{where}: sasl.jaas.config: {name} has no value; put it in quotes, as {name}="…"')
+            # by its number: behind a quote too many, the name is the rest of a password
+            told = f'option {len(options) + 1} has no value; put values in quotes, as username="…"'
+            raise InputError(f"{where}: sasl.jaas.config: {told}")
+        if name != "password" and _RUN_ON.search(value[1]):
+            told = f"the value of option {len(options) + 1} holds another option; a quote is missing"
+            raise InputError(f"{where}: sasl.jaas.config: {told}")
         options[name] = value[1]
         at += 3
     if at == len(tokens):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from kafkascope.client.config_keys import left_out, mechanism_of, refuse_run_on, seconds_of
 from kafkascope.client.given import Given
 from kafkascope.client.jaas import Login, parse_jaas
 from kafkascope.client.key_stores import certificates_of
@@ -43,6 +44,14 @@ _HARMLESS = (
     *("sasl.oauthbearer.jwt.validator.class",),
 )
 _HARMLESS_STARTS = ("sasl.kerberos.", "sasl.oauthbearer.jwks.")
+# What errors call the thing that was read; the later of two holds.
+_ORIGINS = (
+    *(("bootstrap", "bootstrap.controllers"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.truststore.location")),
+    *(("certificate", "ssl.keystore.location"), ("username", "sasl.jaas.config"), ("token_ca", "sasl.jaas.config")),
+)
+_MODULES = ("PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "Krb5LoginModule")
+_OPTIONS = ("username", "password", "tokenauth")
+_OTHER_WORDS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
 # Kafka's own handlers: what they do we do.
 _HANDLERS = (
     "OAuthBearerLoginCallbackHandler",
@@ -67,6 +76,7 @@ def from_java(keys: Mapping[str, str], where: str) -> Given:
     for name in READ:
         if "${" in keys.get(name, "") and "config.providers" in keys:
             raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
+    refuse_run_on(keys, where)
     tls, sasl = _protocol(keys, where)
     said: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("bootstrap.controllers") or None,
@@ -74,33 +84,27 @@ def from_java(keys: Mapping[str, str], where: str) -> Given:
         if not keys.get("bootstrap.servers") and keys.get("bootstrap.controllers")
         else None,
         "client_id": keys.get("client.id") or None,
-        "timeout": _seconds(keys, where, "default.api.timeout.ms", "request.timeout.ms"),
-        "connect_timeout": _seconds(keys, where, "socket.connection.setup.timeout.ms"),
+        "timeout": seconds_of(keys, where, "default.api.timeout.ms", "request.timeout.ms"),
+        "connect_timeout": seconds_of(keys, where, "socket.connection.setup.timeout.ms"),
         "tls": tls,
         "sasl": sasl,
         "notes": _notes(keys, where, tls=tls, sasl=sasl),
+        "origins": {name: f"{where}: {key}" for name, key in _ORIGINS if keys.get(key)},
     }
     if tls:
         said |= _tls(keys)
     if sasl:
-        said |= _sasl(keys, where)
+        found, notes = _sasl(keys, where)
+        said |= found
+        said["notes"] += notes
     return Given(**said)
 
 
 def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
     protocol = keys.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is '{protocol[:40]}'; there are {', '.join(PROTOCOLS)}")
+        raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[protocol]
-
-
-def _seconds(keys: Mapping[str, str], where: str, *names: str) -> float | None:
-    for name in names:
-        if text := keys.get(name, "").strip():
-            if not text.isdecimal() or int(text) == 0:
-                raise UsageError(f"{where}: {name} is '{text[:40]}'; a number of milliseconds above 0 is wanted")
-            return int(text) / 1000
-    return None
 
 
 def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
@@ -147,20 +151,34 @@ def _inline(text: str) -> bytes:
     return "".join(out).encode()
 
 
-def _sasl(keys: Mapping[str, str], where: str) -> dict[str, Any]:
-    mechanism = keys.get("sasl.mechanism", DEFAULT_MECHANISM).strip().upper() or DEFAULT_MECHANISM
+def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What is said, and notes."""
+    mechanism = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
     found: dict[str, Any] = {"sasl_mechanism": mechanism}
     login = parse_jaas(keys["sasl.jaas.config"], where) if keys.get("sasl.jaas.config") else None
     if mechanism == "OAUTHBEARER":
-        return found | _oauth(keys, login.options if login else {}, where)
+        return found | _oauth(keys, login.options if login else {}, where), ()
     if login is None:
-        return found
+        return found, ()
     wanted = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
     if wanted and login.module != wanted:
-        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {login.module}, not {wanted}")
-    if wanted:
-        found |= _user(login)
-    return found
+        there = login.module if login.module in _MODULES else "another login module"
+        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {there}, not {wanted}")
+    if not wanted:
+        return found, ()
+    return found | _user(login), tuple(
+        f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
+        for name in login.options
+        if (near := _meant(name))
+    )
+
+
+def _meant(name: str) -> str | None:
+    """The option that a misspelt one stands for. None where a name may be anything, the rest of a password too."""
+    if name in _OPTIONS or not name.isalpha():
+        return None
+    near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)
+    return near[0] if near else _OTHER_WORDS.get(name.lower())
 
 
 def _user(login: Login) -> dict[str, Any]:
@@ -202,14 +220,7 @@ def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> d
 
 
 def _notes(keys: Mapping[str, str], where: str, *, tls: bool, sasl: bool) -> tuple[str, ...]:
-    notes: list[str] = []
-    lost = [name for name in keys if _matters(name, keys[name])]
-    if lost:
-        notes.append(f"{where}: not understood and left out: {', '.join(sorted(lost))}")
-    for name in keys:
-        near = get_close_matches(name, READ, n=1, cutoff=0.9)
-        if near and name not in READ and name not in lost:
-            notes.append(f"{where}: {name} is unknown; did you mean {near[0]}?")
+    notes = left_out(keys, (name for name in keys if _matters(name, keys[name])), READ, where)
     unused = "sasl.jaas.config" if not sasl and keys.get("sasl.jaas.config") else None
     unused = unused or ("ssl.truststore.location" if not tls and keys.get("ssl.truststore.location") else None)
     if unused:

@@ -2,10 +2,10 @@
 over, those that would change how we connect and that we lack are named in one line."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from kafkascope.client.config_keys import left_out, mechanism_of, refuse_run_on, seconds_of
 from kafkascope.client.given import Given
 from kafkascope.client.java_settings import PROTOCOLS
 from kafkascope.client.key_stores import certificates_of
@@ -33,6 +33,12 @@ LIBRDKAFKA_ONLY = frozenset(
         *("queue.buffering.max.ms", "enable.auto.offset.store", "broker.address.family", "api.version.request"),
     }
 )
+# What errors call the thing that was read; the later of two holds.
+_ORIGINS = (
+    *(("bootstrap", "metadata.broker.list"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.ca.location")),
+    *(("certificate", "ssl.keystore.location"), ("certificate", "ssl.certificate.location")),
+    *(("key", "ssl.key.location"), ("token_ca", "https.ca.location")),
+)
 # About its own machinery: nothing changes without them.
 _HARMLESS = (
     *("ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.providers"),
@@ -56,33 +62,26 @@ def parse_librdkafka(text: str) -> dict[str, str]:
 
 
 def from_librdkafka(keys: Mapping[str, str], where: str) -> Given:
+    refuse_run_on(keys, where)
     protocol = keys.get("security.protocol", "plaintext").upper()
     if protocol not in PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is '{protocol[:40]}'; there are {', '.join(PROTOCOLS).lower()}")
+        raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS).lower()}")
     tls, sasl = PROTOCOLS[protocol]
     said: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("metadata.broker.list") or None,
         "client_id": keys.get("client.id") or None,
-        "timeout": _seconds(keys, where, "socket.timeout.ms"),
-        "connect_timeout": _seconds(keys, where, "socket.connection.setup.timeout.ms"),
+        "timeout": seconds_of(keys, where, "socket.timeout.ms"),
+        "connect_timeout": seconds_of(keys, where, "socket.connection.setup.timeout.ms"),
         "tls": tls,
         "sasl": sasl,
         "notes": _notes(keys, where),
+        "origins": {name: f"{where}: {key}" for name, key in _ORIGINS if keys.get(key)},
     }
     if tls:
         said |= _tls(keys)
     if sasl:
         said |= _sasl(keys, where)
     return Given(**said)
-
-
-def _seconds(keys: Mapping[str, str], where: str, name: str) -> float | None:
-    text = keys.get(name)
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"{where}: {name} is '{text[:40]}'; a number of milliseconds above 0 is wanted")
-    return int(text) / 1000
 
 
 def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
@@ -119,7 +118,8 @@ def _lines(text: str) -> bytes:
 
 
 def _sasl(keys: Mapping[str, str], where: str) -> dict[str, Any]:
-    mechanism = (keys.get("sasl.mechanisms") or keys.get("sasl.mechanism") or _DEFAULT_MECHANISM).upper()
+    key = "sasl.mechanisms" if keys.get("sasl.mechanisms") else "sasl.mechanism"
+    mechanism = mechanism_of(keys.get(key) or _DEFAULT_MECHANISM, key, where)
     found: dict[str, Any] = {"sasl_mechanism": mechanism}
     if mechanism == "OAUTHBEARER":
         return found | _oauth(keys, where)
@@ -132,7 +132,7 @@ def _oauth(keys: Mapping[str, str], where: str) -> dict[str, Any]:
     prefix = "sasl.oauthbearer."
     method = keys.get(f"{prefix}method", "default").lower()
     if method not in ("default", "oidc"):
-        raise UsageError(f"{where}: sasl.oauthbearer.method is '{method[:40]}'; oidc is the one that kafkascope has")
+        raise UsageError(f"{where}: sasl.oauthbearer.method is not oidc, the one that kafkascope has")
     credentials = f"{prefix}client.credentials.client."
     secret = keys.get(f"{prefix}client.secret") or keys.get(f"{credentials}secret")
     pairs = [pair.partition("=") for pair in keys.get(f"{prefix}extensions", "").split(",") if "=" in pair]
@@ -153,9 +153,4 @@ def _notes(keys: Mapping[str, str], where: str) -> tuple[str, ...]:
         if name not in READ and name not in _HARMLESS and name.startswith(_STARTS)
         if not name.startswith(_HARMLESS_STARTS)
     ]
-    notes = [f"{where}: not understood and left out: {', '.join(sorted(lost))}"] if lost else []
-    for name in keys:
-        near = get_close_matches(name, READ, n=1, cutoff=0.9)
-        if near and name not in READ and name not in lost:
-            notes.append(f"{where}: {name} is unknown; did you mean {near[0]}?")
-    return tuple(notes)
+    return tuple(left_out(keys, lost, READ, where))

@@ -26,13 +26,23 @@ async def token_of(sasl: Sasl) -> Secret:
     raise UsageError("OAUTHBEARER needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
 
 
+def endpoint_of(sasl: Sasl) -> str | None:
+    """The endpoint that a token is fetched from, without user and query, which may hold a secret."""
+    if sasl.token_file is not None or sasl.token is not None or sasl.token_url is None:
+        return None
+    try:
+        parts = urlsplit(sasl.token_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    except ValueError:
+        return None
+
+
 async def _fetch(sasl: Sasl, url: str) -> Secret:
     form = {"grant_type": "client_credentials", **({"scope": sasl.token_scope} if sasl.token_scope else {})}
     secret = sasl.token_client_secret or Secret("")
     basic = base64.b64encode(f"{sasl.token_client_id or ''}:{secret.reveal()}".encode()).decode()
     reply = await post_form(url, form, {"Authorization": f"Basic {basic}"}, Tls(ca=sasl.token_ca))
-    parts = urlsplit(url)
-    place = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    place = endpoint_of(sasl) or "the given URL"
     answer = _json(reply)
     if reply.status != 200:
         told = " ".join(

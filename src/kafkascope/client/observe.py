@@ -6,7 +6,6 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkascope.client.answer import Answer
@@ -15,6 +14,7 @@ from kafkascope.client.targets import AnyBroker, Node, Target
 from kafkascope.errors import KafkascopeError, ReachError
 from kafkascope.limits import MAX_OBSERVED_GROUPS_A_CALL
 from kafkascope.schema.catalog import apis
+from kafkascope.schema.names import matches
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -137,7 +137,8 @@ class Observer:
         return nodes
 
     async def _quorum(self, has: Callable[[str], bool]) -> None:
-        answer = await self._ask("DescribeQuorum", QUORUM)
+        # A broker passes it on to the controller: while that one is frozen, nobody else's answer waits behind it.
+        answer = await self._ask("DescribeQuorum", QUORUM, apart=True)
         if answer is not None and has("Metadata") and str(answer.address) not in self._told and answer.node is not None:
             self._told.add(str(answer.address))
             await self._ask("Metadata", {"topics": []}, Node(answer.node))
@@ -154,7 +155,7 @@ class Observer:
         return found
 
     def _takes(self, group: str) -> bool:
-        return not self._groups or any(group == one or fnmatchcase(group, one) for one in self._groups)
+        return not self._groups or any(matches(group, one) for one in self._groups)
 
     async def _of_type(
         self, node: int, kind: str, names: list[str], has: Callable[[str], bool], offset_fetch: int | None
@@ -203,9 +204,16 @@ class Observer:
         )
 
     async def _ask(
-        self, api: str, value: Mapping[str, Any], to: Target | None = None, version: int | None = None
+        self,
+        api: str,
+        value: Mapping[str, Any],
+        to: Target | None = None,
+        version: int | None = None,
+        *,
+        apart: bool = False,
     ) -> Answer | None:
-        return await self._try(api, self._cluster.call(api, value, to=to, version=version, timeout=self._timeout))
+        call = self._cluster.call(api, value, to=to, version=version, timeout=self._timeout, apart=apart)
+        return await self._try(api, call)
 
     async def _try(self, api: str, asked: Awaitable[T]) -> T | None:
         """None where it was in vain. What a broker lacks or refuses is told once a poll; it does not end it."""

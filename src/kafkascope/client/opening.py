@@ -4,6 +4,7 @@ line that says how far it came, what was found and the fix."""
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kafkascope.client.answer import Answer
 from kafkascope.client.connection import Connection
@@ -17,6 +18,20 @@ from kafkascope.errors import ReachError
 _AGAIN_FROM, _AGAIN_TO = 0.85, 0.95
 
 
+@dataclass(slots=True)
+class Login:
+    """A login under way: whom it waits for, the broker at `place` or, while it is not None, a token `endpoint`."""
+
+    place: str
+    endpoint: str | None = None
+
+    def late(self, limit: Deadline) -> str:
+        if self.endpoint is not None:
+            told = f"no token from {self.endpoint} within {limit.seconds:g} s; is the token endpoint up"
+            return f"{self.place}: the login waits: {told}, and does nothing block the way?"
+        return f"{self.place}: no end of the SASL login within {limit.seconds:g} s; is a broker up there?"
+
+
 async def open_connection(
     settings: Settings, address: Address, deadline: Deadline, seen: Callable[[Answer], None]
 ) -> Connection:
@@ -25,8 +40,11 @@ async def open_connection(
     dialled = dict(settings.resolve).get(address, address)
     place = str(address) if dialled == address else f"{address} (dialled at {dialled})"
     phase = "no connection" if settings.tls is None else "no TLS connection"
+    login: Login | None = None
 
     def late() -> str:
+        if login is not None:
+            return login.late(limit)
         return f"{place}: {phase} within {limit.seconds:g} s; is a broker up there, and does nothing block the way?"
 
     try:
@@ -44,8 +62,8 @@ async def open_connection(
             )
             try:
                 seen(await negotiate(connection))
-                phase = "no end of the SASL login"
-                await log_in(connection, settings)
+                login = Login(place)
+                await log_in(connection, settings, login)
             except BaseException:
                 await connection.close()
                 raise
@@ -56,7 +74,7 @@ async def open_connection(
         raise
 
 
-async def log_in(connection: Connection, settings: Settings) -> None:
+async def log_in(connection: Connection, settings: Settings, login: Login) -> None:
     """By SASL, where the settings say so; again when the session's lifetime asks for it (KIP-368)."""
     if settings.sasl is None:
         return
@@ -64,7 +82,11 @@ async def log_in(connection: Connection, settings: Settings) -> None:
 
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    lifetime_ms = await authenticate(connection, settings.sasl)
+
+    def waits_for(endpoint: str | None) -> None:
+        login.endpoint = endpoint
+
+    lifetime_ms = await authenticate(connection, settings.sasl, waits_for)
     if lifetime_ms:
         connection.log_in_at = begun + lifetime_ms / 1000 * random.uniform(_AGAIN_FROM, _AGAIN_TO)
         connection.log_in_by = begun + lifetime_ms / 1000

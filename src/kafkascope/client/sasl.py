@@ -2,7 +2,7 @@
 SaslAuthenticate, or bare for brokers before 1.0. Every refusal is one line that holds no secret."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kafkascope.client import scram
@@ -39,12 +39,14 @@ class Link(Protocol):
     async def token(self, data: bytes) -> bytes: ...
 
 
-async def authenticate(connection: Link, sasl: Sasl) -> int | None:
+async def authenticate(
+    connection: Link, sasl: Sasl, waits_for: Callable[[str | None], None] = lambda _: None
+) -> int | None:
     """How long the session lasts in milliseconds, None where the broker sets no end (KIP-368). Whoever calls sets the
-    time limit."""
+    time limit; `waits_for` is told when a token endpoint is waited for, and with None when it no longer is."""
     bare = SASL_AUTHENTICATE not in connection.versions
     await _handshake(connection, sasl.mechanism, 0 if bare else 1)
-    session = _Session(connection, sasl, bare=bare)
+    session = _Session(connection, sasl, waits_for, bare=bare)
     await session.log_in()
     return session.lifetime_ms or None
 
@@ -68,9 +70,10 @@ async def _handshake(connection: Link, mechanism: str, version: int) -> None:
 class _Session:
     """One login under way."""
 
-    __slots__ = ("_bare", "_connection", "_sasl", "_secrets", "_version", "lifetime_ms")
+    __slots__ = ("_bare", "_connection", "_sasl", "_secrets", "_version", "_waits_for", "lifetime_ms")
 
-    def __init__(self, connection: Link, sasl: Sasl, *, bare: bool) -> None:
+    def __init__(self, connection: Link, sasl: Sasl, waits_for: Callable[[str | None], None], *, bare: bool) -> None:
+        self._waits_for = waits_for
         self._connection = connection
         self._sasl = sasl
         self._bare = bare
@@ -102,9 +105,11 @@ class _Session:
 
     async def _oauth(self) -> None:
         """RFC 7628, with Kafka's extensions (KIP-342)."""
-        from kafkascope.client.oauth import token_of
+        from kafkascope.client.oauth import endpoint_of, token_of
 
+        self._waits_for(endpoint_of(self._sasl))
         token = await token_of(self._sasl)
+        self._waits_for(None)
         self._secrets.append(token)
         extensions = "".join(f"{name}={value}\x01" for name, value in self._sasl.extensions)
         answer = await self._say(f"n,,\x01auth=Bearer {token.reveal()}\x01{extensions}\x01".encode())

@@ -11,7 +11,9 @@ from kafkascope.errors import UsageError
 
 DEFAULT_PORT = 9092
 # As people paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
-_ADDRESS = re.compile(r"(?:[A-Za-z_]\w*://)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:\[\]/]*))(?::(?P<port>[^:]*))?")
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>[A-Za-z_]\w*)://)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:\[\]/]*))(?::(?P<port>[^:]*))?"
+)
 
 
 class Secret:
@@ -111,10 +113,15 @@ class Settings:
 
 def parse_address(text: str, default_port: int = DEFAULT_PORT) -> Address:
     """`host:9092`, `host`, `[::1]:9092`, `SSL://host:9093`."""
+    if "@" in text:
+        # what stands in front of it may be a password
+        raise UsageError("an address has no user in it, and this has an @; say HOST:PORT, and who you are by SASL")
     found = _ADDRESS.fullmatch(text.strip())
     host = found and (found["six"] or found["host"])
     if found is None or not host or any(character.isspace() for character in host):
         raise UsageError(f"'{_clip(text)}' is no address; say HOST:PORT, or [::1]:PORT for IPv6")
+    if (found["scheme"] or "").lower() in ("http", "https"):
+        raise UsageError(f"'{_clip(text)}' is a URL of the web; Kafka does not speak HTTP: say HOST:PORT")
     if found["port"] is None:
         return Address(host, default_port)
     port = int(found["port"]) if re.fullmatch(r"[0-9]{1,5}", found["port"]) else 0
@@ -123,12 +130,20 @@ def parse_address(text: str, default_port: int = DEFAULT_PORT) -> Address:
     return Address(host, port)
 
 
-def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Several, with commas between; each once."""
-    found = tuple(dict.fromkeys(parse_address(part) for part in text.split(",") if part.strip()))
+def parse_addresses(text: str, origin: str | None = None) -> tuple[Address, ...]:
+    """Several, with commas between; each once. What was read at an `origin` is told by that and never shown: a line
+    that ran into the next one may hold a password."""
+    found: dict[Address, None] = {}
+    for number, part in enumerate((part for part in text.split(",") if part.strip()), 1):
+        try:
+            found[parse_address(part)] = None
+        except UsageError:
+            if origin is None:
+                raise
+            raise UsageError(f"{origin}: address {number} is none; say HOST:PORT, or [::1]:PORT for IPv6") from None
     if not found:
-        raise UsageError("no address is given; say HOST:PORT")
-    return found
+        raise UsageError(f"{origin + ': ' if origin else ''}no address is given; say HOST:PORT")
+    return tuple(found)
 
 
 def parse_resolve(text: str) -> tuple[Address, Address]:

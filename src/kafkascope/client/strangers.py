@@ -21,9 +21,9 @@ def name_stranger(first: bytes) -> str:
     for start, who in _TEXTS:
         if first.startswith(start[: max(3, len(first))]):
             return f"{who}, not Kafka: give the port of a broker"
-    if first[:4].isascii() and first[:4].decode("ascii", "replace").isprintable():
+    if first and first[:4].isascii() and first[:4].decode("ascii", "replace").isprintable():
         return "something that speaks text, not Kafka: give the port of a broker"
-    return "not Kafka: give the port of a broker"
+    return "something that is not Kafka: give the port of a broker"
 
 
 def why_closed(greeted: bool, answers: int, *, tls: bool, sasl: bool) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from kafkascope.codec.json_form import uuid_text
 from kafkascope.errors import UsageError
 from kafkascope.schema.names import clip, parse_number
 
@@ -37,7 +38,8 @@ class Leader:
     partition: int
 
     def __str__(self) -> str:
-        return f"leader:{self.topic}-{self.partition}"
+        topic = self.topic if isinstance(self.topic, str) else uuid_text(self.topic)
+        return f"leader:{topic}-{self.partition}"
 
 
 @dataclass(frozen=True, slots=True)

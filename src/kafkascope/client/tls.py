@@ -118,6 +118,21 @@ def explain(error: BaseException, name: str) -> str:
     return f"the TLS handshake failed: {told}"
 
 
+def explain_endpoint(error: ssl.SSLError, name: str) -> str:
+    """The same for a token endpoint, which has flags of its own."""
+    reason = error.reason or ""
+    if reason in _NO_TLS or isinstance(error, ssl.SSLEOFError):
+        return "what answers there is no TLS; give its URL with http://, or with the port where it has TLS"
+    code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else None
+    if code in _UNKNOWN_CA:
+        return "its certificate is of an authority that we do not trust; --token-ca FILE names one to trust"
+    if code in (_OTHER_NAME, _OTHER_IP):
+        return f"its certificate is not for {name}; give its URL with the name that it is for"
+    if code is not None:
+        return explain(error, name).replace("the broker's certificate", "its certificate")
+    return f"the TLS handshake failed: {reason.replace('_', ' ').lower() or type(error).__name__}"
+
+
 async def explain_closer(error: BaseException, tls: Tls, dialled: Address, name: str) -> str:
     """The same, and for a wrong name or time what the certificate says itself: the peer is asked for it once more, with
     just that check left out. Nothing is sent to it."""

@@ -1,0 +1,72 @@
+"""What a file of settings holds in, what may be said about it out: names of keys as far as they are names, never a
+value. A missing `=`, quote or line end makes a value part of a key, or of another value."""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from kafkascope.errors import UsageError
+
+# No key of Kafka or librdkafka that is about TLS or SASL has a digit or a capital in it.
+_KEY = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
+# What stands behind one of these may be the secret itself.
+_SECRET = re.compile(r"password|passphrase|secret|jaas\.config|token(?!\.endpoint)|\.pem|\.key$")
+# Milliseconds beyond that are no patience but a mistake.
+_MOST_DIGITS = 12
+_RUN_ON = re.compile(r"(?:password|secret|jaas\.config)\s*=", re.IGNORECASE)
+# Their values are told to people and brokers: in prompts, in errors of a login, in logs.
+_SHOWN = (
+    *("client.id", "sasl.username", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"),
+    "sasl.oauthbearer.scope",
+)
+# RFC 4422: SASL mechanisms are named by up to 20 of these.
+_MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")
+
+
+def shown_key(name: str) -> str:
+    """`sasl.password…` for `sasl.password hunter2`."""
+    found = _KEY.match(name)
+    head = found[0] if found else ""
+    secret = _SECRET.search(head)
+    if secret is not None:
+        head = head[: secret.end()]
+    elif head != name:
+        # the last word may have run into what follows it
+        head = head.rpartition(".")[0]
+    return name if head == name else f"{head}…"
+
+
+def left_out(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[str], where: str) -> list[str]:
+    """Lines for the user: `lost` are keys that would matter, others may be typos of those that are `read`."""
+    lost, read = set(lost), tuple(read)
+    shown = sorted({shown_key(name) for name in lost})
+    notes = [f"{where}: not understood and left out: {', '.join(shown)}"] if shown else []
+    for name in keys:
+        near = get_close_matches(name, read, n=1, cutoff=0.9)
+        if near and name not in read and name not in lost:
+            notes.append(f"{where}: {shown_key(name)} is unknown; did you mean {near[0]}?")
+    return notes
+
+
+def refuse_run_on(keys: Mapping[str, str], where: str) -> None:
+    """A line without its end goes on in the next: then a value that is shown holds a password."""
+    for name in _SHOWN:
+        if _RUN_ON.search(keys.get(name, "")):
+            raise UsageError(f"{where}: the value of {name} holds another key; is a line end missing?")
+
+
+def seconds_of(keys: Mapping[str, str], where: str, *names: str) -> float | None:
+    """The first of these keys that says something, in milliseconds there."""
+    for name in names:
+        if text := keys.get(name, "").strip():
+            if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) == 0:
+                raise UsageError(f"{where}: {name} is no number of milliseconds above 0")
+            return int(text) / 1000
+    return None
+
+
+def mechanism_of(text: str, key: str, where: str) -> str:
+    mechanism = text.strip().upper()
+    if not _MECHANISM.fullmatch(mechanism):
+        raise UsageError(f"{where}: {key} is no name of a SASL mechanism; PLAIN is one")
+    return mechanism
