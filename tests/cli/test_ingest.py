@@ -10,7 +10,7 @@ from tempfile import gettempdir
 
 import pytest
 
-from kafkascope.cli.ingest_account import account_lines, findings_text
+from kafkascope.cli.ingest_account import account_json, account_lines, findings_text
 from kafkascope.cli.spark_run import bar_line, far_text, took
 from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingesting import Ingested
@@ -89,6 +89,9 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
         (["nothing-*.pcap", "--lake", "new"], 1, "no file matches"),
         ([SHARE], 2, "Missing option '--lake'"),
         (["--lake", "new"], 2, "Missing argument"),
+        (["", "--lake", "new"], 2, "an empty path"),
+        ([SHARE, "--lake", ""], 2, "an empty path"),
+        ([SHARE, "--lake", "a%20b"], 2, "a lake cannot have '%20' in its name"),
         ([SHARE, "--lake", "full"], 2, "this folder holds something else"),
         ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
         ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
@@ -143,6 +146,13 @@ def test_without_the_extra_it_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPa
 
 def lines(done: Ingested) -> list[str]:
     return account_lines(done, "my lake", {"findings": 0}, {"critical": 0}, {"reading": 2.0})
+
+
+def test_the_account_names_files_that_came_too_late() -> None:
+    done = Ingested("5d1f", new=["a.pcap"], apart=["a.pcap"], rows={"exchanges": 7})
+    told = "a.pcap begins before what was ingested earlier and is read on its own"
+    assert [line.startswith(told) for line in lines(done)].count(True) == 1
+    assert account_json(done, "my lake", None, None, {})["apart"] == ["a.pcap"]
 
 
 def test_the_account_tells_losses_and_what_was_left_alone() -> None:

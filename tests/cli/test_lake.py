@@ -68,6 +68,7 @@ def test_vacuum_says_what_goes_and_takes_it(cli: Cli, lake: Lake) -> None:
 def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
     said = cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--dry-run")
     assert "Before 2026-11-16: would be taken out" in said
+    assert "Marts keep the rows of those days until kafkascope marts" in said
     assert len(seen(lake)) == 1201
     done = json.loads(cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--json"))
     assert [(out["table"], out["rows"]) for out in done["taken_out"]] == [("exchanges", 1200)]
@@ -84,7 +85,9 @@ def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
         (["info", "gopher://x"], 2, "cannot be opened"),
         (["expire", "none", "--before", "soon"], 2, "is no day; say 2026-11-15"),
         (["expire", "none"], 2, "kafkascope lake expire: Missing option '--before'"),
-        (["vacuum", "none", "--older-than", "long"], 2, "is no duration"),
+        (["vacuum", "none", "--older-than", "long"], 2, "is no duration; say 250us, 100ms, 1.5s, 2m, 24h or 7d"),
+        (["vacuum", "none", "--older-than", "7d"], 1, "there is no lake here"),
+        (["info", ""], 2, "an empty path"),
         (["vacuum", "none"], 1, "there is no lake here"),
         (["empty"], 2, "kafkascope lake: No such command 'empty'"),
     ],

@@ -15,7 +15,7 @@ from kafkascope.cli import main
 from kafkascope.cli.report import run
 from kafkascope.lake.home import SIGN, Lake, make_lake
 from kafkascope.report.json_form import schema
-from tests.report.build import HOSTILE, delivery, finding, incident, lake_of
+from tests.report.build import HOSTILE, NOON, delivery, finding, incident, lake_of
 from tests.support.cli import Cli, is_one_line_error
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +66,29 @@ def test_exits_with_1_where_a_finding_is_critical(cli: Cli, tmp_path: Path, seve
     found = lake_of(tmp_path / "lake", {"findings": [finding(severity)]})
     assert cli("report", found.uri).code == code
     assert cli("report", found.uri, "--json").code == code
+
+
+def test_exits_with_3_where_nothing_is_recorded(cli: Cli, tmp_path: Path) -> None:
+    found = lake_of(tmp_path / "lake", {"findings": [], "exchanges": [{"exchange_id": "a", "request_at": NOON}]})
+    assert cli("report", found.uri).code == 0
+    later = ("report", found.uri, "--between", "2027-01-01", "-")
+    answer = cli(*later)
+    assert answer.code == 3
+    assert answer.out.startswith("? Not judged\nNo exchange is recorded in this time: there was nothing to judge.\n")
+    told = json.loads(cli(*later, "--json").out)
+    assert (told["verdict"]["state"], told["exchanges"]) == ("unknown", 0)
+    assert cli(*later, "--html", "-").out.count("No exchange is recorded in this time") == 2
+
+
+def test_a_lake_is_not_said_to_stand_before_a_flag_that_is_not_there(cli: Cli) -> None:
+    assert "--json" not in cli("report").err
+
+
+def test_an_error_steers_no_terminal(cli: Cli, tmp_path: Path) -> None:
+    found = lake_of(tmp_path / "lake", {"share_deliveries": [delivery(group_id=HOSTILE)], "findings": []})
+    answer = cli("report", found.uri, "--group", "nope")
+    assert answer.code == 2 and "there are <script>" in answer.err
+    assert "\x1b" not in answer.err and "\u202e" not in answer.err
 
 
 def test_group_and_between_limit_what_is_told(cli: Cli, tmp_path: Path) -> None:

@@ -151,3 +151,25 @@ def test_no_permission_and_a_full_disk_are_one_line_and_leave_the_lake_as_it_was
     assert seen(lake) == ["a"]
     land(lake, "b", exchanges(["b"]))
     assert seen(lake) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a\\b", "a*b", "a?b", "a[1]", "a{b}", "a\nb"])
+def test_a_name_that_delta_or_spark_take_for_another_is_refused_and_nothing_made(tmp_path: Path, name: str) -> None:
+    for opened in (make_lake, open_lake):
+        with pytest.raises(UsageError, match="cannot have"):
+            opened(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["sp ace", "a#b", "100%", "ünï日本", "a+b:c;d&e'f\"g", "~a"])
+def test_other_odd_names_are_good_for_a_lake(tmp_path: Path, name: str) -> None:
+    land(make_lake(tmp_path / name), "one", exchanges(["a"]))
+    assert seen(open_lake(tmp_path / name)) == seen(open_lake((tmp_path / name).as_uri())) == ["a"]
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for opened in (make_lake, open_lake):
+        with pytest.raises(UsageError, match="empty path"):
+            opened("")
+    assert not list(tmp_path.iterdir())

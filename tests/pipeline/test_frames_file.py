@@ -218,3 +218,12 @@ def test_a_task_says_how_far_it_is(form: str, tmp_path: Path, monkeypatch: pytes
     assert frames == (10_000, 20_000, 25_000)
     assert exchanges == (0, 0, 0)
     assert 0 < sizes[0] < sizes[1] <= sizes[2] <= path.stat().st_size
+
+
+def test_of_two_files_with_the_same_bytes_one_is_read(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("ApiVersionsRequest:0\n", encoding="utf-8")
+    done = ingest(spark, [tmp_path / "a.txt", tmp_path / "b.txt"], lake)
+    assert done.new == [str(tmp_path / "a.txt")]
+    assert len(rows_of(lake, "api_versions_request")) == 1
+    assert [row["capture_uri"] for row in captures_rows(open_lake(lake), ["capture_uri"])] == done.new

@@ -58,7 +58,8 @@ def put(lake: Lake, name: str, rows: Iterable[Any]) -> None:
 
 def lake_of(folder: Path, marts: Mapping[str, Iterable[Any]], **recording: Any) -> Lake:
     lake = make_lake(folder)
-    for name, rows in marts.items():
+    # One exchange unless others are given: of a lake without any nothing is said.
+    for name, rows in ({"exchanges": [{"exchange_id": "e", "request_at": NOON}]} | dict(marts)).items():
         put(lake, name, rows)
     put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap", "exchanges": 12} | recording])
     return lake

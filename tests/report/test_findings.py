@@ -1,6 +1,7 @@
 """Findings: the worst first, those that are asked for, and where their proofs lie."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from kafkascope.lake.home import make_lake
 from kafkascope.report.build import build
 from kafkascope.report.findings import MOST_FINDINGS, MOST_PROOFS
 from kafkascope.report.scope import Scope
-from tests.report.build import ALL, MINUTE, NOON, NOW, delivery, finding, lake_of, put, report_of
+from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding, lake_of, report_of
 
 
 def test_the_worst_come_first_and_make_the_verdict(tmp_path: Path) -> None:
@@ -25,6 +26,30 @@ def test_without_findings_all_is_healthy(tmp_path: Path) -> None:
     assert report_of(tmp_path / "lake", findings=[]).findings.verdict.state == "healthy"
 
 
+@pytest.mark.parametrize("marts", [{"findings": []}, {"findings": [], "share_deliveries": [delivery()]}])
+def test_a_lake_without_an_exchange_is_not_called_healthy(tmp_path: Path, marts: dict[str, Any]) -> None:
+    found = report_of(tmp_path / "lake", exchanges=[], **marts)
+    assert (found.findings.verdict.state, found.exchanges) == ("unknown", 0)
+    assert "No exchange is recorded: " in found.findings.verdict.sentence
+
+
+def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> None:
+    """A finding of that time is told all the same: of a recording that is all TLS there is no exchange."""
+    times = (NOON, NOON + SECOND, None)
+    exchanges = [{"exchange_id": f"{at}", "request_at": at, "response_at": NOON + 9 * SECOND} for at in times]
+    lake = lake_of(tmp_path / "lake", {"findings": [finding()], "exchanges": exchanges})
+
+    def told(since: int, until: int | None) -> tuple[str, int]:
+        found = build(lake, Scope((), since, until), NOW)
+        return found.findings.verdict.state, found.exchanges
+
+    assert told(NOON, NOON + SECOND) == ("attention", 1)
+    assert told(NOON, None) == ("attention", 3)
+    assert told(NOON + 9 * SECOND, None) == ("healthy", 1)
+    assert told(NOON + 2 * SECOND, NOON + 9 * SECOND) == ("unknown", 0)
+    assert told(NOON + MINUTE, None) == ("unknown", 0)
+
+
 def test_a_lake_whose_findings_were_not_made_is_not_called_healthy(tmp_path: Path) -> None:
     verdict = report_of(tmp_path / "lake", share_deliveries=[delivery()]).findings.verdict
     assert verdict.state == "unknown" and "kafkascope marts" in verdict.sentence
@@ -37,9 +62,8 @@ def test_counts_are_of_all_though_few_are_shown(tmp_path: Path) -> None:
 
 def test_a_proof_names_its_recording(tmp_path: Path) -> None:
     known, gone = "c0511e2113b124aead24e186", "ffffffffffffffffffffffff"
-    lake = lake_of(tmp_path / "lake", {"findings": [finding(evidence=[known, gone])]})
     row = {"exchange_id": known, "request_at": NOON, "api": "ShareFetch", "client_id": "hung", "capture_uri": "a.pcap"}
-    put(lake, "exchanges", [row])
+    lake = lake_of(tmp_path / "lake", {"findings": [finding(evidence=[known, gone])], "exchanges": [row]})
     first, second = build(lake, ALL, NOW).findings.shown[0].evidence
     assert (first.api, first.client_id, first.capture_uri, first.request_at) == ("ShareFetch", "hung", "a.pcap", NOON)
     assert (second.exchange_id, second.capture_uri) == (gone, None)
@@ -48,6 +72,10 @@ def test_a_proof_names_its_recording(tmp_path: Path) -> None:
 def test_many_proofs_are_counted(tmp_path: Path) -> None:
     (one,) = report_of(tmp_path / "lake", findings=[finding(evidence=["ab"] * 12)]).findings.shown
     assert (len(one.evidence), one.evidence_left_out) == (MOST_PROOFS, 12 - MOST_PROOFS)
+
+
+def test_brackets_of_a_group_are_no_pattern() -> None:
+    assert Scope(("eu[1]-*",)).chosen(["eu[1]-a", "eu1-a"]) == ["eu[1]-a"]
 
 
 def test_group_keeps_findings_of_the_group_and_of_no_group(tmp_path: Path) -> None:

@@ -29,6 +29,19 @@ _FAR = 1 << 62
 Reopen = Callable[[str], Input | None]
 
 
+class Reopening:
+    """A `Reopen` that remembers what came of it: `lost` are connections of which something could not be read again,
+    `restored` exchanges whose frame without a partner was."""
+
+    def __init__(self, find: Reopen) -> None:
+        self._find = find
+        self.lost: set[str] = set()
+        self.restored: set[str] = set()
+
+    def __call__(self, uri: str) -> Input | None:
+        return self._find(uri)
+
+
 @dataclass(slots=True)
 class _Range:
     low: int

@@ -23,7 +23,7 @@ from kafkascope.capture.headers import (
     SIZE,
     read_headers,
 )
-from kafkascope.capture.identity import address_text, connection_name
+from kafkascope.capture.identity import address_text, connection_name, exchange_ids
 from kafkascope.capture.stream_table import BASE
 
 Place = Callable[[int], int]
@@ -45,6 +45,13 @@ def waiting_of(
         first = earliest(late.get(stream), row[OFFSET], row[OFFSET] + 4 + row[SIZE], row[PACKET])
         found.setdefault(row[CONNECTION], []).append((*kept, first))
     return found
+
+
+def waiting_ids(pairer: Pairer) -> set[str]:
+    """The exchanges of frames without a partner, as they are named while they have none."""
+    rows = pairer._waiting
+    hashes = np.array([pairer.ends[number].number for number in rows[:, CONNECTION].tolist()], np.uint64)
+    return set(exchange_ids(hashes, rows[:, OFFSET].copy(), rows[:, RESPONSE].copy()).to_pylist())
 
 
 def want_waiting(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.carry import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
-from kafkascope.capture.carry_bytes import Reopen, Wanted
+from kafkascope.capture.carry_bytes import Reopen, Reopening, Wanted
 from kafkascope.capture.carry_choose import Choice
 from kafkascope.capture.carry_frames import Framing, framing_of, is_attended, leave_alone, restore_framing, want_frames
 from kafkascope.capture.carry_pairs import (
     named,
     restore_ends,
     restore_waiting,
+    waiting_ids,
     waiting_of,
     want_waiting,
 )
@@ -35,6 +36,7 @@ from kafkascope.capture.frame_table import HAVE, PACKET
 from kafkascope.capture.frame_table import OFFSET as STATE_OFFSET
 from kafkascope.capture.frames import Framer
 from kafkascope.capture.headers import CONNECTION, OFFSET, RESPONSE
+from kafkascope.capture.identity import connection_hash, connection_name
 from kafkascope.capture.packets import CHUNK_BYTES
 from kafkascope.capture.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.source import Input
@@ -238,6 +240,11 @@ def resume(
     unread += restore_waiting(steps.pairer, carried, places, wanted)
     if late is not None:
         late.add(np.array(list(_late(carried, places)), np.int64).reshape(-1, 4))
+    if isinstance(reopen, Reopening):
+        connections = steps.reassembler.connections
+        # The same name as a first frame gives, also where none has come yet.
+        reopen.lost |= {connection_name(connection_hash(connections[number])) for number, _ in unread}
+        reopen.restored |= waiting_ids(steps.pairer)
     return [_problem(carried[number], said) for number, said in unread]
 
 

@@ -34,6 +34,11 @@ def account_lines(
     lines = read_lines(done) if done.new else []
     if done.known:
         lines.append(f"{plural(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
+    lines += [
+        f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest file"
+        " first, or all together"
+        for uri in done.apart[:MOST_NAMED]
+    ]
     if done.bad:
         lines += [f"not read: {why}" for _, why in sorted(done.bad.items())[:MOST_NAMED]]
         if len(done.bad) > MOST_NAMED:
@@ -149,6 +154,7 @@ def account_json(
         "ingest_id": done.ingest_id if done.new else None,
         "new": done.new,
         "known": done.known,
+        "apart": done.apart,
         "bad": done.bad,
         "bytes": done.bytes,
         **counts,

@@ -33,13 +33,16 @@ class Command:
         from kafkascope.lake.home import make_lake
         from kafkascope.pipeline.inputs import find
 
-        find(self._uris)
+        found = find(self._uris)
         lake = make_lake(self._where)
         landed = False
         try:
             with spark_session(self._options.tasks, self._waiting) as spark:
                 done = self._read(spark, lake)
                 landed = True
+                # Of two files with the same bytes one is read, and then the lake has the other.
+                told = {*done.new, *done.known, *done.bad}
+                done.known += [one.uri for one in found if one.uri not in told]
                 rows = self._marts(spark, lake, done)
         except KeyboardInterrupt:
             again = f"kafkascope marts {self._where}" if landed else "the same command"

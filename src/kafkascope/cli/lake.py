@@ -1,6 +1,7 @@
 """`kafkascope lake`: a lake in, an account of it out; leftovers and old days taken out of it."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,8 +96,11 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
     if as_json:
         print_json({"dry_run": dry_run, "before": day.isoformat(), "taken_out": [_plain(out) for out in taken]})
     elif taken:
+        from kafkascope.cli.terminal import remark
+
         print(f"Before {day}: " + _goes(dry_run, "taken out"))
         _print_taken(taken)
+        remark(f"Marts keep the rows of those days until kafkascope marts {quote(where)} builds them anew.")
     else:
         print(f"Nothing is older than {day}.")
     return 0

@@ -6,18 +6,19 @@ from datetime import UTC, datetime
 from kafkascope.errors import UsageError
 from kafkascope.schema.names import clip
 
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|m|h)")
-_MICROSECONDS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|m|h|d)")
+_DAY = 86_400_000_000
+_MICROSECONDS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": _DAY}
 # What clocks, dates and waits all still count with.
 _LONGEST_YEARS = 100
-_LONGEST = _LONGEST_YEARS * 365 * 24 * _MICROSECONDS["h"]
+_LONGEST = _LONGEST_YEARS * 365 * _DAY
 
 
 def parse_duration(text: str, flag: str) -> int:
     """`100ms` in microseconds."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{flag}: '{clip(text)}' is no duration; say 250us, 100ms, 1.5s or 2m")
+        raise UsageError(f"{flag}: '{clip(text)}' is no duration; say 250us, 100ms, 1.5s, 2m, 24h or 7d")
     microseconds = float(match[1]) * _MICROSECONDS[match[2]]
     if microseconds > _LONGEST:
         raise UsageError(f"{flag}: the longest is {_LONGEST_YEARS} years; '{clip(text)}' is more")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kafkascope.report.scope import Scope
 
 STDOUT = "-"
-CRITICAL = 1
+CRITICAL, UNKNOWN = 1, 3
 
 
 @click.command
@@ -33,14 +33,16 @@ def run(
     LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst findings are printed. The page is one file
     that needs no network. Times are UTC.
 
-    Exits with 1 where a finding is critical, with 3 where there is no lake, or one without marts.
+    Exits with 1 where a finding is critical, with 3 where nothing could be judged: no exchange is recorded in that
+    time, or there is no lake, or one without marts.
     """
     from datetime import UTC, datetime
 
     from kafkascope.errors import UsageError
 
     if where is None:
-        raise UsageError("LAKE is missing; it stands before --json: kafkascope report LAKE --json")
+        instead = "" if json_file is None else "; it stands before --json: kafkascope report LAKE --json"
+        raise UsageError(f"LAKE is missing{instead} (see kafkascope report --help)")
     if html_file is not None and html_file == json_file:
         raise UsageError(f"--html and --json both write to {html_file}; give each its own file")
     lake, scope = _open(where), _scope(groups, between)
@@ -60,7 +62,8 @@ def run(
         from kafkascope.cli.report_text import print_report
 
         print_report(report, written)
-    return CRITICAL if report.findings.verdict.critical else 0
+    verdict = report.findings.verdict
+    return CRITICAL if verdict.critical else UNKNOWN if verdict.state == "unknown" else 0
 
 
 def _open(where: str) -> "Lake":

@@ -28,8 +28,7 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
     verdict = report.findings.verdict
     print(paint(f"{_MARKS[verdict.state]} {WORDS[verdict.state]}", *STYLES[verdict.state]))
     prose(printable(verdict.sentence))
-    total = report.unread.total
-    recorded = f"{plural(report.unread.recordings, 'recording')}, {plural(total.exchanges, 'exchange')}"
+    recorded = f"{plural(report.unread.recordings, 'recording')}, {plural(report.exchanges, 'exchange')}"
     times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
     remark(f"{printable(report.lake)}: {recorded}{times}")
     _findings(report)

@@ -3,6 +3,7 @@ beside it."""
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,9 @@ from kafkascope.lake.place import Place, place_of
 FORMAT = 1
 SIGN = "_kafkascope.json"
 LOG = "_delta_log"
+# Delta's library takes %20 for a blank and \ for a slash, whatever form it is given; Spark takes * and others for
+# patterns.
+_TAKEN_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?\[\]{}\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,19 @@ class Lake:
         return sorted(name for name in names if name[0] not in "._" and self.has(name))
 
 
+def _lake_place(uri: str | os.PathLike[str]) -> Place:
+    place = place_of(uri)
+    found = _TAKEN_OTHERWISE.search(place.uri)
+    if found:
+        raise UsageError(
+            f"{place.uri}: a lake cannot have {found[0]!r} in its name: Delta or Spark take it for something else"
+        )
+    return place
+
+
 def open_lake(uri: str | os.PathLike[str]) -> Lake:
     """A lake that is there."""
-    place = place_of(uri)
+    place = _lake_place(uri)
     sign = place.child(SIGN)
     if not sign.exists():
         if not place.exists():
@@ -76,7 +90,7 @@ def open_lake(uri: str | os.PathLike[str]) -> Lake:
 
 def make_lake(uri: str | os.PathLike[str]) -> Lake:
     """The lake there, made if the place is empty or not there yet. Two at once make one."""
-    place = place_of(uri)
+    place = _lake_place(uri)
     sign = place.child(SIGN)
     if place.info().type == fs.FileType.File:
         raise UsageError(f"{place.uri}: a file; a lake is a folder")

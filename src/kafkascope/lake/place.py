@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 from uuid import uuid4
 
 from pyarrow import ArrowInvalid, fs
@@ -121,13 +121,29 @@ def reason(error: BaseException) -> str:
     return " ".join(text.split()).replace(" ↳ ", ": ") or type(error).__name__
 
 
+def _local(name: str) -> Place:
+    path = os.path.abspath(name)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        # Arrow opens no others.
+        shown = os.fsencode(path).decode(errors="replace")
+        raise UsageError(f"{shown}: the name is not UTF-8; give it another one") from None
+    return Place(fs.LocalFileSystem(), path, path)
+
+
 def place_of(uri: str | os.PathLike[str]) -> Place:
     text = os.fspath(uri)
+    if not text:
+        # To the system that is the folder one is in.
+        raise UsageError("an empty path or URI; . is the folder you are in")
     if "://" not in text:
-        path = os.path.abspath(text)
-        return Place(fs.LocalFileSystem(), path, path)
+        return _local(text)
     if text.startswith("file://"):
-        return place_of(urlsplit(text).path)
+        host, slash, below = text.removeprefix("file://").partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise UsageError(f"{text}: a file of this machine is file:///path")
+        return _local(f"/{unquote(below)}")
     text = text.rstrip("/")
     # One store under the names that Hadoop gave it.
     text = re.sub(r"^s3[an]://", "s3://", text)

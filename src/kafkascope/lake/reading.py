@@ -20,6 +20,8 @@ from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, table_named
 
 CAPTURES = "captures"
 FOLLOWS = "follows"
+# In the options of a file that was shorter once: the digest that it had then.
+GROWN_FROM = "grown_from"
 
 
 def visible_ingests(lake: Lake) -> frozenset[str]:
@@ -50,6 +52,23 @@ def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
         ).to_table()
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
+
+
+def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list[str] | None = None) -> pa.Table:
+    """What these ingests left pending in a table, whether it shows or not; without the date."""
+    found = find_table(lake, name)
+    table = _known(name) if found is None else table_as_found(name, found)
+    names = {pending(one) for one in ingests}
+    # Compaction leaves such files alone.
+    files = [] if found is None else [file for file in active_files(found) if file.ingest in names]
+    place = lake.table(name)
+    with told(place.uri):
+        return ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in files],
+            schema=table.file_schema,
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+        ).to_table(columns=columns)
 
 
 def is_visible(name: str, file: ActiveFile, ingests: AbstractSet[str]) -> bool:

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from kafkascope.capture.carry import Carried
 from kafkascope.capture.exchanges import Ends
 from kafkascope.capture.flow import Connection
 from kafkascope.capture.identity import address_text, connection_hash, connection_name
+from kafkascope.capture.stream_table import SEEN_BYTES
 from kafkascope.lake.tables import CONNECTIONS
 
 
@@ -16,6 +18,14 @@ def connection_rows(connections: Iterable[Connection], ends: list[Ends]) -> pa.T
     return pa.Table.from_pylist(rows, schema=pa.schema([(f.name, _plain(f.type)) for f in CONNECTIONS])).cast(
         CONNECTIONS
     )
+
+
+def went_on(left: Carried, one: Connection) -> bool:
+    """Whether a connection has more than an earlier ingest left of it, and has told in its row."""
+    seen = [stream.row[SEEN_BYTES] for stream in left.streams]
+    counts = (left.retransmitted_bytes, left.duplicated_bytes, left.conflict_bytes)
+    now = (one.retransmitted_bytes, one.duplicated_bytes, one.conflict_bytes)
+    return (one.last_ns, one.bytes_seen, now) != (left.last_ns, seen, counts)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -24,7 +24,9 @@ FRAMES = "frames"
 # What the columns may be called.
 MESSAGE, API, DIRECTION, VERSION = "message", "api", "direction", "version"
 BYTES = ("bytes", "hex", "base64", "body", "data")
-_HEX_LINE = re.compile(rb"^\s*([A-Za-z]+):(\d+)\s+([0-9a-fA-F\s]+)$")
+# A body may have no bytes at all.
+_HEX_LINE = re.compile(r"\s*([A-Za-z]+):([0-9]+)(?:\s+(.*))?", re.DOTALL)
+_HEX = re.compile(r"[0-9a-fA-F\s]+")
 _HEAD = 4096
 _PARQUET = b"PAR1"
 # Rows that are decoded together.
@@ -38,9 +40,9 @@ def is_frames(place: Place) -> bool:
     with told(place.uri), place.filesystem.open_input_stream(place.path) as file:
         head = bytes(file.read(_HEAD))
     if head.startswith(_PARQUET):
-        return True
+        return _names_frames(_parquet_columns(place))
     first = next((line for line in head.splitlines() if line.strip() and not line.lstrip().startswith(b"#")), b"")
-    if _HEX_LINE.match(first):
+    if _is_hex_line(first.decode("utf-8", "replace")):
         return True
     if first.lstrip().startswith(b"{"):
         try:
@@ -48,8 +50,33 @@ def is_frames(place: Place) -> bool:
         except ValueError:
             return False
         return isinstance(said, dict) and VERSION in said and any(name in said for name in BYTES)
-    names = {word.strip().strip('"').lower() for word in first.decode("utf-8", "replace").split(",")}
-    return VERSION in names and bool(names & set(BYTES)) and bool(names & {MESSAGE, API})
+    return _names_frames({word.strip().strip('"').lower() for word in first.decode("utf-8", "replace").split(",")})
+
+
+def _names_frames(columns: set[str]) -> bool:
+    return VERSION in columns and bool(columns & set(BYTES)) and bool(columns & {MESSAGE, API})
+
+
+def _parquet_columns(place: Place) -> set[str]:
+    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+        try:
+            return set(pq.read_schema(file).names)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"{place.uri}: {str(error).splitlines()[0]}") from None
+
+
+def _is_hex_line(line: str) -> bool:
+    """Without hex behind it only the name of a message tells it from other text."""
+    found = _HEX_LINE.fullmatch(line)
+    if found is None:
+        return False
+    if found[3] and _HEX.fullmatch(found[3]):
+        return True
+    try:
+        find(found[1])
+    except KafkascopeError:
+        return False
+    return True
 
 
 class PlainFrames:
@@ -103,10 +130,10 @@ class PlainFrames:
 def _text_rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     rest = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
     first = next(rest, "")
-    if _HEX_LINE.match(first.encode()):
+    if _is_hex_line(first):
         for line in chain([first], rest):
-            found = _HEX_LINE.match(line.encode())
-            yield {MESSAGE: found[1].decode(), VERSION: int(found[2]), "hex": found[3].decode()} if found else {}
+            found = _HEX_LINE.fullmatch(line)
+            yield {MESSAGE: found[1], VERSION: found[2], "hex": found[3] or ""} if found else {}
     elif first.lstrip().startswith("{"):
         for line in chain([first], rest):
             try:

@@ -21,6 +21,7 @@ from kafkascope.lake.commit import Overtaken, commit
 from kafkascope.lake.compact import MOST_SMALL, compact
 from kafkascope.lake.files import Files, NewFile, discard
 from kafkascope.lake.home import Lake, make_lake
+from kafkascope.lake.reading import GROWN_FROM
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
 from kafkascope.pipeline.inputs import Found, find
@@ -45,7 +46,9 @@ _MOST_CORES = 100_000
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `known` are files that were in the lake already, `bad` those that could not be read."""
+    """What an ingest did. `known` are files that were in the lake already, `bad` those that could not be read, `apart`
+    those that begin before what was ingested earlier and were read on their own; `grown_from` are digests of what files
+    were when they were read before."""
 
     ingest_id: str
     new: list[str] = field(default_factory=list)
@@ -59,6 +62,8 @@ class Ingested:
     statuses: dict[str, int] = field(default_factory=dict)
     problems: dict[str, int] = field(default_factory=dict)
     protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
+    apart: list[str] = field(default_factory=list)
+    grown_from: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,12 @@ def _ingest(
 ) -> Ingested:
     turn = turn_of(lake)
     before = state_of(lake)
-    new = [before.grown(one) for one in found if one.digest not in before.digests]
+    new = [*{one.digest: before.grown(one) for one in found[::-1] if one.digest not in before.digests}.values()][::-1]
     ingest_id = _identity(new, before, options)
     result = Ingested(ingest_id, known=[one.uri for one in found if one.digest in before.digests])
     if not new:
         return result
+    result.grown_from = {one.uri: known for one in new if (known := before.grown_from(one)) is not None}
     sign = begin(lake, ingest_id)
     try:
         with beating(lake, sign) as current:
@@ -112,6 +118,7 @@ def _ingest(
             shares = [1 if shuffle else task.buckets for task in tasks]
             with watched(lake, ingest_id, shares, start, progress):
                 done = run_on_spark(spark, tasks, shuffle=shuffle)
+            result.apart = [one.found.uri for one in surveyed if one.apart]
             for one in surveyed:
                 if one.error:
                     result.bad[one.found.uri] = one.error
@@ -126,7 +133,7 @@ def _ingest(
                 discard(lake, [file for one in done for file in one.files])
                 raise Overtaken
             read = [one.found for one in surveyed]
-            follows = before.heads if goes_on else ()
+            follows = next((task.follows for task in tasks if task.kind == CAPTURES_KIND), ())
             before_it = set(lake.tables())
             with ThreadPoolExecutor(1) as beside:
                 catalog = beside.submit(write_catalog, lake)
@@ -305,12 +312,18 @@ def _captures(
                 "tcp_bytes": account.tcp_bytes,
                 "quarantined": account.quarantined,
                 "ingested_at": now,
-                "options": json.dumps(asdict(options)),
+                "options": json.dumps(asdict(options) | _grown(result, one.uri)),
                 "follows": sorted(follows),
             }
         )
     plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in CAPTURES])
     return pa.Table.from_pylist(rows, schema=plain).cast(CAPTURES)
+
+
+def _grown(result: Ingested, uri: str) -> dict[str, str]:
+    """Of a file that has grown its row tells all packets and what is new of the rest: readers must know which row is of
+    the same file."""
+    return {GROWN_FROM: result.grown_from[uri]} if uri in result.grown_from else {}
 
 
 @contextmanager

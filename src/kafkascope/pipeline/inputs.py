@@ -10,7 +10,8 @@ from typing import Any
 
 from pyarrow import fs
 
-from kafkascope.errors import NotFoundError
+from kafkascope.errors import InputError, NotFoundError
+from kafkascope.lake.home import SIGN
 from kafkascope.lake.place import Place, place_of, told
 
 # A digest reads this much at both ends, and a little at places between: the whole of what one capture has that another
@@ -54,7 +55,8 @@ def _expand(place: Place) -> Iterator[Place]:
         return
     inside = list(_inside(place))
     if not inside:
-        raise NotFoundError(f"{place.uri}: this folder holds no files")
+        what = "this is a lake, no recording" if place.child(SIGN).exists() else "this folder holds no files"
+        raise NotFoundError(f"{place.uri}: {what}")
     yield from inside
 
 
@@ -77,13 +79,23 @@ def _matching(place: Place) -> Iterator[Place]:
 
 
 def _inside(place: Place) -> Iterator[Place]:
-    """Files of a folder and of those in it, by name; hidden ones are left alone."""
-    with told(place.uri):
-        listed = place.filesystem.get_file_info(fs.FileSelector(place.path, recursive=True))
-    for info in sorted(listed, key=lambda info: str(info.path)):
-        below = str(info.path)[len(place.path) :].strip("/")
-        if info.type == fs.FileType.File and not any(part[0] in "._" for part in below.split("/")):
-            yield place.child(*below.split("/"))
+    """Files of a folder and of those in it, by name; hidden ones are left alone, and lakes: what is in them was read
+    already."""
+    try:
+        with told(place.uri):
+            listed = place.filesystem.get_file_info(fs.FileSelector(place.path, recursive=True))
+        files = sorted(_below(place, info) for info in listed if info.type == fs.FileType.File)
+    except UnicodeDecodeError:
+        raise InputError(f"{place.uri}: a file in this folder has a name that is not UTF-8; give it another") from None
+    lakes = {below[:-1] for below in files if below[-1] == SIGN}
+    for below in files:
+        in_lake = any(below[:depth] in lakes for depth in range(len(below)))
+        if not in_lake and not any(part[0] in "._" for part in below):
+            yield place.child(*below)
+
+
+def _below(place: Place, info: fs.FileInfo) -> tuple[str, ...]:
+    return tuple(str(info.path)[len(place.path) :].strip("/").split("/"))
 
 
 def digest(place: Place, size: int | None = None) -> str:

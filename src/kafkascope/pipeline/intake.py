@@ -35,13 +35,15 @@ class Intake:
         self.by_uri: Counter[str] = Counter()
         self.quarantined_by_uri: Counter[str] = Counter()
 
-    def add(self, batch: ExchangeBatch) -> None:
+    def add(self, batch: ExchangeBatch) -> pa.RecordBatch:
+        """The columns of its exchanges, as they were before names are replaced."""
         columns = to_arrow(batch)
         self.exchanges += len(columns)
         _count(self.by_uri, columns.column("capture_uri"))
         self._add(table_named("exchanges"), pa.Table.from_batches([columns]))
         for found in self._messages.add(batch, columns):
             self._body(found)
+        return columns
 
     def finish(self) -> None:
         for found in self._messages.finish():

@@ -7,6 +7,7 @@ from typing import Protocol
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.inputs import Found
+from kafkascope.pipeline.order import gone_on_from
 from kafkascope.pipeline.pseudonyms import key, unsealed
 from kafkascope.pipeline.state import State
 from kafkascope.pipeline.survey import BAD, CAPTURE, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey
@@ -62,6 +63,8 @@ def make_plan(
     tasks: list[Task] = []
     captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
     if captures:
+        going_on, apart = gone_on_from(before, captures)
+        surveyed = [replace(one, apart=one.found.uri in apart) for one in surveyed]
         placed = balanced(captures, buckets) if sample else {}
         skip = {one.found.uri: one.found.read_packets for one in captures if one.found.read_packets}
         uris = tuple(one.found.uri for one in captures)
@@ -73,7 +76,9 @@ def make_plan(
             uris=uris,
             buckets=buckets,
             placed=placed,
-            carried=tuple(map(unsealed, before.carried)),
+            carried=tuple(map(unsealed, going_on.carried)),
+            follows=going_on.follows,
+            dropped=going_on.dropped,
             skip=skip,
             contents=options.contents,
             secret=secret,

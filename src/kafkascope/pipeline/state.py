@@ -1,6 +1,8 @@
 """What a lake knows of earlier ingests: which recordings it has, and what they left unfinished."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 
@@ -13,19 +15,68 @@ from kafkascope.pipeline.inputs import Found, digest
 LOG = "request_log"
 # Of a folder's logs that may have grown since: those that were read last.
 _MOST_LOGS = 16
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an ingest left of one connection. `connection_id` is None until it is named."""
+
+    ingest_id: str
+    connection_id: str | None
+    last_ns: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """`follows` are the ingests that a new one goes on from, `carried` one state a connection; `dropped` are (ingest,
+    connection) of states that gave way to one that got further."""
+
+    follows: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    dropped: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
-    ingests that no other goes on from, `carried` what they left. `logs` are (bytes, lines, digest) by folder, the last
-    ones first: a log that is rotated gets another name."""
+    ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest) by folder, the last
+    ones first: a log that is rotated gets another name. `spans` are (first, last) times of all captures, in ns; `until`
+    is the last one by URI."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
     heads: tuple[str, ...]
-    carried: tuple[str, ...]
+    left: tuple[Left, ...]
     logs: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    spans: tuple[tuple[int, int], ...] = ()
+    until: dict[str, int] = field(default_factory=dict)
+
+    def latest(self) -> dict[str, int]:
+        """Head to the last packet of the connections that it left."""
+        found: dict[str, int] = {}
+        for one in self.left:
+            found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
+        return found
+
+    def going_on(self, heads: Collection[str]) -> GoingOn:
+        """From these heads. Of two that left the same connection, with that which got further."""
+        named: dict[str, Left] = {}
+        nameless = []
+        dropped = set()
+        for one in self.left:
+            if one.ingest_id not in heads:
+                continue
+            if one.connection_id is None or len(heads) == 1:
+                nameless.append(one.state)
+                continue
+            other = named.setdefault(one.connection_id, one)
+            if other is not one:
+                named[one.connection_id] = later = max(one, other, key=lambda left: left.last_ns)
+                dropped.add(((other if later is one else one).ingest_id, one.connection_id))
+        carried = sorted([*nameless, *(one.state for one in named.values())])
+        return GoingOn(tuple(sorted(heads)), tuple(carried), frozenset(dropped))
 
     def grown(self, found: Found) -> Found:
         """A file that was read before and has grown since begins where it ended then."""
@@ -36,6 +87,17 @@ class State:
             if _goes_on(found, one):
                 return replace(found, read_packets=_whole_lines(found, one))
         return found
+
+    def grown_from(self, found: Found) -> str | None:
+        """The digest of what a file was that has `grown`."""
+        if not found.read_packets:
+            return None
+        known = self.sizes.get(found.uri)
+        if known is not None and known[1] == found.read_packets and known[0] < found.size:
+            return known[2]
+        logs = self.logs.get(_folder(found.uri), ())[:_MOST_LOGS]
+        # A half line at the end is read again.
+        return next((one[2] for one in logs if one[1] - found.read_packets in (0, 1) and one[0] < found.size), None)
 
 
 def _goes_on(found: Found, known: tuple[int, int, str]) -> bool:
@@ -58,33 +120,36 @@ def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
 
 def state_of(lake: Lake) -> State:
     wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "log_lines", "kind", "ingested_at"]
-    rows = captures_rows(lake, wanted)
+    rows = captures_rows(lake, [*wanted, "first_at", "last_at"])
     followed = {one for row in rows for one in row[FOLLOWS] or ()}
     # A log or a file of frames leaves nothing to go on from.
     heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == "capture"} - followed)
     sizes: dict[str, tuple[int, int, str]] = {}
+    spans: list[tuple[int, int]] = []
+    until: dict[str, int] = {}
     for row in rows:
+        if row["kind"] != "capture":
+            continue
         known = sizes.get(row["capture_uri"])
-        if row["kind"] == "capture" and (known is None or known[0] < row["bytes"]):
+        if known is None or known[0] < row["bytes"]:
             sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
+        if row["first_at"] is not None and row["last_at"] is not None:
+            spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
+            until[row["capture_uri"]] = max(spans[-1][1], until.get(row["capture_uri"], 0))
     logs: dict[str, list[tuple[int, int, str]]] = {}
     for row in sorted(rows, key=lambda row: row["ingested_at"], reverse=True):
         if row["kind"] == LOG and row["bytes"]:
             logs.setdefault(_folder(row["capture_uri"]), []).append((row["bytes"], row["log_lines"], row["digest"]))
-    return State(frozenset(row["digest"] for row in rows), sizes, tuple(heads), _carried(lake, heads), logs)
+    digests = frozenset(row["digest"] for row in rows)
+    return State(digests, sizes, tuple(heads), _left(lake, heads), logs, tuple(spans), until)
 
 
-def _carried(lake: Lake, heads: list[str]) -> tuple[str, ...]:
-    """One state a connection: where two ingests ran side by side, that which got further."""
+def _left(lake: Lake, heads: list[str]) -> tuple[Left, ...]:
     if not heads or not lake.has("unfinished"):
         return ()
     rows = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads)).to_pylist()
-    named: dict[str, tuple[int, str]] = {}
-    nameless = []
-    for row in rows:
-        at = int(row["last_at"].timestamp() * 1e6)
-        if row["connection_id"] is None or len(heads) == 1:
-            nameless.append(row["state"])
-        elif row["connection_id"] not in named or named[row["connection_id"]][0] < at:
-            named[row["connection_id"]] = (at, row["state"])
-    return tuple(sorted([*nameless, *(state for _, state in named.values())]))
+    return tuple(Left(row[INGEST_ID], row["connection_id"], _ns(row["last_at"]), row["state"]) for row in rows)
+
+
+def _ns(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND * 1000

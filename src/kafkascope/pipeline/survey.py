@@ -30,13 +30,15 @@ MESSAGE_BYTES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """`flows` are what flows cost in the sample, in bytes, by their ends."""
+    """`flows` are what flows cost in the sample, in bytes, by their ends. A file that is `apart` begins before what
+    earlier ingests left."""
 
     found: Found
     kind: str
     first_ns: int = 0
     error: str | None = None
     flows: tuple[tuple[Endpoints, int], ...] = ()
+    apart: bool = False
 
 
 def survey(found: Found, *, sample: int) -> Surveyed:
@@ -61,7 +63,7 @@ def _capture(found: Found, sample: int) -> Surveyed:
     fullest: dict[int, int] = {}
     flows = Flows()
     reader = SegmentReader(flows)
-    for packets in islice(_packets(found.uri), sample or 1):
+    for packets in islice(packets_of(found.uri), sample or 1):
         if len(packets.time_ns) and first is None:
             first = int(packets.time_ns[0])
         if not sample:
@@ -82,7 +84,7 @@ def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, i
         yield number, int(own.sum()) + MESSAGE_BYTES * int(((own > 0) & (own < full)).sum())
 
 
-def _packets(uri: str) -> Iterator[Packets]:
+def packets_of(uri: str) -> Iterator[Packets]:
     source = opened(uri)
     if not isinstance(source, str):
         yield from read_packets(source)

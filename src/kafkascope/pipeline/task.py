@@ -5,12 +5,14 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
+from kafkascope.capture.account import Account
 from kafkascope.capture.carry import Carried
+from kafkascope.capture.carry_bytes import Reopening
 from kafkascope.capture.carry_choose import Choice, flow_hash
 from kafkascope.capture.carry_run import Part
 from kafkascope.capture.flow import Endpoints, Problem
@@ -20,11 +22,12 @@ from kafkascope.lake.files import Files, NewFile, pending
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.place import place_of
 from kafkascope.lake.tables import UNFINISHED, table_named
-from kafkascope.pipeline.connections import connection_rows
+from kafkascope.pipeline.connections import connection_rows, went_on
 from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.frames_intake import read_plain_frames
 from kafkascope.pipeline.inputs import opened
 from kafkascope.pipeline.intake import Intake
+from kafkascope.pipeline.left_pending import LeftPending
 from kafkascope.pipeline.progress import tell
 from kafkascope.pipeline.pseudonyms import Pseudonyms
 from kafkascope.pipeline.shuffle import SegmentsReading, chunk_bytes
@@ -33,13 +36,15 @@ from kafkascope.pipeline.worker import settle
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
 CAPTURES, LOG = "captures", "request_log"
+CUT = "cut"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """`kind` is CAPTURES, for all captures of the ingest, LOG or FRAMES for one file. `bucket` of `buckets` are the
     connections that are this task's, by hash or as `placed` says; the first also accounts for the files. `carried` is
-    what an earlier ingest left unfinished, `skip` how many packets of a file were read then."""
+    what the ingests left unfinished that it `follows`, but for (ingest, connection) that were `dropped` for one that
+    got further; `skip` is how many packets of a file were read then."""
 
     lake: str
     ingest_id: str
@@ -50,6 +55,8 @@ class Task:
     buckets: int = 1
     placed: Mapping[Endpoints, int] = field(default_factory=dict)
     carried: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    dropped: frozenset[tuple[str, str]] = frozenset()
     skip: Mapping[str, int] = field(default_factory=dict)
     contents: bool = False
     secret: bytes | None = None
@@ -133,12 +140,13 @@ def _recorded(
         said = str(error)
         bad[next((uri for uri in task.uris if said.startswith(uri)), task.uris[0])] = said
 
+    reopen = Reopening(_reopened)
     part = Part(
         carried=[Carried.from_json(one) for one in task.carried],
         last=task.kind != CAPTURES,
         skip=task.skip,
         choose=task.choice(),
-        reopen=_reopened,
+        reopen=reopen,
         chunk_bytes=chunk_bytes(task.buckets),
         tells_files=task.bucket == 0,
     )
@@ -149,28 +157,40 @@ def _recorded(
     else:
         reading = SegmentsReading(segments, task.uris, task.kafka_ports, part)
     hear = _teller(task, lake)
+    left = LeftPending(lake, task.follows)
     for batch in reading.batches():
-        intake.add(batch)
+        left.said(intake.add(batch))
         hear(reading.file_bytes, reading.account.frames, intake.exchanges)
     intake.finish()
     _unfinished(files, reading.carried, pseudonyms)
     later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
     for batch in reading.pending():
-        later.add(batch)
+        left.said(later.add(batch))
     later.finish()
-    _connections(files, reading, pseudonyms)
+    staying = left.staying(reopen, _dropped(task, part))
+    read_on = set(task.skip) if task.bucket == 0 else None
+    _connections(files, reading, part, pseudonyms)
     account = reading.account
-    _problems(intake, account.kept, account.problems)
+    # A capture that ends too early may go on in the next ingest.
+    _problems(intake, account, later if task.kind == CAPTURES else None)
+    exchanges = intake.by_uri + later.by_uri - left.again(reopen)
+    quarantined = intake.quarantined_by_uri + later.quarantined_by_uri
     return Done(
-        files=[*files.close(), *pending_files.close()],
+        files=[*files.close(), *pending_files.close(), *left.keep(staying, task.ingest_id, read_on)],
         exchanges=intake.exchanges + later.exchanges,
         quarantined=intake.quarantined + later.quarantined,
         statuses=dict(account.statuses),
         problems=dict(account.problems),
         protocols=account.protocols(),
-        accounts=_accounts(task, reading, intake, later, bad),
+        accounts=_accounts(task, reading, exchanges, quarantined, bad),
         seconds=time.process_time() - began,
     )
+
+
+def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
+    """Those whose connection is this task's."""
+    mine = {one.connection_id for one in part.carried if part.choose is None or part.choose(one.ends)}
+    return {(ingest, connection) for ingest, connection in task.dropped if connection in mine}
 
 
 def _reopened(uri: str) -> Any:
@@ -222,33 +242,52 @@ def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | N
     files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
 
 
-def _connections(files: Files, reading: Reading | SegmentsReading, pseudonyms: Pseudonyms | None) -> None:
-    found = reading.account.connections
+def _connections(files: Files, reading: Reading | SegmentsReading, part: Part, pseudonyms: Pseudonyms | None) -> None:
+    """Those of earlier ingests too, where something of them is new: the rows count from their beginning."""
+    mine = [one for one in part.carried if part.choose is None or part.choose(one.ends)]
+    found = [one for one in reading.account.connections if one.number >= len(mine) or went_on(mine[one.number], one)]
     if found:
         rows = connection_rows(found, reading.ends)
         files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
 
 
-def _problems(intake: Intake, kept: dict[str, list[tuple[str, Problem]]], counts: Mapping[str, int]) -> None:
-    rows = [place for some in kept.values() for place in some]
-    for kind, count in counts.items():
-        more = count - len(kept.get(kind, ()))
+def _problems(intake: Intake, account: Account, cut: Intake | None = None) -> None:
+    """The first few of each kind, and a row for the rest. Files are read one after the other: it begins in the file
+    of the last that was kept. Those that were cut off go to `cut`, where it is given."""
+    rows: list[tuple[str, Problem]] = []
+    for kind, count in account.problems.items():
+        kept = account.kept.get(kind, [])
+        rows += [(uri, _with_offset(problem)) for uri, problem in kept]
+        more = count - len(kept)
         if more:
-            rows.append(("", Problem(kind, f"{more} more of this kind", -1, -1, 0)))
+            uri = kept[-1][0] if kept else account.file
+            lost = account.problem_bytes[kind] - sum(problem.lost_bytes for _, problem in kept)
+            where = "" if uri == account.file else ", in this file and those that were read after it"
+            rows.append((uri, Problem(kind, f"{more} more of this kind{where}", -1, -1, lost)))
+    if cut is not None:
+        cut.problems(one for one in rows if one[1].kind == CUT)
+        rows = [one for one in rows if one[1].kind != CUT]
     intake.problems(rows)
 
 
+def _with_offset(problem: Problem) -> Problem:
+    return replace(problem, detail=f"{problem.detail} (offset {problem.offset})") if problem.offset >= 0 else problem
+
+
 def _accounts(
-    task: Task, reading: Reading | SegmentsReading, intake: Intake, later: Intake, bad: dict[str, str]
+    task: Task,
+    reading: Reading | SegmentsReading,
+    exchanges: Mapping[str, int],
+    quarantined: Mapping[str, int],
+    bad: dict[str, str],
 ) -> dict[str, FileAccount]:
     """What a task found in each of its files. Their packets and times the first task tells, for all."""
     found = {uri: FileAccount() for uri in task.uris}
-    for name, counts in (
-        ("exchanges", intake.by_uri + later.by_uri),
-        ("quarantined", intake.quarantined_by_uri + later.quarantined_by_uri),
-    ):
-        for uri in counts.keys() & found.keys():
-            setattr(found[uri], name, counts[uri])
+    for uri, count in exchanges.items():
+        # What began in a file of an earlier ingest, and was no row then, counts in the first of this one.
+        found[uri if uri in found else task.uris[0]].exchanges += count
+    for uri in quarantined.keys() & found.keys():
+        found[uri].quarantined = quarantined[uri]
     for uri, tally in reading.by_file().items():
         if uri not in found:
             continue

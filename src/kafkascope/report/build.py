@@ -12,6 +12,7 @@ from kafkascope.report.clients import Clients, clients_in
 from kafkascope.report.findings import Findings, findings_in
 from kafkascope.report.mart_rows import distinct, has_marts
 from kafkascope.report.quorum import Quorums, quorums_in
+from kafkascope.report.recorded import exchanges_in
 from kafkascope.report.scope import Scope
 from kafkascope.report.share import ShareGroups, share_groups_in
 from kafkascope.report.streams import StreamsGroups, streams_groups_in
@@ -24,12 +25,15 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """`exchanges` are those of the interval; `unread` counts recordings as a whole."""
+
     version: str
     made_at: datetime
     lake: str
     scope: Scope
     first_at: int | None
     last_at: int | None
+    exchanges: int
     findings: Findings
     share: ShareGroups
     streams: StreamsGroups
@@ -55,6 +59,7 @@ def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
         scope,
         first if scope.since is None or first is None else max(first, scope.since),
         last if scope.until is None or last is None else min(last, scope.until),
+        exchanges_in(lake, scope),
         findings_in(lake, scope, share | streams),
         share_groups_in(lake, scope, chosen_share),
         streams_groups_in(lake, scope, chosen_streams),

@@ -12,6 +12,7 @@ from kafkascope.health.findings import SEVERITIES, Finding, order, verdict_of
 from kafkascope.health.findings_rule import Severity
 from kafkascope.lake.home import Lake
 from kafkascope.report.mart_rows import Row, rows
+from kafkascope.report.recorded import exchanges_in
 from kafkascope.report.scope import Scope, both, moment
 
 # Beyond these a page is a list, and the mart is a better one.
@@ -21,6 +22,7 @@ MOST_PROOFS = 5
 AROUND_US = 3_600_000_000
 
 COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
+UNKNOWN = "unknown"
 GROUP_KINDS = ("share_", "streams_")
 
 
@@ -52,7 +54,7 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`state` is `unknown` where the lake has no `findings`."""
+    """`state` is `unknown` where the lake has no `findings`, or no exchange that could have led to one."""
 
     state: str
     sentence: str
@@ -72,19 +74,27 @@ def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
     """`groups` are all that the lake has."""
     if not lake.has("findings"):
         said = "Not judged: this lake has no findings yet; kafkascope marts LAKE makes them."
-        return Findings(Verdict("unknown", said, 0, 0, 0), (), 0)
+        return _not_judged(said)
     known = set(groups)
     found = [
         _finding(row)
         for row in rows(lake, "findings", COLUMNS, scope.over("from_at", "to_at"))
         if not scope.groups or _is_about(row, scope, known)
     ]
+    # Nothing is beyond a threshold where there is nothing: that is no health.
+    if not found and not exchanges_in(lake, scope):
+        when = "" if scope.always else " in this time"
+        return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
     found.sort(key=order)
     told = verdict_of(found)
     verdict = Verdict(told.state, told.sentence, told.critical, told.warning, told.info)
     shown = found[:MOST_FINDINGS]
     proofs = _proofs(lake, shown)
     return Findings(verdict, tuple(_shown(one, proofs) for one in shown), len(found) - len(shown))
+
+
+def _not_judged(why: str) -> Findings:
+    return Findings(Verdict(UNKNOWN, why, 0, 0, 0), (), 0)
 
 
 def _finding(row: Row) -> Finding:

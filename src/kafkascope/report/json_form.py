@@ -26,6 +26,7 @@ def report_json(report: Report) -> dict[str, Any]:
         },
         "first_at": iso(report.first_at),
         "last_at": iso(report.last_at),
+        "exchanges": report.exchanges,
         "verdict": plain(report.findings.verdict),
         "findings": {"shown": plain(report.findings.shown), "left_out": report.findings.left_out},
         "share_groups": plain(report.share),

@@ -57,14 +57,13 @@ def page(report: Report) -> str:
 
 
 def _parts(report: Report) -> list[Html]:
-    total = report.unread.total
     return [
         verdict(
             report.findings,
             (
                 ("share groups", number(report.share.count), "in this report"),
                 ("streams groups", number(report.streams.count), "in this report"),
-                ("recordings", number(report.unread.recordings), f"{number(total.exchanges)} exchanges"),
+                ("recordings", number(report.unread.recordings), f"{number(report.exchanges)} exchanges"),
             ),
         ),
         findings_section(report.findings),

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.health.findings_words import percent, span
 from kafkascope.report.figure import empty, more, tiles
-from kafkascope.report.findings import Findings, Proof, ShownFinding
+from kafkascope.report.findings import UNKNOWN, Findings, Proof, ShownFinding
 from kafkascope.report.icons import WORDS, badge, icon
 from kafkascope.report.markup import Html, el
 from kafkascope.report.words import clock, interval, lasting, number
@@ -59,8 +59,8 @@ def findings_section(findings: Findings) -> Html:
 
 
 def _nothing(findings: Findings) -> str:
-    if findings.verdict.state == "unknown":
-        return "This lake has no table findings: run kafkascope marts on it, and make the report again."
+    if findings.verdict.state == UNKNOWN:
+        return findings.verdict.sentence
     return "No rule found anything beyond its threshold."
 
 

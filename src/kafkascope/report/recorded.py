@@ -1,0 +1,27 @@
+"""A lake and an interval in, how many exchanges it has of it out."""
+
+import pyarrow.compute as pc
+
+from kafkascope.lake.active import active_files
+from kafkascope.lake.commit import find_table
+from kafkascope.lake.home import Lake
+from kafkascope.lake.reading import is_visible, visible_names
+from kafkascope.report.mart_rows import batches
+from kafkascope.report.scope import Scope, both
+
+EXCHANGES = "exchanges"
+
+
+def exchanges_in(lake: Lake, scope: Scope) -> int:
+    """Those that are there: `captures` also knows of what `lake expire` took out."""
+    if not scope.always:
+        asked, answered = scope.at("request_at"), scope.at("response_at")
+        # An answer without its request has only its own time.
+        where = both(asked, None if answered is None else pc.field("request_at").is_valid() | answered)
+        return sum(batch.num_rows for batch in batches(lake, EXCHANGES, ["request_at"], where))
+    table = find_table(lake, EXCHANGES)
+    if table is None:
+        return 0
+    # After the table: what compaction has merged by then, `captures` names.
+    files, seen = active_files(table), visible_names(lake)
+    return sum(file.rows for file in files if is_visible(EXCHANGES, file, seen))
