@@ -35,8 +35,8 @@ def account_lines(
     if done.known:
         lines.append(f"{plural(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
     lines += [
-        f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest file"
-        " first, or all together"
+        f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
+        " file first, or all together"
         for uri in done.apart[:MOST_NAMED]
     ]
     if done.bad:
