@@ -50,11 +50,16 @@ def begin(lake: Lake, ingest_id: str) -> Running:
         raise AssertionError(f"{ingest_id!r} stands in names of files: letters and digits alone")
     now = datetime.now(UTC)
     run = Running(ingest_id, uuid4().hex[:12], _user(), socket.gethostname(), os.getpid(), now, now)
-    _write(lake, run)
-    # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
-    captures = find_table(lake, "captures")
-    version = captures.transaction_version(ingest_id) if captures is not None else None
-    return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
+    try:
+        _write(lake, run)
+        # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
+        captures = find_table(lake, "captures")
+        version = captures.transaction_version(ingest_id) if captures is not None else None
+        return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
+    except BaseException:
+        # Ctrl-C before the caller can take it away.
+        end(lake, run)
+        raise
 
 
 def beat(lake: Lake, run: Running) -> Running:

@@ -1,5 +1,5 @@
-"""Captures of an ingest in, the earlier ingests out that it goes on from: not those that were further on in time, whose
-state would take all earlier bytes for sent again."""
+"""Captures of an ingest in, the earlier ingests out that it goes on from: not those that got further with the same
+connections, whose state would take all earlier bytes for sent again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.carry_bytes import after
+from kafkascope.capture.flow import Endpoints, Flows
+from kafkascope.capture.segments import SegmentReader
 from kafkascope.errors import InputError
 from kafkascope.pipeline.state import GoingOn, State
 from kafkascope.pipeline.survey import Surveyed, packets_of
@@ -28,6 +30,9 @@ def gone_on_from(before: State, captures: Sequence[Surveyed]) -> tuple[GoingOn, 
             begins[one.found.uri] = known.look(one, begins[one.found.uri])
         if known.most_inside():
             return before.going_on(before.heads), frozenset()
+        # Another recording may be further on: what counts is what these files have of the same connections.
+        latest = before.latest(known.ends)
+        last = max(latest.values(), default=0) - SEAM_NS
     first = min(begins.values(), default=last)
     heads = [head for head in before.heads if latest.get(head, 0) - SEAM_NS <= first]
     return before.going_on(heads), frozenset(uri for uri, begin in begins.items() if begin < last)
@@ -39,7 +44,7 @@ def _begin(before: State, one: Surveyed) -> int:
 
 
 class _Times:
-    """Counts the packets of files that are from times that the lake has."""
+    """Counts the packets of files that are from times that the lake has, and knows between which `ends` they went."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         joined: list[list[int]] = []
@@ -50,12 +55,16 @@ class _Times:
                 joined.append([first, last])
         self._bounds: npt.NDArray[np.int64] = np.array(joined, np.int64).reshape(-1)
         self._packets = self._inside = 0
+        self.ends: set[Endpoints] = set()
 
     def look(self, one: Surveyed, otherwise: int) -> int:
         """The first new packet's time."""
         first = None
+        flows = Flows()
+        reader = SegmentReader(flows)
         try:
             for packets in packets_of(one.found.uri):
+                reader.feed(packets)
                 times = after(packets, one.found.read_packets).time_ns
                 if len(times) and first is None:
                     first = int(times[0])
@@ -64,6 +73,7 @@ class _Times:
         except InputError:
             # The task that reads it says so.
             pass
+        self.ends.update(flows.ends)
         return otherwise if first is None else first
 
     def most_inside(self) -> bool:

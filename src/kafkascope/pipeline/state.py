@@ -1,16 +1,20 @@
 """What a lake knows of earlier ingests: which recordings it has, and what they left unfinished."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 
+from kafkascope.capture.carry import Carried
+from kafkascope.capture.flow import Endpoints
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
 from kafkascope.lake.reading import FOLLOWS, captures_rows, dataset
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.pipeline.inputs import Found, digest
+from kafkascope.pipeline.pseudonyms import unsealed
 
 LOG = "request_log"
 # Of a folder's logs that may have grown since: those that were read last.
@@ -53,11 +57,12 @@ class State:
     spans: tuple[tuple[int, int], ...] = ()
     until: dict[str, int] = field(default_factory=dict)
 
-    def latest(self) -> dict[str, int]:
-        """Head to the last packet of the connections that it left."""
+    def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
+        """Head to the last packet of the connections that it left, or of those between these ends."""
         found: dict[str, int] = {}
         for one in self.left:
-            found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
+            if ends is None or Carried.from_json(unsealed(one.state)).ends in ends:
+                found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
         return found
 
     def going_on(self, heads: Collection[str]) -> GoingOn:
