@@ -101,6 +101,16 @@ def test_a_file_from_before_what_was_ingested_has_the_rows_of_a_new_lake(
     assert sum(row["status"] != "answered" for row in rows) < len(rows) / 4
 
 
+def test_another_recording_that_is_further_on_does_not_matter(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
+    """Of other connections: one from later and one from before come between the parts."""
+    first, second, third = cut_share(tmp_path)
+    later, earlier = capture("streams", tmp_path), capture("quorum", tmp_path)
+    done = one_by_one(spark, [first, later, second, earlier, third], lake)
+    assert [one.apart for one in done] == [[]] * 5
+    whole = [ids(read_rows(path)) for path in (capture("share", tmp_path), later, earlier)]
+    assert ids(lake_rows(lake)) == sorted(name for names in whole for name in names)
+
+
 def test_what_follows_goes_on_from_the_latest(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
     """Parts 0 and 2 go on from what is theirs, though 1 came between: 3 is joined to 2."""
     cut = cut_share(tmp_path, 500, 900, 1200)
