@@ -141,9 +141,9 @@ LINKS6: dict[str, tuple[int, bytes]] = {
 
 
 def one(packet: bytes, link: int = 101, **options: int) -> list[Segment]:
-    """The segments of a recording with this packet alone, and no problem."""
+    """The segments of a recording with this packet alone, and no problem but that it was cut."""
     found, problems = segments(pcap([(5, packet)], link=link, nano=True, **options))  # type: ignore[arg-type]
-    assert problems == []
+    assert [problem for problem in problems if problem.kind != "snap length"] == []
     return found
 
 
@@ -166,16 +166,17 @@ def test_headers_cut_anywhere_give_no_segment_and_one_problem_at_most(name: str)
     packet = header + IPV4_TCP
     for size in range(len(packet) - 3 + 1):
         found, problems = segments(pcap([(5, packet)], link=link, nano=True, snap_length=size))
+        told = [(problem.kind, problem.lost_bytes) for problem in problems]
         if size >= len(header) + 40:
             assert found == [EXPECTED4._replace(payload=b"", wire_length=3)]
+            assert told == [("snap length", 3)]
         else:
             assert found == []
-        assert len(problems) <= 1
-        assert all(problem.kind == "cut headers" and problem.lost_bytes == size for problem in problems)
+            assert told in ([], [("cut headers", size)])
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(1, "1 packet ends inside its headers"), (2, "2 packets end inside their headers")]
+    ("count", "said"), [(1, "1 packet cut inside the headers"), (2, "2 packets cut inside the headers")]
 )
 def test_problems_of_one_packet_and_of_several_are_told_in_words_that_fit(count: int, said: str) -> None:
     packets = [(number, ethernet(IPV4_TCP)) for number in range(count)]

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from kafkascope.cli.call_view import print_answer_json
+from kafkascope.client import Address, Answer
 from kafkascope.codec.frame import decode_frame
 from lab.cluster import Cluster
 from lab.settings import CONTROLLER
@@ -48,14 +50,25 @@ def test_a_dry_run_of_a_login_does_not_show_it(cli: Cli, tmp_path: Path) -> None
     assert message not in out and "S3cr3tX" not in out and b"S3cr3tX".hex(" ") not in out
 
 
+def test_one_of_several_answers_as_json_is_one_line_that_steers_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"errorCode": 0, "groups": [{"groupId": "a\u2028b\x9b31m", "protocolType": ""}]}
+    there = Address("h", 1)
+    print_answer_json(Answer("ListGroups", 0, value, 1, there, b"", b"", 0, 0, 0, True, ()), compact=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert r"a\u2028b\u009b31m" in line
+
+
 def test_a_template_is_taken_back(cli: Cli) -> None:
     template = cli.out("call", NOBODY, "Fetch", "--api-version", "17", "--template")
     assert json.loads(template)["topics"][0]["partitions"][0]["partitionMaxBytes"] == 1_048_576
     assert "FetchRequest v17" in cli.out("call", NOBODY, "Fetch:17", "-", "--dry-run", stdin=template.encode())
 
 
-def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "request.json").write_text('{"groups": ["from-a-file"]}')
+@pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path, coding: str) -> None:
+    (tmp_path / "request.json").write_text('{"groups": ["from-a-file"]}', coding)
     assert '"from-a-file"' in cli.out("call", NOBODY, "DescribeGroups", f"@{tmp_path}/request.json", "--dry-run")
 
 

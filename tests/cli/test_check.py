@@ -18,6 +18,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from kafkascope.cli.check_listen import parse_listen
 from kafkascope.client import Cluster, connect
+from kafkascope.client.check import Checked
+from kafkascope.client.check_look import Report
 from kafkascope.client.settings import Address
 from kafkascope.errors import UsageError
 from lab.secured import SECURED_USERS
@@ -81,6 +83,14 @@ def test_a_cluster_that_is_not_there_exits_with_4(cli: Cli) -> None:
     answer = cli("check", "quorum", NOBODY)
     assert (answer.code, answer.out) == (4, "")
     assert is_one_line_error(answer.err)
+
+
+def test_a_name_with_line_ends_and_escapes_stays_one_harmless_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(*_: object) -> Report:
+        return Report([Checked("group", "group a\nb\x1b[31m", True, "Empty", (), (), {}, ())])
+
+    monkeypatch.setattr("kafkascope.cli.check_run.check", found)
+    assert cli.out("check", "group", NOBODY) == "healthy: group a\ufffdb\ufffd[31m: Empty\n"
 
 
 def test_metrics_of_a_cluster_that_is_not_there_say_so(cli: Cli) -> None:
@@ -232,7 +242,7 @@ def test_a_share_group_is_checked_by_its_members_and_its_lag(cluster: "Lab", cli
         answer = cli("check", "share-group", cluster.bootstrap, group, *flags)
         return answer.code, answer.out
 
-    nobody = f"not healthy: share group {group}: Share group {group} had no members for 1 min and 3 records waiting.\n"
+    nobody = f"not healthy: share group {group}: Share group {group} has no members and 3 records waiting.\n"
     assert says() == (1, nobody)
 
     beat(cluster, "ShareGroupHeartbeat", {**asked, "memberEpoch": 0})
@@ -264,7 +274,7 @@ def test_a_streams_group_without_its_topics_is_not_healthy(cluster: "Lab", cli: 
     beat(cluster, "StreamsGroupHeartbeat", asked)
     answer = cli("check", "streams-group", cluster.bootstrap, group)
     assert answer.code == 1
-    assert f"Streams group {group} lacked source topics for" in answer.out
+    assert f"Streams group {group} lacked source topics: " in answer.out
     assert "no-such-topic" in answer.out
     found = parsed(cli("check", "streams-group", cluster.bootstrap, "--format", "openmetrics").out)
     statuses = [sample.labels for sample in found["kafkascope_streams_status"] if sample.labels["group"] == group]

@@ -6,6 +6,7 @@ from base64 import b64decode
 
 import pytest
 
+from kafkascope.codec import walk
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.identify import identify
 from kafkascope.codec.message import encode
@@ -242,3 +243,46 @@ def test_long_fields_are_cut_unless_all_is_asked_for(cli: Cli) -> None:
     whole = cli.out("decode", body, "--as", "SaslAuthenticateRequest:0", "--full")
     assert "more bytes" not in whole
     assert whole.count("07 07") > cut.count("07 07")
+
+
+def test_a_tag_that_stands_twice_shows_what_its_bytes_say_each_time(cli: Cli) -> None:
+    body = hexes("""
+        0000                        # error code 0
+        01                          # no API keys
+        0000 0000                   # throttle time 0
+        04                          # four tags
+        00 11 03                    # supported features: two
+        03 6161 0001 0002 00        # aa
+        03 6262 0001 0002 00        # bb
+        00 09 02                    # again: one
+        03 6363 0003 0004 00        # cc
+        07 01 aa                    # a tag that is not known
+        07 02 bbcc                  # again, and longer
+    """)
+    answer = cli("decode", "--as", "ApiVersionsResponse:3", body.hex())
+    assert (answer.code, answer.err) == (1, "")
+    assert re.findall(r'name = "(..)"', answer.out) == ["aa", "bb", "cc"]
+    assert re.findall(r"minVersion = (\d)", answer.out) == ["1", "1", "3"]
+    assert re.findall(r"tag7 = (\d bytes) \(unknown tag\)", answer.out) == ["1 bytes", "2 bytes"]
+    assert "not exact: body: tag 0 stands again (offset 27)" in answer.out
+
+
+def test_a_client_id_does_not_steer_the_terminal(cli: Cli) -> None:
+    frame = encode_frame("HeartbeatRequest", 0, {}, {"clientId": "a\x1b[31m\n\x9b"})
+    first = cli.out("decode", frame.hex()).splitlines()[0]
+    assert "client id a�[31m�� · " in first
+
+
+def test_json_names_no_bytes_and_so_has_no_limit_on_them(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = encode_frame("HeartbeatResponse", 4, {}).hex()
+    record = encode("TopicRecord", 0, {"name": "orders"}).hex()
+    monkeypatch.setattr(walk, "MAX_SPANS", 2)
+    for arguments in (
+        ["--as", "HeartbeatResponse:4", answer],
+        ["--as", "TopicRecord:0", record],
+        [HEARTBEAT.hex()],
+    ):
+        assert json.loads(cli.out("decode", *arguments, "--json"))["exact"]
+    told = cli("decode", "--as", "TopicRecord:0", record)
+    assert (told.code, told.out) == (3, "")
+    assert "more than 2 spans; decode without them, on the command line with --json" in told.err

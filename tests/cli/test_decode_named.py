@@ -112,3 +112,9 @@ def test_an_inexact_response_with_its_header_keeps_its_header(cli: Cli, answer: 
     told = json.loads(cli("decode", "--as", RESPONSE, (answer + b"\xff")[4:].hex(), "--json").out)
     assert told["header"] == {"correlationId": 7}
     assert told["reasons"] == [f"1 byte behind the message (offset {len(answer) - 4})"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_fewer_bytes_than_a_header_has_are_not_fewer_than_none(size: int) -> None:
+    with pytest.raises(DecodeError, match=r"^ShareFetchResponse v2, throttleTimeMs: int32 needs 4 bytes, \d left"):
+        identify(bytes(size), "ShareFetchResponse:2", None)

@@ -1,9 +1,10 @@
 """Views of recorded answers fit every window, and say in words what they know and lack; flags are told and checked."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import pytest
@@ -16,7 +17,7 @@ from kafkascope.cli.describe_cluster import show_cluster, show_features, show_tr
 from kafkascope.cli.describe_gaps import show_gaps
 from kafkascope.cli.describe_grid import grid, number, partitions
 from kafkascope.cli.describe_group import show_group, show_groups
-from kafkascope.cli.describe_look import _once, plain, printable
+from kafkascope.cli.describe_look import _again, _next, _once, plain, printable
 from kafkascope.cli.describe_quorum import show_quorum
 from kafkascope.cli.describe_share import short, show_share_group
 from kafkascope.cli.describe_streams import show_streams_group
@@ -36,6 +37,7 @@ from kafkascope.client.describe.share_group import compared
 from kafkascope.client.describe.topic import topic_of
 from kafkascope.client.describe.transactions import Transactions, transaction_of
 from kafkascope.client.describe.values import Node
+from kafkascope.errors import ReachError
 from lab.cluster import Cluster as Lab
 from tests.client.describe import test_apis, test_group, test_quorum, test_share_group, test_streams_group, test_views
 from tests.client.describe.recorded import answers
@@ -176,6 +178,24 @@ def test_what_is_unknown_is_not_a_number() -> None:
 def test_member_ids_are_short_and_short_ones_whole() -> None:
     assert short("E9MaCOkPQG2lp1Gp9fExgA") == "E9MaCOkPQG2l"
     assert short("app-1") == "app-1"
+    # a broker puts the client id, which members share, before the id of a classic member
+    assert short("consumer-orders-1-c2aa4487-1443-4009-96f3-6c20d3fa8af2") == "c2aa4487…"
+    assert short("c2aa4487-1443-4009-96f3-6c20d3fa8af2") == "c2aa4487…"
+
+
+def test_a_look_as_json_is_one_line_that_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    view = Groups((Group("a\u2028b\x9b31m", "classic", "Empty", 0, Node(1, "h:1"), ""),), True, ())
+    _again(view, show_groups, True, 1.0, False)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert r"a\u2028b\u009b31m" in line
+
+
+def test_a_look_that_finds_nobody_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    async def ask(_: Any) -> None:
+        raise ReachError("a\x1b[2Jb: no answer")
+
+    asyncio.run(_next(cast("Any", None), ask, True))
+    assert "a\ufffd[2Jb: no answer; trying again" in capsys.readouterr().out
 
 
 def test_a_group_with_the_empty_id_has_a_label(

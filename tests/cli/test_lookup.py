@@ -59,6 +59,11 @@ def test_an_error_has_cause_remedy_and_senders(cli: Cli) -> None:
     assert (told["code"], told["returnedBy"][0]["api"]) == (121, "ShareFetch")
 
 
+def test_an_error_goes_by_its_exception_as_a_log_has_it(cli: Cli) -> None:
+    for exception in ("InvalidRecordStateException", "org.apache.kafka.common.errors.InvalidRecordStateException"):
+        assert cli.out("error", exception).startswith("INVALID_RECORD_STATE  121\n")
+
+
 def test_an_error_goes_by_its_negative_code(cli: Cli) -> None:
     assert cli.out("error", "-1").startswith("UNKNOWN_SERVER_ERROR  -1\n")
 

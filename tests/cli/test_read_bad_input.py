@@ -237,6 +237,7 @@ NOTHING: list[tuple[str, bytes, str]] = [
         pcap(PACKETS, link=147),
         "27 packets of a link type that is not read (147)",
     ),
+    ("packets in part", pcap(PACKETS, snap_length=62), "recorded in part, 550 B lost; record whole packets: tcpdump"),
     ("a request log without a request", LOG.encode(), "no request in it that can be read (1 log line"),
 ]
 
@@ -277,6 +278,16 @@ def test_an_exchange_is_found_beside_a_bad_file(cli: Cli, tmp_path: Path) -> Non
     found = cli("read", str(tmp_path), str(path), "--exchange", name)
     assert found.code == 3 and name in found.out
     assert is_one_line_error(found.err) and "is a directory" in found.err
+
+
+def test_an_id_that_is_not_there_may_be_in_a_file_that_cannot_be_read(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(PLAIN)
+    for files in ([tmp_path, path], [tmp_path, tmp_path / "nowhere"]):
+        found = cli("read", *map(str, files), "--exchange", "f" * 24)
+        assert (found.code, found.out) == (3, "")
+        assert "is a directory" in found.err.splitlines()[0]
+        assert "no exchange has an id that starts with ffff" in found.err.splitlines()[-1]
 
 
 def test_several_files_that_are_all_bad_have_a_line_each(cli: Cli, tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ def test_an_error_is_one_of_an_answer(cli: Cli, codes: str, wanted: list[str], f
         (["--api", "٣"], 1, "no API is called ٣"),
         (["--api", "70000"], 2, "--api: 70000 is no key of an API; there are -32768 to 32767"),
         (["--api", "9" * 5_000], 1, "no API is called 999"),
+        (["--error", "70000"], 2, "--error: 70000 is no code of an error; there are -32768 to 32767"),
+        (["--error", "9" * 5_000], 1, "no error is called 999"),
         (["--between", "0001-01-01T00:00:00+23:59", "-"], 2, "is no time"),
         (["--between", "2026-01-01"], 2, "see kafkascope read --help"),
         (["--slow"], 2, "see kafkascope read --help"),
@@ -125,6 +127,16 @@ def test_no_column_is_greater_than_a_number_beyond_all(cli: Cli, codes: str, num
 def test_an_api_that_the_catalog_does_not_know_is_asked_for_by_its_key(cli: Cli, codes: str) -> None:
     assert len(read_json(cli, codes, "--api", "012")) == 4
     assert read_json(cli, codes, "--api", "999") == read_json(cli, codes, "--api", "-5") == []
+
+
+def test_an_error_that_the_catalog_does_not_know_is_asked_for_by_its_code(cli: Cli, tmp_path: Path) -> None:
+    talk = Talk().open()
+    for number, code in enumerate((0, 10_032, -7, 25)):
+        talk.say(0, ask(number, "Heartbeat", 3)).say(1, answer(number, "Heartbeat", 3, errorCode=code))
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap(talk.packets))
+    assert [row["error"] for row in read_json(cli, str(path), "--error", "10032")] == ["UNKNOWN(10032)"]
+    assert [row["error_code"] for row in read_json(cli, str(path), "--error", "-7", "--error", "25")] == [-7, 25]
 
 
 @pytest.mark.parametrize("digits", [10, 24])

@@ -283,3 +283,25 @@ def test_ctrl_c_on_a_pipe_tells_what_was_read_so_far(tmp_path: Path, way: list[s
     assert err == "5 log lines read: 5 exchanges in 4.0 s\n"
     assert "Heartbeat" in out
     assert len(out.splitlines()) >= 5
+
+
+def test_ctrl_c_while_an_exchange_is_looked_for_tells_what_was_read(tmp_path: Path) -> None:
+    log, pipe = tmp_path / "request.log", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    log.write_bytes(b"".join(map(log_line, range(5))))
+    with live(str(log), str(pipe), "--exchange", "f" * 24) as reading, pipe.open("wb"):
+        assert reading.interrupt() == (130, "", "5 log lines read: 5 exchanges in 4.0 s\n")
+
+
+def test_a_second_ctrl_c_costs_neither_tables_nor_account(tmp_path: Path) -> None:
+    log, pipe = tmp_path / "request.log", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Statistics of more connections than a pipe takes: they are being written until somebody reads them.
+    lines = [log_line(number % 60).replace(b":40001-", b":%d-" % (40_001 + number)) for number in range(500)]
+    log.write_bytes(b"".join(lines))
+    with live(str(log), str(pipe), "--stats", "--json") as reading, pipe.open("wb"):
+        reading.child.send_signal(signal.SIGINT)
+        begun = reading.said()
+        code, out, err = reading.interrupt()
+    assert len(json.loads(begun + out)["connections"]) == 500
+    assert (code, err) == (130, "500 log lines read: 500 exchanges in 59.0 s\n")

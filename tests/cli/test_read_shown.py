@@ -11,16 +11,18 @@ import sys
 import termios
 import time
 from pathlib import Path
+from unicodedata import combining, east_asian_width
 
 import pytest
 
 from kafkascope.capture.account import Account
 from kafkascope.capture.stats import Stats, Tally
-from kafkascope.cli.read_account import Progress
+from kafkascope.cli.read_account import Progress, print_account
 from kafkascope.cli.read_stats import print_stats
 from kafkascope.cli.read_summary import cut_middle
 from kafkascope.cli.terminal import width
 from tests.captures import HERE
+from tests.cli.test_read_filters import log_line, told
 from tests.support.cli import COMMAND, Cli
 
 SHARE = str(HERE / "share" / "capture.pcap.xz")
@@ -36,18 +38,23 @@ def shown(columns: int, *arguments: str, colours: bool = False) -> tuple[str, st
         [COMMAND, "read", *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env=environment
     ) as child:
         os.close(theirs)
-        parts = []
-        # A terminal ends with EIO.
-        try:
-            while part := os.read(ours, 65_536):
-                parts.append(part)
-        except OSError:
-            pass
-        os.close(ours)
+        out = all_of(ours)
         assert child.stderr is not None
         err = child.stderr.read().decode()
     assert child.returncode == 0
-    return b"".join(parts).decode().replace("\r\n", "\n"), err
+    return out.replace("\r\n", "\n"), err
+
+
+def all_of(terminal: int) -> str:
+    parts = []
+    # A terminal ends with EIO.
+    try:
+        while part := os.read(terminal, 65_536):
+            parts.append(part)
+    except OSError:
+        pass
+    os.close(terminal)
+    return b"".join(parts).decode()
 
 
 @pytest.mark.parametrize("columns", [40, 80, 160, 200])
@@ -80,6 +87,47 @@ def test_statistics_fit_their_window_and_keep_what_matters() -> None:
     assert len(heads) == 3
     assert all("errors" in head and "p50" in head and "p99" in head for head in heads)
     assert re.search(r"^  127\.0\.0\.1:\d+ → 127\.0\.0\.1:\d+ +\d+ ", out, re.MULTILINE)
+
+
+def test_statistics_of_the_narrowest_window_have_calls_and_errors() -> None:
+    out, _ = shown(40, SHARE, "--stats")
+    tables = out.partition("\nErrors\n")[0]
+    assert max(map(len, tables.splitlines())) <= 40
+    assert len(re.findall(r"^  .* calls  errors$", tables, re.MULTILINE)) == 2, "APIs and clients"
+    assert re.search(r"^  127\.0\.0\.1:.*…127\.0\.0\.1:\d+ +\d+$", tables, re.MULTILINE)
+
+
+# Letters of two columns, letters of none, and both beside those of one.
+WIDE = ("請求処理サービス-東京-01-本番環境用", "🚀🔥-deploy-🛰", "cafe\u0301-" * 9, "plain")
+
+
+def columns_of(line: str) -> int:
+    return sum(2 if east_asian_width(c) in "WF" else not combining(c) for c in line)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("wide") / "request.log"
+    path.write_text("".join(log_line(told(number, name)) for number, name in enumerate(WIDE)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 160, 200])
+def test_lines_with_wide_letters_fit_their_window_and_are_aligned(wide: str, columns: int) -> None:
+    head, *lines = shown(columns, wide)[0].splitlines()
+    assert len(lines) == len(WIDE)
+    assert max(map(columns_of, lines)) <= columns
+    assert {columns_of(line[: line.index("Heart")]) for line in lines} == {columns_of(head[: head.index("API")])}
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_statistics_with_wide_letters_fit_their_window_and_are_aligned(wide: str, columns: int) -> None:
+    out, _ = shown(columns, wide, "--stats")
+    assert max(map(columns_of, out.splitlines())) <= columns
+    _, clients = out.split("client id", 1)
+    rows = clients.split("\n\n")[0].splitlines()[1:]
+    assert len(rows) == len(WIDE)
+    assert len({columns_of(row) for row in rows}) == 1
 
 
 def test_one_exchange_fits_its_window(cli: Cli) -> None:
@@ -118,12 +166,14 @@ def test_long_client_ids_keep_both_ends() -> None:
     assert cut_middle("consumer-billing-17", 12) == "consu…ing-17"
     assert len(cut_middle("x" * 99, 13)) == 13
     assert cut_middle("\033]0;own\007" * 9, 12).isprintable()
+    assert cut_middle("請求処理サービス", 12) == "請求…ービス"
 
 
 def test_a_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     bar = Progress(Account(exchanges=1_234), 1_000_000_000, quiet=False)
     bar.step(1)
     assert capsys.readouterr().err == "", "too soon to be worth a line"
@@ -136,18 +186,44 @@ def test_a_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert capsys.readouterr().err == "\r\033[K"
 
 
-def test_without_a_terminal_progress_is_a_plain_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_remarks_fit_the_terminal_of_standard_error_where_the_answer_goes_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bar of two lines would leave one behind each time that it moves."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setenv("TERM", "xterm")
+    width.cache_clear()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        bar = Progress(Account(exchanges=1_234), 1_000_000_000, quiet=False)
+        clock[0] += 2
+        bar.step(500_000_000)
+        bar.clear()
+        print_account(Account(packets=10**9, log_lines=10**9, files=3, exchanges=10**9), 10**9)
+    written = all_of(ours)
+    _, drawn, account = written.split("\r\033[K")
+    assert drawn.startswith("[##########..........]  50% of 1.0 GB") and len(drawn) < 60
+    assert max(map(len, account.splitlines())) <= 60
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["no terminal", "one that knows no commands"])
+def test_without_a_bar_progress_is_a_plain_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
     progress = Progress(Account(exchanges=7), 1_000, quiet=False)
     for _ in range(70):
         clock[0] += 1
         progress.step(100)
     progress.clear()
     told = capsys.readouterr().err
-    assert told.count("\n") == 2 and "\r" not in told and "7 exchanges" in told
+    assert told.count("\n") == 2 and "\r" not in told and "\033" not in told and "7 exchanges" in told
 
 
 def test_there_is_no_bar_between_lines_in_a_pipe(cli: Cli) -> None:

@@ -43,6 +43,11 @@ def test_an_empty_no_color_is_none(cli: Cli) -> None:
     assert ESCAPE in cli.out("show", "ShareFetchRequest:2", FORCE_COLOR="1", NO_COLOR="")
 
 
+@pytest.mark.parametrize("off", ["0", "false"])
+def test_force_color_turns_them_off_too(cli: Cli, off: str) -> None:
+    assert ESCAPE not in cli.out("show", "ShareFetchRequest:2", FORCE_COLOR=off)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=" ".join)
 def test_colours_change_nothing_but_colours(cli: Cli, page: list[str]) -> None:
     plain = cli(*page).out
@@ -56,10 +61,13 @@ def test_json_is_never_painted(cli: Cli) -> None:
     assert ESCAPE not in cli.out("show", "ShareFetch", "--json", FORCE_COLOR="1")
 
 
-@pytest.mark.parametrize(("term", "painted"), [("xterm", True), ("dumb", False)])
-def test_a_person_at_a_terminal_gets_colours(term: str, painted: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "painted"), [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"FORCE_COLOR": "0"}, False)]
+)
+def test_a_person_at_a_terminal_gets_colours(asked: dict[str, str], painted: bool) -> None:
     ours, theirs = pty.openpty()
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")} | {"TERM": term}
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    environment = clean | {"TERM": "xterm"} | asked
     with subprocess.Popen([COMMAND, "error", "121"], stdout=theirs, env=environment) as running:
         os.close(theirs)
         out = b""
@@ -87,6 +95,11 @@ def test_lines_fit_the_window(cli: Cli, page: list[str], columns: int) -> None:
 @pytest.mark.parametrize("columns", ["0", "-5", "x", "1", "100000"])
 def test_a_strange_width_does_no_harm(cli: Cli, columns: str) -> None:
     assert cli("show", "ShareFetchRequest:2", COLUMNS=columns).code == 0
+
+
+def test_a_table_whose_last_column_is_empty_may_fill_the_window(cli: Cli) -> None:
+    for columns in range(40, 64):
+        assert cli("diff", "4.3", "4.1", COLUMNS=str(columns)).err == "", columns
 
 
 def test_no_line_ends_in_blanks(cli: Cli) -> None:

@@ -169,6 +169,15 @@ def test_records_that_wait_for_nobody_are_a_problem_at_the_first_look() -> None:
     checked = check_share_group([Look(NOON, share(lag=7, members=0))], ANY)
     assert rules(checked) == {"share_no_members"}
     assert check_share_group([Look(NOON, share(lag=0, members=0))], ANY).healthy
+    assert checked.line == "share group workers: Share group workers has no members and 7 records waiting."
+
+
+def test_for_how_long_nobody_is_there_is_told_by_the_looks() -> None:
+    """The marts tell it by the minute, and two looks a second apart may lie in two of them."""
+    views = [share(lag=7), share(lag=7, members=0), share(lag=7, members=0)]
+    looks = [Look(NOON + (at - 2) * SECOND, view) for at, view in enumerate(views)]
+    checked = check_share_group(looks, Wanted(lasting_ms=2000))
+    assert "Share group workers has no members for 1 s and 7 records waiting." in checked.line
 
 
 def test_a_partition_stands_still_while_it_is_looked_at() -> None:
@@ -218,6 +227,7 @@ def test_a_streams_group_that_runs_is_healthy() -> None:
 def test_missing_source_topics_are_critical_at_once() -> None:
     checked = check_streams_group([Look(NOON, streams("MISSING_SOURCE_TOPICS"))], Wanted(fail_on="critical"))
     assert rules(checked) == {"streams_missing_source_topics"}
+    assert "0 ms" not in checked.line
 
 
 def test_missing_internal_topics_are_a_problem_when_they_stay_missing() -> None:
@@ -292,7 +302,7 @@ def test_several_groups_are_one_line() -> None:
     assert one_line([well, well], "share groups") == "healthy: 2 share groups"
     assert one_line([], "share groups") == "healthy: no share groups there"
     said = one_line([well, *ill], "share groups")
-    assert said.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 had no members")
+    assert said.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 has no members")
     assert said.endswith(" And 2 more.")
     assert "\n" not in said
 

@@ -1,6 +1,7 @@
 """Names and addresses: every address of a name is tried, and a name server that is silent holds nobody up."""
 
 import asyncio
+import errno
 import socket
 import threading
 from typing import Any
@@ -47,6 +48,20 @@ def test_when_all_addresses_of_a_name_refuse_it_is_told_once(monkeypatch: pytest
         with pytest.raises(ReachError, match=r"^broker\.test:1: connection refused; is a broker up"):
             async with connect(Settings((Address("broker.test", 1),))):
                 raise AssertionError("not reached")
+
+    run(work())
+
+
+def test_the_reason_is_told_where_asyncio_names_the_address_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(host: str, port: int, **_: Any) -> Any:
+        raise OSError(errno.EHOSTUNREACH, f"Connect call failed ({host!r}, {port})")
+
+    monkeypatch.setattr(asyncio, "open_connection", fail)
+
+    async def work() -> None:
+        with pytest.raises(ReachError, match=r"^10\.9\.9\.9:1: no route to host; is a broker up"):
+            async with connect("10.9.9.9:1"):
+                pass
 
     run(work())
 

@@ -11,7 +11,7 @@ from kafkascope.client.targets import AnyBroker
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.errors import NotFoundError, ReachError, RefusedError, UsageError
 from tests.client.leftovers import run
-from tests.client.servers import BROKER, serving
+from tests.client.servers import BROKER, serving, silence
 from tests.client.stage import NO_ANSWER, OFFSET_FETCH, TOPIC_ID, Stage, handler_of, nothing_special, play
 
 
@@ -71,6 +71,34 @@ def test_another_node_answers_for_one_that_hangs() -> None:
         assert answer.address == stage.addresses[2]
 
     play(script, use, nodes=2, bootstrap=[1, 2])
+
+
+def test_a_first_address_that_hangs_leaves_time_for_the_second() -> None:
+    """However short the time for a call is beside that for a connection."""
+
+    async def work() -> None:
+        stage = Stage(nothing_special)
+        async with serving(silence) as frozen, serving(handler_of(stage, 1)) as address:
+            stage.addresses[1] = address
+            async with connect(Settings((frozen, address), timeout=1.0, connect_timeout=5.0)) as cluster:
+                assert (await cluster.call("ListGroups")).address == address
+            first = rf"^{frozen}: no answer to ApiVersions within 0\.1 s; .* \(and 1 more addresses likewise\)$"
+            with pytest.raises(ReachError, match=first):
+                async with connect((frozen, Address("localhost", frozen.port)), timeout=0.2):
+                    pass
+
+    run(work())
+
+
+def test_another_node_names_the_coordinator_for_one_that_hangs() -> None:
+    def script(node: int, request: DecodedFrame) -> Mapping[str, Any] | None:
+        return NO_ANSWER if node == 1 and request.api == "FindCoordinator" else None
+
+    async def use(cluster: Cluster, stage: Stage) -> None:
+        answer = await cluster.call("DescribeGroups", {"groups": ["g"]}, timeout=1.0)
+        assert answer.address == stage.addresses[2]
+
+    play(script, use, nodes=2, bootstrap=[1, 2], coordinator=2)
 
 
 def test_a_call_after_one_that_timed_out_gets_a_connection_of_its_own() -> None:

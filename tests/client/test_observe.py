@@ -98,6 +98,23 @@ def test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers() -> None:
     play(script, use, nodes=3)
 
 
+def test_share_state_that_does_not_come_holds_up_no_other_answer() -> None:
+    """A coordinator asks that of the share state for it, which may be another node."""
+
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        if request.api == "ListGroups":
+            kinds = ("Share", "Classic")
+            return {"groups": [{"groupId": kind, "protocolType": "", "groupType": kind} for kind in kinds]}
+        return NO_ANSWER if request.api == "DescribeShareGroupOffsets" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        found = await Observer(cluster, timeout=1.0).poll()
+        assert "OffsetFetch" in {one.api for one in found.answers}
+        assert {one.api for one in found.vain} == {"DescribeShareGroupOffsets"}
+
+    play(script, use, nodes=1)
+
+
 async def commit_offset(cluster: Cluster, group: str, topic: str) -> None:
     partition = {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
     asked: dict[str, Any] = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}

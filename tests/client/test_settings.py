@@ -276,41 +276,14 @@ def test_at_a_terminal_the_password_is_asked_for_and_does_not_show() -> None:
         "made = settings_from('a:1', {'sasl_mechanism': 'PLAIN', 'username': 'alice'})\n"
         "print('got it' if made.sasl.password.reveal() == 'typed-secret' else 'wrong')\n"
     )
-    ours, theirs = pty.openpty()
-    # in a session of its own, so that there is no other terminal to ask at
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-    )
-    os.close(theirs)
-    try:
-        shown = read_until(ours, b"password of alice: ")
-        os.write(ours, b"typed-secret\n")
-        shown += read_until(ours, None)
-        assert child.wait(SECONDS) == 0
-    finally:
-        child.kill()
-        child.wait()
-        os.close(ours)
+    shown = typed(b"typed-secret\n", 0, code)
     assert b"got it" in shown and b"typed-secret" not in shown
 
 
 def test_ctrl_d_at_the_prompt_is_one_line() -> None:
-    ours, theirs = pty.openpty()
     command = "from kafkascope.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
     arguments = ["call", "a:1", "Metadata", "--sasl-mechanism", "PLAIN", "--username", "alice"]
-    child = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-    )
-    os.close(theirs)
-    try:
-        shown = read_until(ours, b"password of alice: ")
-        os.write(ours, b"\x04")
-        shown += read_until(ours, None)
-        assert child.wait(SECONDS) == 2
-    finally:
-        child.kill()
-        child.wait()
-        os.close(ours)
+    shown = typed(b"\x04", 2, command, *arguments)
     assert b"\nkafkascope: PLAIN needs a password: --password-file FILE" in shown and b"Traceback" not in shown
 
 
@@ -335,6 +308,26 @@ def test_a_wrong_variable_for_addresses_is_named_and_not_shown(monkeypatch: pyte
     with pytest.raises(UsageError, match=r"^KAFKASCOPE_BOOTSTRAP: address 1 is none") as caught:
         settings_from("-", {})
     assert "pw" not in str(caught.value)
+
+
+def typed(answer: bytes, code: int, *command: str) -> bytes:
+    """What a terminal shows of a Python program that asks for alice's password, is answered and exits with `code`."""
+    ours, theirs = pty.openpty()
+    # in a session of its own, so that there is no other terminal to ask at
+    child = subprocess.Popen(
+        [sys.executable, "-c", *command], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        shown = read_until(ours, b"password of alice: ")
+        os.write(ours, answer)
+        shown += read_until(ours, None)
+        assert child.wait(SECONDS) == code
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
+    return shown
 
 
 def read_until(terminal: int, wanted: bytes | None) -> bytes:

@@ -135,6 +135,8 @@ WRONG: list[tuple[str, int, str, Any, str]] = [
     ("ShareFetchRequest", 2, "shareSessionEpoch", 1.0, "this is a float, int32 wanted"),
     ("ShareFetchRequest", 2, "shareSessionEpoch", 2**31, "2147483648 does not fit int32"),
     ("ShareFetchRequest", 2, "shareAcquireMode", -129, "-129 does not fit int8"),
+    # Python refuses to write out more than 4,300 digits.
+    ("ShareFetchRequest", 2, "shareAcquireMode", 10**5000, "a number of more than 64 bits does not fit int8"),
     ("ShareFetchRequest", 2, "isRenewAck", 1, "this is an int, true or false wanted"),
     ("ShareFetchRequest", 2, "groupId", b"g", "this is a bytes, a string wanted"),
     ("ShareFetchRequest", 2, "groupId", "x" * 32_768, "string of 32768 bytes, Kafka's limit is 32767"),
@@ -158,6 +160,7 @@ WRONG: list[tuple[str, int, str, Any, str]] = [
     ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": True, "data": b""}, "an object with `tag` and `data` wanted"),
     ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": -1, "data": b""}, "an object with `tag` and `data` wanted"),
     ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0].tag", {"tag": 2**31, "data": b""}, "tag 2147483648"),
+    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0].tag", {"tag": 10**5000, "data": b""}, "tag a number of more than 64"),
     ("FetchRequest", 17, f"{UNKNOWN_TAGS}[0].tag", {"tag": 0, "data": b""}, "tag 0 is a field of this version"),
 ]  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -241,5 +242,8 @@ def test_refuses_to_write_what_a_message_cannot_hold() -> None:
         encode_records([new_batch(plain, magic=1)])
     with pytest.raises(EncodeError, match=r"headers: 1 given, only magic 2 has them"):
         encode_records([new_batch([Record(0, 0, None, None, (("h", None),))], magic=1)])
-    with pytest.raises(EncodeError, match=r"^batch\[0\]: offset 9223372036854775808, "):
+    with pytest.raises(EncodeError, match=r"^records\[0\]\.offset: 9223372036854775808 does not fit int64"):
         encode_records([new_batch([Record(1 << 63, 0, None, None)], magic=0)])
+    message = new_batch(plain[:1], magic=1)
+    with pytest.raises(EncodeError, match=r"^batch\[0\]\.records\[0\]\.timestamp: this is a str, int64 wanted"):
+        encode_records([replace(message, records=(Record(0, cast(Any, "0"), None, None),))])

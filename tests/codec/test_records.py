@@ -16,7 +16,7 @@ from kafkascope.codec.records import (
     encode_records,
     new_batch,
 )
-from kafkascope.errors import DecodeError, EncodeError
+from kafkascope.errors import DecodeError, EncodeError, UsageError
 from tests.judge.records import made_by_java
 from tests.support.hexes import hexes
 from tests.support.record_data import batch_around
@@ -366,12 +366,31 @@ def test_reasons_are_listed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> No
         ({"attributes": 6}, r"^batch\[0\]\.attributes: compression 6, there are 0-4"),
         ({"base_offset": -(2**33)}, r"^batch\[0\]\.records\[0\]\.offset: 100 is not within int32 of"),
         ({"records": (Record(100, 2**63, None, None),)}, r"\.timestamp: 9223372036854775808 does not fit int64"),
+        ({"records": (Record(100, 10**5000, None, None),)}, r"\.timestamp: a number of more than 64 bits does not fit"),
+        ({"producer_id": 10**5000}, r"\.producer_id: a number of more than 64 bits does not fit int64"),
         ({"records": (Record(100, 0, None, None, (), 128),)}, r"\.attributes: 128 does not fit int8"),
         (
             {"records": (Record(100, 0, cast(Any, "k"), None),)},
             r"^batch\[0\]\.records\[0\]\.key: this is a str, bytes or null",
         ),
         ({"records": (Record(100, 0, None, None, (("\ud800", b""),)),)}, r"headers: a key is no string that UTF-8"),
+        (
+            {"records": (Record(cast(Any, 100.5), 0, None, None),)},
+            r"records\[0\]\.offset: this is a float, int64 wanted",
+        ),
+        # time.time() * 1000 is a float.
+        ({"records": (Record(100, cast(Any, 1e12), None, None),)}, r"\.timestamp: this is a float, int64 wanted"),
+        ({"records": (Record(100, 0, None, None, (), cast(Any, None)),)}, r"\.attributes: null, int8 wanted"),
+        ({"records": (Record(100, 0, None, None, cast(Any, {"h": b""})),)}, r"headers: this is a dict, pairs of"),
+        (
+            {"records": (Record(100, 0, None, None, cast(Any, ("h",))),)},
+            r"\.headers: pairs of a string and bytes or null",
+        ),
+        ({"records": (Record(100, 0, None, None, cast(Any, (("h", 1),))),)}, r"\.headers: pairs of a string and bytes"),
+        (
+            {"records": (cast(Any, (100, 0, None, None)),)},
+            r"^batch\[0\]\.records\[0\]: this is a tuple, a Record wanted",
+        ),
     ],
 )
 def test_refuses_to_write_what_a_batch_cannot_hold(change: dict[str, Any], said: str) -> None:
@@ -384,3 +403,25 @@ def test_new_batch_needs_records_or_an_offset() -> None:
         new_batch(RECORDS, compression="brotli")
     with pytest.raises(EncodeError, match="needs magic 2 and a base offset"):
         new_batch([])
+
+
+def test_new_batch_takes_what_kafkas_builder_takes() -> None:
+    with pytest.raises(EncodeError, match="no timestamp type is called 'log_append'; there are CreateTime, LogAppend"):
+        new_batch(RECORDS, timestamp_type="log_append")
+    with pytest.raises(EncodeError, match="transactional and control batches need magic 2"):
+        new_batch(RECORDS[:1], magic=1, is_transactional=True)
+    with pytest.raises(EncodeError, match="transactional and control batches need magic 2"):
+        new_batch(RECORDS[:1], magic=0, is_control=True)
+    with pytest.raises(EncodeError, match=r"^records\[1\]\.offset: this is a str, int64 wanted"):
+        new_batch([Record(0, 0, None, None), Record(cast(Any, "1"), 0, None, None)])
+
+
+@pytest.mark.parametrize("data", [5, "00", None, [1, 2]])
+def test_record_data_is_bytes(data: Any) -> None:
+    with pytest.raises(UsageError, match=f"record data is bytes; this is {type(data).__name__}"):
+        decode_records(data)
+
+
+def test_batches_are_batches() -> None:
+    with pytest.raises(EncodeError, match=r"^batch\[1\]: this is an int, a RecordBatch wanted"):
+        encode_records([new_batch(RECORDS), cast(Any, 1)])

@@ -77,6 +77,8 @@ def test_a_wildcard_takes_addresses_and_no_strange_names() -> None:
     assert guard.knows("192.168.1.7:8080")
     assert guard.knows("[fe80::1]:8080")
     assert not guard.knows("evil.example:8080")
+    for header in ("[::1].evil.example", "127.0.0.1:80@evil.example", "[::1", "127.0.0.1:8080 evil.example"):
+        assert not guard.knows(header), header
     named = Guard(create(), "kafka.lan")
     assert named.knows("kafka.lan:80")
     assert not named.knows("192.168.1.7:80")

@@ -189,8 +189,64 @@ def test_a_response_without_its_name_is_told_what_it_fits(app: Starlette) -> Non
     frame = frame_of("DescribeQuorumResponse", 1)
     found = post(app, data=frame.hex()).json["decoded"]
     assert "DescribeQuorumResponse:1" in found["guesses"]
+    # Its correlation id would pass for a Produce v7.
+    assert (found["message"], found["bytes"]) == (None, [])
     page = post(app, "/decode.html", data=frame.hex()).text
     assert "as=DescribeQuorumResponse:1" in page
+
+
+def test_what_is_no_bytes_is_not_sent_to_the_command_line(app: Starlette) -> None:
+    found = post(app, data="%zz")
+    assert found.status == 422
+    assert found.json["problem"] == "this is no hex, a hex dump or base64"
+
+
+def test_bytes_that_are_cut_say_so_and_are_not_offered_as_the_hex_of_the_message(app: Starlette) -> None:
+    short, long = (encode("SaslAuthenticateRequest", 1, {"authBytes": bytes(size)}) for size in (50, 5_000))
+    asked = {"as": "SaslAuthenticateRequest:1"}
+    assert 'data-copy="decoded-hex"' in post(app, "/decode.html", data=short.hex(), **asked).text
+    page = post(app, "/decode.html", data=long.hex(), **asked).text
+    assert 'data-copy="decoded-hex"' not in page
+    assert f"{len(long)} bytes, not all shown" in page
+    assert "00 … 904 more</span>" in page
+
+
+def test_of_several_frames_the_first_is_decoded_and_the_others_have_links(app: Starlette) -> None:
+    first, second = frame_of("ShareFetchRequest", 2), frame_of("MetadataRequest", 12)
+    found = post(app, data=(first + second + second[:9]).hex()).json["decoded"]
+    assert (found["message"], found["exact"], found["size"], found["problem"]) == (
+        "ShareFetchRequest",
+        True,
+        len(first),
+        None,
+    )
+    behind, cut = found["others"]
+    assert (behind["at"], behind["size"], behind["missing"]) == (len(first), len(second), 0)
+    assert (cut["at"], cut["size"], cut["missing"]) == (len(first + second), 9, len(second) - 9)
+    there = ask(app, f"/decode.json?{behind['query']}").json["decoded"]
+    assert (there["message"], there["exact"], there["others"]) == ("MetadataRequest", True, [])
+    page = post(app, "/decode.html", data=(first + second + second[:9]).hex()).text
+    assert "3 frames were given" in page
+    assert f"frame 3 at {len(first + second)}" in page
+
+
+def test_of_several_responses_the_first_is_read_as_what_it_is_said_to_be(app: Starlette) -> None:
+    one = frame_of("DescribeQuorumResponse", 1)
+    found = post(app, data=(one + one).hex(), **{"as": "DescribeQuorumResponse:1"}).json["decoded"]
+    assert (found["exact"], found["others"][0]["at"]) == (True, len(one))
+    assert ask(app, f"/decode.json?{found['others'][0]['query']}").json["decoded"]["exact"]
+    unnamed = post(app, data=(one + one).hex()).json["decoded"]
+    assert (unnamed["message"], unnamed["size"]) == (None, len(one))
+    assert "DescribeQuorumResponse:1" in unnamed["guesses"]
+
+
+def test_many_short_frames_are_no_message_of_a_version_that_there_is_not(app: Starlette) -> None:
+    # Read without its length the first would be a ProduceRequest v14.
+    one = encode_frame("ListGroupsRequest", 0, {}, {"correlationId": 1, "clientId": "four"})
+    assert one[:4] == bytes.fromhex("0000000e")
+    found = post(app, data=(one * 300).hex()).json["decoded"]
+    assert (found["message"], found["exact"]) == ("ListGroupsRequest", True)
+    assert len(found["others"]) + found["othersLeft"] == 299
 
 
 def test_record_batches_inside_a_message_and_alone(app: Starlette) -> None:

@@ -24,10 +24,11 @@ from kafkascope.lake.reading import dataset
 from kafkascope.lake.retention import vacuum
 from kafkascope.pipeline.ingesting import Options
 from tests.explorer.asgi import ask
-from tests.explorer.lakes import LOG, secret_lake
+from tests.explorer.lakes import LOG, NOON_US, secret_lake
 from tests.lake.build import exchanges as few_exchanges
 from tests.lake.build import land
 from tests.pipeline.secrets_planted import CONTENTS, CREDENTIALS, found_in
+from tests.report.build import put
 from tests.support.lakes import half_ingest_here, ingest_here
 
 PAGES = ("lake/index.html", "lake/findings.html", "lake/exchanges.html", "lake/report.html")
@@ -100,6 +101,25 @@ def test_a_filter_shows_that_alone_and_stays_in_the_form(
         assert query in facts["next"]
 
 
+@pytest.mark.parametrize(
+    ("query", "name", "value"),
+    [
+        ("api=sharefetch", "api", "ShareFetch"),
+        ("api=78", "api", "ShareFetch"),
+        ("error=79", "error", "MEMBER_ID_REQUIRED"),
+        ("error=member_id_required", "error", "MEMBER_ID_REQUIRED"),
+        ("error=Any", "error", "any"),
+        ("api=SaslToken", "api", "SaslToken"),
+    ],
+)
+def test_a_filter_takes_what_the_command_line_takes(app: Starlette, query: str, name: str, value: str) -> None:
+    facts = ask(app, f"/lake/exchanges.json?{query}").json
+    assert facts["asked"][name] == value
+    assert facts["exchanges"] == ask(app, f"/lake/exchanges.json?{name}={value}").json["exchanges"] != []
+    if name == "api":
+        assert f"<option selected>{value}</option>" in ask(app, f"/lake/exchanges.html?{query}").text
+
+
 def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[Exchange]) -> None:
     facts = ask(app, "/lake/exchanges.json?group=processors&api=ShareGroupHeartbeat").json
     wanted = {one.exchange_id for one in recorded if one.api == "ShareGroupHeartbeat" and "processors" in one.groups}
@@ -118,6 +138,10 @@ def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[
         ("slow=1e400", "is no number of milliseconds"),
         ("after=x", "is no place in a list"),
         ("after=99999999999999999999999-a", "is no place in a list"),
+        ("api=ShareFetc", "no API is called ShareFetc; did you mean ShareFetch"),
+        ("error=MEMBER_ID_REQURED", "no error is called MEMBER_ID_REQURED; did you mean MEMBER_ID_REQUIRED"),
+        ("error=NONE", "error: NONE is no error"),
+        ("status=lost", "status: 'lost' is none of answered, unanswered,"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_answered_in_one_line(app: Starlette, query: str, said: str) -> None:
@@ -180,6 +204,51 @@ def test_bytes_read_again_are_the_frames_of_the_recording(
         assert side["exact"] and not side["left"]
         shown = "".join(piece["hex"].replace(" ", "") for piece in side["bytes"])
         assert shown == (len(frame).to_bytes(4, "big") + frame).hex()
+
+
+def test_a_sasl_token_is_said_to_be_one_and_leads_nowhere(app: Starlette) -> None:
+    token = ask(app, "/lake/exchanges.json?api=SaslToken").json["exchanges"][0]["exchange_id"]
+    sides = ask(app, f"/lake/bytes/{token}.json").json["sides"]
+    assert [(one["side"], one["problem"]) for one in sides] == [
+        ("request", "it is a SASL token, and hidden"),
+        ("response", "it is a SASL token, and hidden"),
+    ]
+    assert "api/SaslToken" not in ask(app, f"/lake/exchange/{token}.html").text
+
+
+def test_a_request_of_an_api_that_the_catalog_does_not_know_is_no_answer_alone(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake")
+    row = {"exchange_id": "abc", "connection_id": "c", "request_at": NOON_US, "status": "answered"}
+    put(lake, "exchanges", [row | {"api_key": 999, "api_version": 3}, row | {"exchange_id": "def"}])
+    put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "/a.pcap", "kind": "capture", "exchanges": 2}])
+    app = create(str(tmp_path / "lake"))
+    for page in ("exchanges", "exchange/abc"):
+        assert "API key 999 v3" in " ".join(re.sub("<[^>]*>", "", ask(app, f"/lake/{page}.html").text).split()), page
+    assert ask(app, "/lake/exchange/abc.json").json["title"] == "API key 999 abc"
+    assert ask(app, "/lake/exchange/def.json").json["title"] == "Answer alone def"
+
+
+def test_bytes_of_which_some_are_hidden_are_not_offered_as_the_hex_of_the_message(
+    app: Starlette, recorded: list[Exchange]
+) -> None:
+    known = next(one for one in recorded if one.api == "Produce" and one.request_frame)
+    page = ask(app, f"/lake/bytes/{known.exchange_id}.html").text
+    assert 'data-copy="request-hex"' not in page
+    assert f"{len(known.request_frame or b'') + 4} bytes, not all shown" in page
+    assert '">hidden</span>' in page
+    assert 'data-copy="response-hex"' in page
+
+
+def test_an_envelope_shows_what_is_inside(app: Starlette, recorded: list[Exchange]) -> None:
+    known = next(one for one in recorded if one.api == "Envelope" and len(one.inner()) == 2)
+    inside = [frame.name for frame in known.inner()]
+    bodies = ask(app, f"/lake/exchange/{known.exchange_id}.json").json["bodies"]
+    assert [one["message"] for one in bodies] == ["EnvelopeRequest", "EnvelopeResponse", *inside]
+    assert all(one["value"] is not None for one in bodies)
+    sides = ask(app, f"/lake/bytes/{known.exchange_id}.json").json["sides"]
+    assert [one["side"] for one in sides] == ["request", "response", "request inside", "response inside"]
+    assert [one["message"] for one in sides[2:]] == inside
+    assert all(one["exact"] and one["bytes"] for one in sides)
 
 
 def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> None:

@@ -105,7 +105,11 @@ def test_a_lake_whose_names_are_markup_shows_text(app: Starlette) -> None:
         assert found.status == 200, page
         check(found.text)
         assert "&lt;script&gt;alert(1)" in found.text, page
-    found = ask(app, f"/lake/exchanges.html?group={quote(HOSTILE)}&client={quote(HOSTILE)}&error={quote(HOSTILE)}")
+    for name in ("api", "error", "status"):
+        found = ask(app, f"/lake/exchanges.html?{name}={quote(HOSTILE)}")
+        assert found.status == 404
+        check(found.text)
+    found = ask(app, f"/lake/exchanges.html?group={quote(HOSTILE)}&client={quote(HOSTILE)}")
     assert found.status == 200
     check(found.text)
 

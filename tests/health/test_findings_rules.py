@@ -14,6 +14,7 @@ from tests.health.findings_cases import (
     held,
     lags,
     lasting,
+    late,
     minutes,
     recording,
     refused,
@@ -153,3 +154,14 @@ def test_a_voter_that_never_fetched_counts_against_the_majority() -> None:
     at_first = row("quorum_replicas", observed_at=T0, fetch_age_ms=5000)
     rules = {finding.rule for finding in findings_of({"quorum_replicas": [leader, *silent, at_first]}, {})}
     assert "quorum_majority_at_risk" not in rules
+
+
+def test_groups_of_one_name_in_two_clusters_are_judged_together() -> None:
+    """Each has its row of a minute; the slow records may be those of either."""
+    marts = late(60, 25)
+    marts["share_group_health"] = [row("share_group_health", accepted=0), row("share_group_health")]
+    told = [one for one in findings_of(marts, {}) if one.rule == "share_slow_acknowledgement"]
+    assert [one.figures["acknowledged"] for one in told] == [1000]
+    none = {"share_slow_acknowledgement.acknowledged": 0, "share_slow_acknowledgement.slow_share": 0}
+    marts["share_group_health"] = [row("share_group_health", accepted=0)]
+    assert "share_slow_acknowledgement" not in {one.rule for one in findings_of(marts, none)}

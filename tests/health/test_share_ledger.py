@@ -391,6 +391,13 @@ def test_acknowledgement_recorded_before_its_acquisition_finds_it() -> None:
     assert (row.outcome, row.acquired_at, row.uncertain) == ("accepted", 1_001_000, None)
 
 
+def test_what_a_request_acknowledged_was_not_acquired_by_its_own_answer() -> None:
+    released = acknowledged(1, 5, 5, RELEASE, exchange_id="fetch")
+    events = released, acquired(1.005, 5, 5, 3, exchange_id="fetch"), acknowledged(2, 5, 5)
+    rows = {(row.delivery_count, row.outcome, row.rule) for row in ledger(*events)}
+    assert rows == {(None, "released", "acknowledged"), (3, "accepted", "acknowledged")}
+
+
 def test_release_recorded_after_the_redelivery_explains_it() -> None:
     events = [
         acquired(1, 0, 9),

@@ -3,8 +3,10 @@ Tasks run here without Spark."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafkascope.lake.home import Lake, make_lake
@@ -109,3 +111,63 @@ def test_what_is_wrong_with_a_connection_is_told_whatever_task_has_it(
     shared = [one.problems for one in shuffled(planned(lake, [file], "shuffle", BUCKETS))]
     for kind in ("conflict", "cut"):
         assert sum(one.get(kind, 0) for one in shared) == wanted[kind], kind
+
+
+def malformed(path: Path, *numbers: int) -> None:
+    """An IP header of these packets says that it is shorter than any can be."""
+    data, at, number = bytearray(path.read_bytes()), 24, 0
+    while at < len(data):
+        if number in numbers:
+            data[at + 16 + 14] = 0x41
+        at, number = at + 16 + int.from_bytes(data[at + 8 : at + 12], "little"), number + 1
+    path.write_bytes(data)
+
+
+def quarantined(lake: Lake, done: list[Done]) -> list[dict[str, Any]]:
+    files = [file for one in done for file in one.files if file.table == "quarantine"]
+    rows = [row for file in files for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()]
+    return sorted(rows, key=lambda row: (row["kind"], row["capture_uri"] or "", row["packet"] or -1))
+
+
+@pytest.mark.parametrize("buckets", [1, BUCKETS])
+def test_what_is_wrong_stands_at_the_packet_of_its_own_file_under_both_plans(
+    tmp_path: Path, buckets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    files = pieces(capture("clients", tmp_path), 3, seed=6)
+    malformed(files[0], 7)
+    malformed(files[1], 11)
+    contradicted(files[2])
+    lake = make_lake(tmp_path / "lake")
+    found = quarantined(lake, [run(task) for task in planned(lake, files, "buckets", buckets)])
+    places = [(row["capture_uri"], row["packet"]) for row in found if row["kind"] == "malformed"]
+    assert places == [(str(files[0]), 7), (str(files[1]), 11)]
+    assert all("offset" in row["detail"] for row in found if row["kind"] == "malformed")
+    assert {row["capture_uri"] for row in found if row["kind"] == "conflict"} == {str(files[2])}
+    assert quarantined(lake, shuffled(planned(lake, files, "shuffle", buckets))) == found
+
+
+def test_what_is_wrong_beyond_the_first_few_has_its_bytes_under_both_plans(tmp_path: Path) -> None:
+    files = pieces(capture("clients", tmp_path), 8, seed=6)
+    for file in files:
+        malformed(file, 0)
+    lake = make_lake(tmp_path / "lake")
+    rows = quarantined(lake, [run(task) for task in planned(lake, files, "buckets", 1)])
+    assert sum(row["bytes"] > 0 and "more of this kind" in row["detail"] for row in rows) == 1
+    found = quarantined(lake, shuffled(planned(lake, files, "shuffle", 1)))
+    assert [row["bytes"] for row in found] == [row["bytes"] for row in rows]
+
+
+def test_a_file_that_is_gone_when_it_is_read_is_named_under_both_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    files = pieces(capture("share", tmp_path), 3, seed=6)
+    lake = make_lake(tmp_path / "lake")
+    plans = {name: planned(lake, files, name, BUCKETS) for name in ("buckets", "shuffle")}
+    files[1].unlink()
+    found = accounts([run(task) for task in plans["buckets"]])
+    assert {uri: account.error for uri, account in found.items() if account.error} == {
+        str(files[1]): f"{files[1]}: no such file or directory"
+    }
+    assert accounts(shuffled(plans["shuffle"])) == found

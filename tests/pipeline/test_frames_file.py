@@ -227,3 +227,17 @@ def test_of_two_files_with_the_same_bytes_one_is_read(spark: "SparkSession", lak
     assert done.new == [str(tmp_path / "a.txt")]
     assert len(rows_of(lake, "api_versions_request")) == 1
     assert [row["capture_uri"] for row in captures_rows(open_lake(lake), ["capture_uri"])] == done.new
+
+
+def test_a_file_that_has_grown_adds_the_rows_that_are_new(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
+    """Also where it ended within a row."""
+    line = f"ShareFetchRequest:2 {BODIES['ShareFetchRequest'].hex()}\n"
+    path = tmp_path / "frames.txt"
+    told = []
+    for text in (2 * line, 3 * line + line[:30], 5 * line):
+        path.write_text(text, encoding="utf-8")
+        told.append(ingest(spark, [path], lake))
+    rows = dataset(open_lake(lake), "share_fetch_request").to_table(columns=["exchange_id"]).column(0).to_pylist()
+    assert len(rows) == len(set(rows)) == 5
+    assert sorted(row["frames"] for row in captures_rows(open_lake(lake), ["frames"])) == [2, 4, 5]
+    assert [len(one.grown_from) for one in told] == [0, 1, 1]

@@ -1,5 +1,6 @@
 """What `ingest` puts into a lake is what the reader reads, however the files were cut."""
 
+import gzip
 import lzma
 import random
 from pathlib import Path
@@ -7,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkascope.errors import InputError
 from kafkascope.lake.catalog_tables import CATALOG
 from kafkascope.lake.home import open_lake
+from kafkascope.lake.place import Place
 from kafkascope.pipeline.ingesting import Options, ingest
+from kafkascope.pipeline.inputs import digest
 from tests.pipeline.rows import lake_rows, read_rows
 
 if TYPE_CHECKING:
@@ -63,6 +67,25 @@ def test_the_same_again_adds_nothing(spark: "SparkSession", lake: str, tmp_path:
     assert lake_rows(lake) == before
 
 
+def test_a_file_that_cannot_be_opened_is_named_and_the_others_land(
+    spark: "SparkSession", lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = capture("share", tmp_path)
+    closed = tmp_path / "closed.pcap"
+    closed.write_bytes(path.read_bytes())
+
+    def digest_of(place: Place, size: int | None = None) -> str:
+        if place.uri == str(closed):
+            # As of another user's file; to root all are open.
+            raise InputError(f"{place.uri}: no permission")
+        return digest(place, size)
+
+    monkeypatch.setattr("kafkascope.pipeline.inputs.digest", digest_of)
+    done = ingest(spark, [tmp_path], lake)
+    assert (done.new, done.bad) == ([str(path)], {str(closed): f"{closed}: no permission"})
+    assert lake_rows(lake) == read_rows(path)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_twenty_pieces_in_any_order_are_one_recording(
     spark: "SparkSession", lake: str, tmp_path: Path, name: str
@@ -100,6 +123,21 @@ def test_a_file_that_has_grown_adds_what_is_new(spark: "SparkSession", lake: str
     path.write_bytes(first)
     ingest(spark, [path], lake)
     path.write_bytes(whole)
+    ingest(spark, [path], lake)
+    assert lake_rows(lake) == read_rows(path)
+
+
+@pytest.mark.parametrize("cut", [0, 40], ids=["between lines", "within a line"])
+def test_a_packed_log_that_has_grown_adds_what_is_new(
+    spark: "SparkSession", lake: str, tmp_path: Path, cut: int
+) -> None:
+    """As `gzip >>` makes it grow, one stream behind the other."""
+    content = lzma.decompress((HERE / "share" / "request-1.log.xz").read_bytes())
+    place = content.index(b"\n", len(content) // 2) + 1 + cut
+    path = tmp_path / "request.log.gz"
+    path.write_bytes(gzip.compress(content[:place]))
+    ingest(spark, [path], lake)
+    path.write_bytes(path.read_bytes() + gzip.compress(content[place:]))
     ingest(spark, [path], lake)
     assert lake_rows(lake) == read_rows(path)
 

@@ -1,20 +1,28 @@
 """Bodies become flat events: runs of acknowledgements, answers without topics, requests without answer."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
+from kafkascope.health.streams_signals import statuses_of
+from kafkascope.lake.home import make_lake
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
 from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
 from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.sources import narrowed
+from kafkascope.pipeline.mart.walk import streams_rows, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SUBJECTS = (apis, facts, quorum, share, streams)
+SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TOPIC = "x67f1zwCR96dV41oFufCfw"
 
@@ -79,6 +87,132 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
         assert told == [(*run, error[run[0]]) for run in runs]
     sessions = [(row.exchange_id, row.value, row.error_code) for row in events.collect() if row.kind == "session"]
     assert sessions == [("failed", 4, 122)]
+
+
+def _altered(spark: "SparkSession", **answers: tuple[str, dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What the ledger is told of records that are gone, by (group, topic id, topic, partition, start offset)."""
+    places: list[dict[str, Any]] = [
+        {"partition_index": index, "error_code": 0, "acquired_records": []} for index in (0, 1)
+    ]
+    fetched = {"responses": [{"topic_id": TOPIC, "partitions": places}], "error_code": 0}
+    asked = {"group_id": "g", "exchange_id": "fetch"}
+    tables = {
+        "share_fetch_request": bodies(spark, "ShareFetchRequest", asked),
+        "share_fetch_response": bodies(spark, "ShareFetchResponse", {**fetched, "exchange_id": "fetch"}),
+    }
+    for table, (message, row) in answers.items():
+        tables[table] = bodies(spark, message, {"exchange_id": "e", **row})
+    events = share.share_events(spark, tables, absent(share, tables))
+    assert events is not None
+    columns = ("group_id", "topic_id", "topic", "partition", "start_offset")
+    return sorted(tuple(row[name] for name in columns) for row in events.collect() if row.kind == "altered")
+
+
+def test_what_was_refused_of_a_change_to_offsets_changes_nothing(spark: "SparkSession") -> None:
+    places = [{"partition_index": 0, "error_code": 0}, {"partition_index": 1, "error_code": 3}]
+    answer = {"error": "UNKNOWN_TOPIC_OR_PARTITION", "error_code": 0}
+    altered = {"topic_id": TOPIC, "topic_name": "orders", "partitions": places}
+    assert _altered(
+        spark,
+        alter_share_group_offsets_request=("AlterShareGroupOffsetsRequest", {"group_id": "g"}),
+        alter_share_group_offsets_response=("AlterShareGroupOffsetsResponse", {**answer, "responses": [altered]}),
+    ) == [("g", TOPIC, "orders", 0, None)]
+    # `offset` -1 asks for all there is: how much that was, the answer says.
+    lows = [{**place, "low_watermark": low} for place, low in zip(places, (70, -1), strict=True)]
+    deleted = {"error": answer["error"], "topics": [{"name": "orders", "partitions": lows}]}
+    assert _altered(spark, delete_records_response=("DeleteRecordsResponse", deleted)) == [("g", None, "orders", 0, 70)]
+
+
+def test_offsets_and_topics_that_were_deleted_are_gone_in_every_partition(spark: "SparkSession") -> None:
+    done = [{"topic_id": TOPIC, "error_code": 0}, {"topic_id": "NvZ1zIHnTvWo4l2UDtkEdQ", "error_code": 0}]
+    offsets = {"error_code": 0, "responses": done}
+    assert _altered(
+        spark,
+        delete_share_group_offsets_request=("DeleteShareGroupOffsetsRequest", {"group_id": "g"}),
+        delete_share_group_offsets_response=("DeleteShareGroupOffsetsResponse", offsets),
+    ) == [("g", TOPIC, None, 0, None), ("g", TOPIC, None, 1, None)]
+    topics = _altered(spark, delete_topics_response=("DeleteTopicsResponse", {"responses": done}))
+    assert topics == [("g", TOPIC, None, index, 2**63 - 1) for index in (0, 1)]
+    refused = [{"topic_id": TOPIC, "error_code": 29}]
+    assert not _altered(spark, delete_topics_response=("DeleteTopicsResponse", {"responses": refused}))
+
+
+def test_a_status_is_one_whatever_its_detail_has(spark: "SparkSession") -> None:
+    status = [{"status_code": 1, "status_detail": "missing:\n2 topics"}, {"status_code": 4, "status_detail": ""}]
+    tables = {
+        "streams_group_heartbeat_request": bodies(
+            spark, "StreamsGroupHeartbeatRequest", {"exchange_id": "e", "group_id": "g", "member_id": "m"}
+        ),
+        "streams_group_heartbeat_response": bodies(
+            spark, "StreamsGroupHeartbeatResponse", {"exchange_id": "e", "error_code": 0, "status": status}
+        ),
+    }
+    events = streams.streams_events(spark, tables, absent(streams, tables))
+    assert events is not None
+    (told,) = (row.status for row in events.collect() if row.kind == "answer")
+    assert statuses_of(told) == ((1, "missing: 2 topics"), (4, ""))
+
+
+def test_groups_of_one_name_in_two_clusters_are_walked_apart(spark: "SparkSession") -> None:
+    def beat(number: int, group_id: str, broker: str) -> dict[str, Any]:
+        return {"exchange_id": str(number), "group_id": group_id, "broker_address": broker}
+
+    beats = [("both", "a:1"), ("both", "b:1"), ("both", "a:2"), ("both", "c:1"), ("one", "a:1"), ("one", "c:1")]
+    rows = [beat(number, *one) for number, one in enumerate(beats)]
+    tables = {"streams_group_heartbeat_request": bodies(spark, "StreamsGroupHeartbeatRequest", *rows)}
+
+    def walks(clusters: dict[str, str]) -> list[list[str]]:
+        events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
+        assert events is not None
+        told = sorted((row.group_id, row.cluster or "", row.exchange_id) for row in events.collect())
+        return [[name for _, _, name in some] for _, some in groupby(told, itemgetter(0, 1))]
+
+    # Nobody told the cluster of c:1. A group that is in one alone speaks with it there.
+    assert walks({"a:1": "A", "a:2": "A", "b:1": "B"}) == [["0", "2"], ["1"], ["3"], ["4", "5"]]
+    assert walks({"a:1": "A"}) == walks({}) == [["0", "1", "2", "3"], ["4", "5"]]
+
+
+def test_a_task_does_not_move_from_one_cluster_to_another(spark: "SparkSession", tmp_path: Path) -> None:
+    tasks = {"member_epoch": 1, "active_tasks": [{"subtopology_id": "0", "partitions": [0]}], "group_id": "g"}
+    rows = [
+        {**tasks, "exchange_id": member, "member_id": member, "broker_address": broker, "request_at": AT + at * SECOND}
+        for at, (member, broker) in enumerate((("one", "a:1"), ("two", "b:1"), ("one", "a:1")))
+    ]
+    tables = {"streams_group_heartbeat_request": bodies(spark, "StreamsGroupHeartbeatRequest", *rows)}
+
+    def written(clusters: dict[str, str]) -> dict[str, int]:
+        events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
+        assert events is not None
+        write = writer(make_lake(tmp_path), "mart", streams_rows, ("group_id", "cluster"), facts.Facts())
+        files = [
+            json.loads(text)
+            for batch in write(iter(events.toArrow().to_batches()))
+            for text in batch["file"].to_pylist()
+        ]
+        return {file["table"]: file["rows"] for file in files}
+
+    assert written({"a:1": "A", "b:1": "A"})["streams_moves"] == 2
+    apart = written({"a:1": "A", "b:1": "B"})
+    assert "streams_moves" not in apart and apart["streams_tasks"] == 2
+
+
+def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSession") -> None:
+    call = {"api_key": 1, "api": "Fetch", "api_version": 4, "request_at": AT, "latency_us": 7, "status": "answered"}
+    wrong = {"error_code": 3, "error": "X", "throttle_ms": 5, "connection_id": "c"}
+    calls = [{**call, **wrong, "exchange_id": name} for name in "abc"]
+    calls.append({**call, "exchange_id": "d", "api": "Vote", "latency_us": None, "status": "unanswered"})
+
+    def named(rows: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
+        schema = narrowed(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
+        found = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema))).collect()
+        marts = [(row.mart, row[row.mart]) for row in found]
+        whose = {"api_latency": "slowest", "api_errors": "first", "throttling": "longest", "client_versions": "last"}
+        return sorted((mart, one.api, one[f"{whose[mart]}_exchange_id"] or "") for mart, one in marts)
+
+    assert named(calls) == named(calls[::-1]) == [
+        ("api_errors", "Fetch", "a"), ("api_latency", "Fetch", "c"), ("api_latency", "Vote", ""),
+        ("client_versions", "Fetch", "c"), ("client_versions", "Vote", "d"), ("throttling", "Fetch", "c"),
+    ]  # fmt: skip
 
 
 def test_an_answer_without_topics_is_an_answer(spark: "SparkSession") -> None:

@@ -1,5 +1,6 @@
 """Files of one recording that come one by one: in a wrong order, or when the earlier ones are gone."""
 
+import gzip
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +41,20 @@ def ids(rows: dict[str, list[dict[str, Any]]], table: str = "exchanges") -> list
 
 def one_by_one(spark: "SparkSession", files: list[Path], lake: str) -> list[Ingested]:
     return [ingest(spark, [file], lake) for file in files]
+
+
+def test_a_ring_file_that_is_overwritten_and_grows_adds_no_row_twice(
+    spark: "SparkSession", lake: str, tmp_path: Path
+) -> None:
+    first, begin, rest = cut_share(tmp_path, 900, 1000)
+    ring = tmp_path / "ring0"
+    done = []
+    for content in (first.read_bytes(), begin.read_bytes(), begin.read_bytes() + rest.read_bytes()[24:]):
+        ring.write_bytes(content)
+        done.append(ingest(spark, [ring], lake))
+    assert first.stat().st_size > begin.stat().st_size
+    assert [one.new for one in done] == [[str(ring)]] * 3 and not any(one.apart for one in done)
+    assert len(set(ids(lake_rows(lake)))) == len(ids(lake_rows(lake)))
 
 
 @pytest.mark.parametrize("change", ["deleted", "overwritten"])
@@ -172,6 +187,19 @@ def test_files_in_three_ingests_count_every_exchange_once(spark: "SparkSession",
     home = open_lake(lake)
     counted = sum(row["exchanges"] for row in dataset(home, "captures").to_table().to_pylist())
     assert counted == dataset(home, "exchanges").count_rows()
+
+
+def test_that_compressed_data_ended_early_goes_once_it_is_whole(
+    spark: "SparkSession", lake: str, tmp_path: Path
+) -> None:
+    packed = gzip.compress(capture("share", tmp_path).read_bytes())
+    path = tmp_path / "share.pcap.gz"
+    for content, told in ((packed[: len(packed) // 2], ["compression"]), (packed, [])):
+        path.write_bytes(content)
+        ingest(spark, [path], lake)
+        home = open_lake(lake)
+        kinds = dataset(home, "quarantine").to_table(columns=["kind"]).column(0).to_pylist()
+        assert [kind for kind in kinds if kind == "compression"] == told
 
 
 def test_that_a_file_was_cut_off_stays_until_the_file_goes_on(spark: "SparkSession", lake: str, tmp_path: Path) -> None:

@@ -200,6 +200,29 @@ def test_hidden_files_and_folders_are_left_alone(tmp_path: Path) -> None:
     assert complete(str(tmp_path), 0) == []
 
 
+def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
+    following: Following, lake: str, tmp_path: Path
+) -> None:
+    path = capture("share", tmp_path)
+    try:
+        (following.folder / "\udcff.pcap").write_bytes(path.read_bytes())
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    following.start(quiet=0)
+    following.until(lambda: following.told)
+    path.rename(following.folder / path.name)
+    following.until(following.new)
+    (told,) = following.told[0].bad.values()
+    assert told == f"{following.folder}/\\xff.pcap: the name is not UTF-8; give it another one"
+    assert lake_rows(lake) == read_rows(following.folder / path.name)
+
+
+def test_a_link_to_itself_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "loop.pcap").symlink_to("loop.pcap")
+    (tmp_path / "a.pcap").write_bytes(b"whole")
+    assert [Path(name).name for _, name in complete(str(tmp_path), 0)] == ["a.pcap"]
+
+
 def test_the_command_says_what_it_read_and_brings_the_marts_up_to_date_at_its_end(lake: str, tmp_path: Path) -> None:
     """It ends with Ctrl-C. The first batch has its marts at once, the second within the hour, or at the end."""
     path = capture("share", tmp_path)

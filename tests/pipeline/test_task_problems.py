@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from kafkascope.capture.account import MOST_KEPT, Account
+from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import Problem
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import make_lake
@@ -18,7 +19,7 @@ def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], d
     lake = make_lake(folder)
     files = Files(lake, "given")
     intake = Intake(files)
-    _problems(intake, account)
+    _problems(intake, account, Recordings(["a.pcap", "b.pcap", "c.pcap"], [0, 100, 200]))
     rows = [
         row for file in files.close() for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()
     ]
@@ -29,9 +30,10 @@ def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], d
 def account_of(*files: tuple[str, int]) -> Account:
     """So many problems of each file, of seven bytes each."""
     account = Account()
-    for file, count in files:
+    for number, (file, count) in enumerate(files):
         account.begin(file)
-        account.add_problems(Problem("malformed", "odd", place, 100 * place, 7) for place in range(count))
+        first = 100 * number
+        account.add_problems(Problem("malformed", "odd", first + at, 100 * at, 7) for at in range(count))
     return account
 
 

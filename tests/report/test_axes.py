@@ -1,10 +1,11 @@
 """Steps, ticks and scales: never too many, at round times, and nothing outside of the picture."""
 
 import random
+import re
 
 import pytest
 
-from kafkascope.report.axes import TimeScale, ValueScale, time_ticks, value_ticks
+from kafkascope.report.axes import WIDTH, TimeScale, ValueScale, short, time_axis, time_ticks, value_ticks
 from kafkascope.report.buckets import buckets_of
 from tests.report.build import MINUTE, NOON, SECOND
 
@@ -37,6 +38,12 @@ def test_fractions_of_a_second_are_told_where_ticks_are_that_close() -> None:
     assert [label for _, label in time_ticks(NOON, NOON + 40_000)][1] == "12:00:00.010"
 
 
+def test_no_time_is_cut_at_the_edge() -> None:
+    drawn = "".join(part.text for part in time_axis(TimeScale(NOON, NOON + 40_000, 58), 0, 100))
+    ends = re.findall(r'<text x="([\d.]+)"[^>]* class="tick"[^>]*>([^<]+)<', drawn)
+    assert len(ends) == 5 and all(float(middle) + len(label) * 6.5 / 2 <= WIDTH for middle, label in ends)
+
+
 @pytest.mark.parametrize("length", LENGTHS)
 def test_ticks_are_few(length: int) -> None:
     assert len(time_ticks(NOON, NOON + length)) <= 9
@@ -55,6 +62,12 @@ def test_ticks_are_few(length: int) -> None:
 )
 def test_value_ticks_are_round_and_reach_the_largest(largest: float, whole: bool, ticks: list[float]) -> None:
     assert value_ticks(largest, 4, whole) == pytest.approx(ticks)
+
+
+def test_large_values_are_short_and_no_powers() -> None:
+    assert [short(value) for value in (0, 0.5, 250_000, 1_500_000, 5e8, 1.5e9, 2e12, 4e18)] == [
+        "0", "0.5", "250,000", "1.5 M", "500 M", "1.5 G", "2 T", "4,000 P",
+    ]  # fmt: skip
 
 
 def test_times_and_values_outside_stay_in_the_picture() -> None:

@@ -164,7 +164,7 @@ def test_an_empty_part_says_why() -> None:
     text = page(report("empty"))
     for words in (
         "No rule found anything beyond its threshold.",
-        "No record was acquired by a share group",
+        "Nothing of a share group was recorded.",
         "No heartbeat or description of a streams group was recorded.",
         "No traffic of the metadata quorum was recorded",
         "No answered call was recorded.",

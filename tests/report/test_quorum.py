@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from kafkascope.health.quorum import history_of
+from kafkascope.health.quorum_signals import QuorumEvent
 from kafkascope.report.build import build
+from kafkascope.report.chart_quorum import quorum_figure
 from kafkascope.report.page import page
-from kafkascope.report.quorum import MOST_CLUSTERS, MOST_REPLICAS, MOST_STEPS, Event, bands_of
+from kafkascope.report.page_quorum import quorum_line
+from kafkascope.report.quorum import MOST_CLUSTERS, MOST_EVENTS, MOST_REPLICAS, MOST_STEPS
 from kafkascope.report.scope import Scope
 from tests.report.build import NOON, NOW, SECOND, Row, incident, lake_of, report_of
 
@@ -39,6 +43,13 @@ def test_the_worst_of_each_step_is_kept(tmp_path: Path) -> None:
 def test_an_unknown_lag_is_no_lag_of_zero(tmp_path: Path) -> None:
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=[replica(lag=None, lag_ms=None)]).quorums.shown
     assert quorum.replicas[0].lag == [None] and quorum.replicas[0].worst_lag is None
+
+
+def test_a_lag_is_told_to_the_record(tmp_path: Path) -> None:
+    rows = [replica(observed_at=NOON + at * SECOND, lag=1_234_567, lag_ms=1_500) for at in range(2)]
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
+    drawn = quorum_figure(quorum, "q").text
+    assert "1,234,567 records behind" in drawn and "1.5 seconds behind" in drawn
 
 
 def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
@@ -87,15 +98,37 @@ def test_of_many_clusters_those_in_trouble_are_shown(tmp_path: Path) -> None:
     assert found.left_out == 3
 
 
-def test_a_leader_that_is_gone_at_the_end_leads_no_longer() -> None:
-    events = [event(NOON, "elected"), event(NOON + 9 * SECOND, "leaderless", duration_ms=4_000)]
-    (band,) = bands_of(events, {}, NOON + 9 * SECOND)
-    assert band.to_at == NOON + 5 * SECOND
+def test_a_leader_that_is_gone_at_the_end_leads_no_longer(tmp_path: Path) -> None:
+    """The event stands where it was last seen to lead, as the walk of the quorum tells it."""
+    told = [
+        QuorumEvent("begin", NOON, 0, broker="b", leader_id=1, leader_epoch=1, peer_id=2),
+        QuorumEvent("end", NOON + 5 * SECOND, 0, broker="b", leader_id=1, leader_epoch=1),
+        QuorumEvent("seen", NOON + 9 * SECOND, 0, broker="b"),
+    ]
+    (quorum,) = report_of(tmp_path / "lake", quorum_events=history_of(told).events).quorums.shown
+    (band,) = quorum.bands
+    assert (band.to_at, quorum.leaderless_ms, quorum.last_at) == (NOON + 5 * SECOND, 4_000, NOON + 9 * SECOND)
+    assert quorum_line(quorum).startswith("last led by node 1 in epoch 1, 0 elections, up to 4 s without a leader")
+    assert "no leader for 4 s" in quorum_figure(quorum, "q").text
 
 
-def event(at: int, kind: str, **told: Any) -> Event:
-    fields: dict[str, Any] = dict.fromkeys(Event.__dataclass_fields__)
-    return Event(**fields | {"at": at, "kind": kind, "epoch": 1, "node_id": 1} | told)
+def test_a_leader_that_was_overtaken_leads_nobody(tmp_path: Path) -> None:
+    """Frozen, or cut off, it answers for its epoch when the next one is there already."""
+    told = [(0, 5, 1), (9, 7, 2), (10, 5, 1), (11, 6, 3), (20, 7, 2)]
+    rows = [replica(observed_at=NOON + at * SECOND, leader_epoch=epoch, leader_id=node) for at, epoch, node in told]
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
+    assert [(band.epoch, band.leader_id) for band in quorum.bands] == [(5, 1), (7, 2)]
+    assert quorum.bands[-1].to_at == NOON + 20 * SECOND and quorum_line(quorum).startswith("led by node 2 in epoch 7")
+
+
+def test_elections_that_are_left_out_of_the_list_are_counted(tmp_path: Path) -> None:
+    events = [
+        {"at": NOON + at * SECOND, "kind": "elected", "epoch": at, "node_id": 1, "duration_ms": at}
+        for at in range(MOST_EVENTS * 5)
+    ]
+    (quorum,) = report_of(tmp_path / "lake", quorum_events=events).quorums.shown
+    assert (len(quorum.events), quorum.events_left_out) == (MOST_EVENTS, MOST_EVENTS * 4)
+    assert quorum_line(quorum).endswith("500 elections, up to 499 ms without a leader")
 
 
 def replica(**told: Any) -> Row:

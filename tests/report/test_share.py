@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kafkascope.report.build import build
-from kafkascope.report.chart_heat import shades
+from kafkascope.report.chart_heat import heat_figure, shades
 from kafkascope.report.chart_members import stripe_heights
+from kafkascope.report.page import page
 from kafkascope.report.scope import Scope
 from kafkascope.report.share import MOST_GROUPS, MOST_LINES, MOST_MEMBERS, MOST_RUNS, Held, _runs, natural, runs
 from tests.report.build import MINUTE, NOON, NOW, SECOND, delivery, incident, lake_of, put, report_of
@@ -141,3 +142,35 @@ def test_a_rare_outcome_has_a_stripe_that_can_be_seen() -> None:
 
 def test_partitions_come_in_the_order_of_their_numbers() -> None:
     assert sorted(["orders-10", "orders-2", "9", "a1b"], key=natural) == ["9", "a1b", "orders-2", "orders-10"]
+
+
+def test_a_group_that_somebody_only_asked_after_is_told(tmp_path: Path) -> None:
+    """As of `kafkascope observe`: members and lag, and no delivery."""
+    minutes = [
+        {"group_id": "quiet", "window_start": NOON + at * MINUTE, "state": "Empty", "members": 0, "lag": 7 + at}
+        | {"lag_partitions": 1}
+        for at in range(3)
+    ]
+    report = report_of(tmp_path / "lake", share_group_health=minutes, share_deliveries=[delivery()])
+    assert [group.group_id for group in report.share.shown] == ["processors", "quiet"]
+    group = report.share.shown[1]
+    assert (group.first_at, group.last_at) == (NOON, NOON + 2 * MINUTE)
+    assert (group.acquired, group.health.state, group.health.lag, group.health.members) == (0, "Empty", 9, 0)
+    text = page(report)
+    assert "No delivery was recorded." in text and "of 1 partition, 12:02" in text
+
+
+def test_a_delivery_whose_acquisition_nobody_saw_counts_when_it_ended(tmp_path: Path) -> None:
+    rows = [delivery(acquired_at=None, delivery_count=None, outcome_at=NOON + 2 * MINUTE)]
+    lake = lake_of(tmp_path / "lake", {"share_deliveries": rows})
+    before, then = Scope(until=NOON + MINUTE), Scope(since=NOON + MINUTE, until=NOON + 3 * MINUTE)
+    assert not build(lake, before, NOW).share.shown
+    assert [group.acquired for group in build(lake, then, NOW).share.shown] == [1]
+
+
+def test_large_numbers_have_room_beside_the_heat_map(tmp_path: Path) -> None:
+    rows = [delivery(last_offset=1_000_000), delivery(last_offset=250_006, delivery_count=2)]
+    (group,) = report_of(tmp_path / "lake", share_deliveries=rows).share.shown
+    assert "20 % again" in heat_figure(group, "h").text
+    (group,) = report_of(tmp_path / "other", share_deliveries=[delivery(delivery_count=2)]).share.shown
+    assert "1 of 1 again" in heat_figure(group, "h").text

@@ -5,8 +5,9 @@ from typing import Any
 
 from kafkascope.report.build import build
 from kafkascope.report.chart_tasks import short_names
+from kafkascope.report.page import page
 from kafkascope.report.scope import Scope
-from kafkascope.report.streams import MOST_MOVES
+from kafkascope.report.streams import MOST_LOST, MOST_MOVES, MOST_STATUSES
 from kafkascope.report.streams_lanes import MOST_DRAWN, MOST_LANES
 from tests.report.build import MINUTE, NOON, NOW, SECOND, Row, incident, lake_of, report_of
 
@@ -55,6 +56,21 @@ def test_of_many_moves_those_with_the_longest_pauses_are_told(tmp_path: Path) ->
     assert group.moves_left_out == 300 - MOST_MOVES
 
 
+def test_lost_members_and_statuses_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    lost = [
+        {"group_id": "counters", "member_id": f"m{at}", "last_seen_at": NOON, "noticed_at": NOON, "silent_ms": 0}
+        | {"how": "silent", "active_tasks": 0, "standby_tasks": 0}
+        for at in range(MOST_LOST + 3)
+    ]
+    status = {"group_id": "counters", "name": "STALE_TOPOLOGY", "detail": "", "from_at": NOON, "members": 1}
+    marts: dict[str, Any] = {"streams_lost_members": lost, "streams_statuses": [status] * (MOST_STATUSES + 2)}
+    report = report_of(tmp_path / "lake", streams_group_health=[minute()], **marts)
+    (group,) = report.streams.shown
+    assert (len(group.lost), group.lost_left_out) == (MOST_LOST, 3)
+    assert (len(group.statuses), group.statuses_left_out) == (MOST_STATUSES, 2)
+    assert "and 3 more members" in page(report) and "and 2 more statuses" in page(report)
+
+
 def test_an_interval_that_others_may_have_held_is_not_drawn_as_unheld(tmp_path: Path) -> None:
     unheld = [
         {"group_id": "counters", "subtopology_id": "0", "partition": at, "from_at": NOON, "to_at": NOON + SECOND}
@@ -73,6 +89,19 @@ def test_between_leaves_out_what_lies_outside(tmp_path: Path) -> None:
     (group,) = build(lake_of(tmp_path / "lake", marts), scope, NOW).streams.shown
     assert [lane.task for lane in group.lanes] == ["0_2", "0_9"]
     assert group.totals.moves == 1
+
+
+def test_a_group_at_rest_is_told_until_it_was_last_seen(tmp_path: Path) -> None:
+    """Its last change was long before: what it holds, it holds still."""
+    rows = [task(to_at=None, ended_by=None), task(partition=1, to_at=None, ended_by=None, from_at=NOON + SECOND)]
+    marts: dict[str, Any] = {"streams_tasks": rows, "streams_group_health": [minute(at) for at in range(5)]}
+    end = NOON + 4 * MINUTE + 30 * SECOND
+    (group,) = build(lake_of(tmp_path / "lake", marts, last_at=end), Scope(), NOW).streams.shown
+    assert (group.totals.first_at, group.totals.last_at) == (NOON, end)
+    assert [lane.too_short for lane in group.lanes] == [0, 0]
+    scope = Scope(until=NOON + 2 * MINUTE)
+    (group,) = build(lake_of(tmp_path / "other", marts, last_at=end), scope, NOW).streams.shown
+    assert group.totals.last_at == NOON + 2 * MINUTE
 
 
 def test_what_all_names_end_with_is_left_out_of_labels() -> None:

@@ -259,20 +259,27 @@ NOTHING, CUT = -2, -1
 
 
 def _see(packets: Iterable[Packet], truths: tuple[Truth, Truth]) -> None:
-    """Fills in what the packets show, in their order."""
+    """Fills in what the packets show, in their order. Behind a RST there is only what was known to be missing."""
     first: list[Packet | None] = [None, None]
     shown = [np.full(len(truth.sent), NOTHING, np.int16) for truth in truths]
     ends = [0, 0]
     acknowledged = [0, 0]
+    closed = [False, False]
+    given_up = [0, 0]
     for packet in packets:
         way, other = packet.direction, first[1 - packet.direction]
         first[way] = first[way] if packet.flags & RST else first[way] or packet
-        if packet.acknowledgement >= 0 and other is not None:
+        if packet.acknowledgement >= 0 and other is not None and not closed[1 - way]:
             start = other.sequence + (1 if other.flags & SYN else 0) - other.at
             apart = (packet.acknowledgement - start) % WORD
             acknowledged[1 - way] = max(acknowledged[1 - way], apart if apart < WORD // 2 else 0)
         if packet.flags & RST:
-            break
+            for one in (0, 1):
+                until = max(acknowledged[one], packet.at if one == way else 0)
+                closed[one] |= first[one] is not None and until - ends[one] <= 1
+                given_up[one] = ends[one]
+        if packet.flags & RST or closed[way]:
+            continue
         truths[way].ended |= bool(packet.flags & FIN)
         if packet.wire_length or packet.flags & FIN:
             ends[way] = max(ends[way], packet.at + packet.wire_length)
@@ -284,7 +291,8 @@ def _see(packets: Iterable[Packet], truths: tuple[Truth, Truth]) -> None:
         truths[way].repeated += int(again.sum())
         truths[way].single += int(again.sum()) if packet.wire_length == 1 else 0
         truths[way].conflicts += int((again & (there != new)).sum())
-        there[there == NOTHING] = new[there == NOTHING]
+        fresh = (there == NOTHING) & (np.arange(packet.at, packet.at + packet.wire_length) >= given_up[way])
+        there[fresh] = new[fresh]
     for way, truth in enumerate(truths):
         if first[way] is not None:
             base = _at(first[way])

@@ -11,6 +11,7 @@ from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import LOST, Connection, Frames, Problem
 from kafkascope.capture.headers import SIZE
 from kafkascope.capture.pairing import STATUSES
+from kafkascope.capture.problems import joined
 
 # Problems of one kind are counted, and the first few kept to show.
 MOST_KEPT = 5
@@ -49,11 +50,18 @@ class Account:
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
-            self.problems[problem.kind] += 1
             self.problem_bytes[problem.kind] += problem.lost_bytes
             kept = self.kept.setdefault(problem.kind, [])
-            if len(kept) < MOST_KEPT:
-                kept.append((self.file, problem))
+            # Packets are counted for each piece of a file; the file has them together.
+            for number, (file, before) in enumerate(kept):
+                whole = joined(before, problem) if file == self.file else None
+                if whole is not None:
+                    kept[number] = (file, whole)
+                    break
+            else:
+                self.problems[problem.kind] += 1
+                if len(kept) < MOST_KEPT:
+                    kept.append((self.file, problem))
 
     def add_times(self, times: npt.NDArray[np.int64]) -> None:
         if len(times):

@@ -75,17 +75,21 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
         problem = None
     except DecodeError as error:
         first, problem = None, error
-    for release in other_layouts(key, version, response_to is not None):
-        try:
-            other = decode_frame(whole, response_to=response_to, release=release, spans=spans)
-        except DecodeError:
-            continue
-        if other.exact or first is None:
-            return other
-    if first is None:
-        assert problem is not None
-        raise problem
-    return first
+    try:
+        for release in other_layouts(key, version, response_to is not None):
+            try:
+                other = decode_frame(whole, response_to=response_to, release=release, spans=spans)
+            except DecodeError:
+                continue
+            if other.exact or first is None:
+                return other
+        if first is None:
+            assert problem is not None
+            raise problem
+        return first
+    finally:
+        # As in `decode_frame`.
+        problem = None
 
 
 @lru_cache(maxsize=512)

@@ -26,8 +26,8 @@ _AHEAD = 8
 
 DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
 # Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type.
-CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP = range(4)
-REASONS = 4
+CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_MPLS, IN_PPPOE, IN_ERSPAN, IN_MACSEC = range(8)
+REASONS = 8
 # Columns of the fragment rows.
 (
     F_ROW, F_VERSION, F_LEVEL, F_IDENTIFICATION, F_PROTOCOL, F_FROM_HIGH, F_FROM_LOW, F_TO_HIGH, F_TO_LOW,
@@ -74,6 +74,9 @@ def dissect(
                     reason = CUT_HEADERS
                 elif version == UNKNOWN_LINK:
                     reason = LINK_NOT_KNOWN
+                elif version < UNKNOWN_LINK:
+                    # In the order of `link`.
+                    reason = TOO_DEEP + UNKNOWN_LINK - version
                 break
             fragment = False
             offset = np.int64(0)
@@ -224,7 +227,7 @@ def dissect(
             count += 1
             break
         # What only looks like a tunnel is no broken packet.
-        if reason >= 0 and (level == outer or reason == TOO_DEEP):
+        if reason >= 0 and (level == outer or reason >= TOO_DEEP):
             if bad[reason, 0] == 0:
                 bad[reason, 2] = row
                 bad[reason, 3] = links[row]

@@ -16,13 +16,14 @@ Uint8s = npt.NDArray[np.uint8]
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something in the recording that could not be read, and what it cost: `place` is a packet number, or -1 for the
-    file itself; `offset` is in the file."""
+    file itself; `offset` is in the file. `packets` is not 0 where `detail` counts them."""
 
     kind: str
     detail: str
     place: int
     offset: int
     lost_bytes: int
+    packets: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,11 +166,13 @@ class Framer:
     def finish(self) -> Frames:
         """The recording ends: a frame that is not complete is lost, a search takes what it can get."""
         self._output = make_output(64, np.empty(4_096, np.uint8))
-        for connection in list(self._undecided):
-            self._forget(connection)
-        while self._searches:
-            self._last_chance(min(self._searches), None)
+        for number in list(self._undecided):
+            self._decide(number, final=True)
             self._run()
+        for stream in sorted(self._searches):
+            while stream in self._searches:
+                self._last_chance(stream, None)
+                self._run()
         for row in range(len(self._tables.state)):
             state = self._tables.state[row]
             if state[HAVE]:
@@ -277,18 +279,21 @@ class Framer:
             self._kept += CONNECTION_COST
         undecided.add(kind, stream & 1, offset, data, length, time, packet)
         self._kept += len(data) + PIECE_COST
-        verdict = undecided.verdict()
-        if verdict is not None:
-            self._forget(number)
-            self._connections[number].protocol = verdict.protocol
-            if verdict.client is not None:
-                self._begin(number, verdict.client, undecided)
-        elif all(undecided.ended):
-            self._forget(number)
+        self._decide(number, final=all(undecided.ended))
         while self._kept > MAX_SEARCHED_TOTAL_BYTES and self._undecided:
             oldest = next(iter(self._undecided))
             self._problem("undecided", f"connection {oldest} is left alone: too much waits to be recognised", packet)
             self._forget(oldest)
+
+    def _decide(self, number: int, *, final: bool) -> None:
+        undecided = self._undecided[number]
+        verdict = undecided.verdict(final=final)
+        if verdict is not None or final:
+            self._forget(number)
+        if verdict is not None:
+            self._connections[number].protocol = verdict.protocol
+            if verdict.client is not None:
+                self._begin(number, verdict.client, undecided)
 
     def _new(self, number: int) -> Undecided:
         connection = self._connections[number]

@@ -7,7 +7,7 @@ import numpy as np
 from kafkascope.capture.numbers import Number, Numbers, big16, big32, jit
 
 # What `network_layer` and `by_ether_type` find: an IP version, or one of these.
-OTHER, CUT, UNKNOWN_LINK = 0, -1, -2
+OTHER, CUT, UNKNOWN_LINK, MPLS, PPPOE, ERSPAN, MACSEC = 0, -1, -2, -3, -4, -5, -6
 
 NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, LINUX_SLL, IPV4, IPV6, LINUX_SLL2 = (
     0,
@@ -90,4 +90,16 @@ def by_ether_type(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
         return at, 4
     if kind == ETHER_IPV6:
         return at, 6
-    return at, OTHER
+    return at, _envelope(kind)
+
+
+@jit
+def _envelope(kind: Number) -> Number:
+    """What may hold IP and is not read: it is to be named. All else holds none, as ARP."""
+    if kind in (0x8847, 0x8848):
+        return MPLS
+    if kind == 0x8864:
+        return PPPOE
+    if kind == 0x88E5:
+        return MACSEC
+    return OTHER

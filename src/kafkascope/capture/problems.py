@@ -6,18 +6,35 @@ from kafkascope.capture.flow import Problem
 from kafkascope.limits import MAX_PROBLEMS
 
 
+def counted(kind: str, count: int, said: str, place: int, offset: int, lost_bytes: int) -> Problem:
+    """Packets that have the same fault."""
+    return Problem(kind, f"{count} packet{'' if count == 1 else 's'} {said}", place, offset, lost_bytes, count)
+
+
+def joined(one: Problem, other: Problem) -> Problem | None:
+    """Two that count packets with the same fault as one, None where they are not that."""
+    said, told = (problem.detail.split(" ", 2)[-1] for problem in (one, other))
+    if not (one.packets and other.packets and said == told):
+        return None
+    both = one.packets + other.packets
+    return counted(one.kind, both, said, one.place, one.offset, one.lost_bytes + other.lost_bytes)
+
+
 class Problems:
     def __init__(self) -> None:
         self._found: dict[str, list[Problem]] = {}
         self._more: dict[str, int] = {}
 
     def add(self, kind: str, detail: str, offset: int, lost_bytes: int = 0, place: int = -1) -> None:
-        rows = self._found.setdefault(kind, [])
+        self.keep(Problem(kind, detail, place, offset, lost_bytes))
+
+    def keep(self, problem: Problem) -> None:
+        rows = self._found.setdefault(problem.kind, [])
         if len(rows) < MAX_PROBLEMS:
-            rows.append(Problem(kind, detail, place, offset, lost_bytes))
+            rows.append(problem)
             return
-        rows[-1] = replace(rows[-1], lost_bytes=rows[-1].lost_bytes + lost_bytes)
-        self._more[kind] = self._more.get(kind, 0) + 1
+        rows[-1] = replace(rows[-1], lost_bytes=rows[-1].lost_bytes + problem.lost_bytes)
+        self._more[problem.kind] = self._more.get(problem.kind, 0) + 1
 
     def take(self) -> tuple[Problem, ...]:
         for kind, more in self._more.items():

@@ -92,8 +92,8 @@ class Reading:
         self._ports = kafka_ports
         self._waiting = Waiting(deadline) if follow else None
         self._on_change, self._on_bad, self._on_step = on_change, on_bad, on_step
-        self._recordings = Recordings()
-        self._tallies = FileTallies(self._recordings)
+        self.recordings = Recordings()
+        self._tallies = FileTallies(self.recordings)
         self._capture: Capture | None = None
         self._file: io.FileIO | None = None
         self._file_bytes = 0
@@ -161,7 +161,7 @@ class Reading:
     def _begin(self) -> "Capture":
         if self._capture is None:
             self._capture = Capture(
-                self._recordings,
+                self.recordings,
                 self.account,
                 names=self.names,
                 kafka_ports=self._ports,
@@ -180,9 +180,9 @@ class Reading:
         if found.file is not None and not found.packed:
             self.plain_files.add(uri_of(path))
         try:
-            self._recordings.uris.append(uri_of(path))
+            self.recordings.uris.append(uri_of(path))
             read = self.account.packets + self.account.log_lines
-            self._recordings.first_packets.append(self._numbers_before + read)
+            self.recordings.first_packets.append(self._numbers_before + read)
             self.account.begin(uri_of(path))
             yield from self._log(found) if found.kind == LOG else self._packets(found)
             if found.problem:
@@ -194,10 +194,10 @@ class Reading:
 
     def _packets(self, found: Found) -> Iterator[ExchangeBatch]:
         capture = self._begin()
-        first = self._recordings.first_packets[-1]
-        tally = self._tallies.of(len(self._recordings.uris) - 1)
+        first = self.recordings.first_packets[-1]
+        tally = self._tallies.of(len(self.recordings.uris) - 1)
         bytes_before = self.account.bytes_read
-        skip = self._part.skip.get(self._recordings.uris[-1], 0)
+        skip = self._part.skip.get(self.recordings.uris[-1], 0)
         for packets in read_packets(found.source, waiting=self._waiting, chunk_bytes=self._part.chunk_bytes):
             known = len(packets.start)
             packets = after(packets, skip)
@@ -210,11 +210,11 @@ class Reading:
             yield from capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
 
     def _log(self, found: Found) -> Iterator[ExchangeBatch]:
-        log = RequestLog(self._recordings, names=self.names)
-        tally = self._tallies.of(len(self._recordings.uris) - 1)
+        log = RequestLog(self.recordings, names=self.names)
+        tally = self._tallies.of(len(self.recordings.uris) - 1)
         before = dataclasses.replace(self.account)
         unpacked = Unpacked(Source(found.source, self._waiting))
-        skip = self._part.skip.get(self._recordings.uris[-1], 0)
+        skip = self._part.skip.get(self.recordings.uris[-1], 0)
         for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
             times = batch.rows[batch.rows[:, FIRST_NS] >= KNOWN_FROM_NS, LAST_NS]

@@ -4,7 +4,7 @@ and says what it wants; the caller grows them and goes on from there."""
 from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RENEWED, RESET, RST, SYN
 from kafkascope.capture.history import remember
 from kafkascope.capture.numbers import Number, jit
-from kafkascope.capture.reorder import deliver, drain, emit, give_up_all, insert, release
+from kafkascope.capture.reorder import EVERYTHING, deliver, drain, emit, give_up, give_up_all, insert, release
 from kafkascope.capture.stream_table import (
     ACKED,
     AFTER_FIN_BYTES,
@@ -209,7 +209,7 @@ def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
                 s.time[i] <= t.connections[number, LAST_NS] + CLOCKS_APART_NS
                 and (acknowledged < 0 or acknowledged == other[BASE])
             )
-        elif base < 0 and not is_over(t, number):
+        elif base < 0 and (not is_over(t, number) or 0 <= acknowledged == other[BASE]):
             fits = other[INITIAL] < 0 or acknowledged < 0 or acknowledged == other[BASE]
             same = fits if answer else other[BASE] < 0
     if not same:
@@ -346,13 +346,18 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
 
 
 @jit
-def reset(t: Tables, o: Output, data: int, number: int, time: int, packet: int) -> None:
-    for direction in range(2):
-        stream = 2 * number + direction
-        give_up_all(t, o, data, stream, time, packet)
-        if not t.streams[stream, CLOSED]:
-            t.streams[stream, CLOSED] = 1
-            emit(t, o, RESET, stream, t.streams[stream, NEXT], 0, 0, time, packet)
+def reset(t: Tables, o: Output, data: int, stream: int, sequence: int, time: int, packet: int) -> None:
+    """By a segment of `stream`. A stream whose last bytes are still missing stays open: they may stand behind it, as
+    where each direction has a file of its own. One byte may be a FIN that was lost."""
+    number = stream >> 1
+    for one in range(2 * number, 2 * number + 2):
+        state = t.streams[one]
+        give_up(t, o, data, one, EVERYTHING, time, packet)
+        missing = state[BASE] < 0 or state[ACKED] - state[NEXT] > 1
+        missing |= one == stream and distance(sequence, state[BASE], state[NEXT]) > 1
+        if not missing and not state[CLOSED]:
+            state[CLOSED] = 1
+            emit(t, o, RESET, one, state[NEXT], 0, 0, time, packet)
     if t.connections[number, ENDED] == OPEN_STILL:
         t.connections[number, ENDED] = ENDED_RESET
     t.connections[number, RESET_SEEN] = 1
@@ -453,7 +458,7 @@ def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
     if s.flags[i] & ACK and len(s.acknowledgement) and s.acknowledgement[i] >= 0:
         acknowledge(t, stream ^ 1, s.acknowledgement[i])
     if s.flags[i] & RST:
-        reset(t, o, data, number, s.time[i], s.packet[i])
+        reset(t, o, data, stream, s.sequence[i] & _WORD, s.time[i], s.packet[i])
         return
     take(t, o, data, stream, s, i)
     # Asked here and not there: handing over the tables takes longer than looking.

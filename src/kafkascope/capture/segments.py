@@ -22,6 +22,10 @@ from kafkascope.capture.dissect import (
     FLOWS_FULL,
     FRAGMENT_COLUMNS,
     FRAGMENTS_FULL,
+    IN_ERSPAN,
+    IN_MACSEC,
+    IN_MPLS,
+    IN_PPPOE,
     LINK_NOT_KNOWN,
     MALFORMED,
     REASONS,
@@ -32,7 +36,7 @@ from kafkascope.capture.flow import Bytes, Flows, Packets, Segments
 from kafkascope.capture.flow_table import FlowTable
 from kafkascope.capture.fragments import Datagram, FragmentStore, Key
 from kafkascope.capture.link import IPV4, IPV6
-from kafkascope.capture.problems import Problems
+from kafkascope.capture.problems import Problems, counted
 
 _FRAGMENT_ROWS = 1024
 _COLUMNS = (
@@ -48,18 +52,14 @@ _COLUMNS = (
     ("acknowledgement", np.int64),
 )
 _REASONS = {
-    CUT_HEADERS: ("cut headers", "packet ends inside its headers", "packets end inside their headers"),
-    MALFORMED: (
-        "malformed",
-        "packet has IP or TCP headers that contradict themselves",
-        "packets have IP or TCP headers that contradict themselves",
-    ),
-    LINK_NOT_KNOWN: ("link type", "packet of a link type that is not read", "packets of a link type that is not read"),
-    TOO_DEEP: (
-        "tunnels",
-        "packet has more tunnels within each other than are followed",
-        "packets have more tunnels within each other than are followed",
-    ),
+    CUT_HEADERS: ("cut headers", "cut inside the headers"),
+    MALFORMED: ("malformed", "with IP or TCP headers that contradict themselves"),
+    LINK_NOT_KNOWN: ("link type", "of a link type that is not read"),
+    TOO_DEEP: ("tunnels", "with more tunnels within each other than are followed"),
+    IN_MPLS: ("mpls", "in MPLS, which is not read"),
+    IN_PPPOE: ("pppoe", "in PPPoE, which is not read"),
+    IN_ERSPAN: ("erspan", "in ERSPAN, which is not read"),
+    IN_MACSEC: ("macsec", "in MACsec, which is not read"),
 }
 
 Columns = dict[str, Any]
@@ -93,7 +93,9 @@ class SegmentReader:
         if len(numbers):
             self._store.give_up_old(int(packets.time_ns[-1]))
         self._table.tell()
-        return Segments(data=data, **_in_order(parts), problems=self._problems.take())
+        ordered = _in_order(parts)
+        self._tell_cut(ordered, packets)
+        return Segments(data=data, **ordered, problems=self._problems.take())
 
     def finish(self) -> Segments:
         """No segments: the problems of what is still incomplete."""
@@ -140,14 +142,22 @@ class SegmentReader:
         )
 
     def _tell(self, bad: Any, given: Columns, packets: Packets) -> None:
-        for reason, (kind, of_one, of_many) in _REASONS.items():
+        for reason, (kind, said) in _REASONS.items():
             count, size, row, link = bad[reason].tolist()
             if count:
-                detail = of_one if count == 1 else of_many
-                number = int(given["numbers"][row])
-                named = f"{detail} ({link})" if reason == LINK_NOT_KNOWN else detail
-                offset = packets.base + int(packets.start[number - packets.first])
-                self._problems.add(kind, f"{count} {named}", offset, size, number)
+                named = f"{said} ({link})" if reason == LINK_NOT_KNOWN else said
+                self._count(kind, count, named, size, int(given["numbers"][row]), packets)
+
+    def _tell_cut(self, found: Columns, packets: Packets) -> None:
+        missing = found["wire_length"] - found["length"]
+        cut = np.flatnonzero(missing)
+        if len(cut):
+            first, lost = int(found["packet"][cut[0]]), int(missing[cut].sum(dtype=np.int64))
+            self._count("snap length", len(cut), "recorded in part", lost, first, packets)
+
+    def _count(self, kind: str, count: int, said: str, size: int, number: int, packets: Packets) -> None:
+        offset = packets.base + int(packets.start[number - packets.first])
+        self._problems.keep(counted(kind, count, said, number, offset, size))
 
 
 def _appended(data: Bytes, given: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkascope.capture.link import OTHER, by_ether_type, ethernet
+from kafkascope.capture.link import ERSPAN, OTHER, by_ether_type, ethernet
 from kafkascope.capture.numbers import Number, Numbers, big16, jit
 
 IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
@@ -10,6 +10,7 @@ IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
 _VXLAN, _VXLAN_LINUX, _GENEVE = 4789, 8472, 6081
 _UDP_BYTES, _VXLAN_BYTES, _GENEVE_BYTES = 8, 8, 8
 _TRANSPARENT_ETHERNET = 0x6558
+_ERSPAN = (0x88BE, 0x22EB)  # types I and II, and III
 
 
 @jit
@@ -51,4 +52,6 @@ def _carried(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
         return at, OTHER
     if kind == _TRANSPARENT_ETHERNET:
         return ethernet(data, at, end)
+    if kind in _ERSPAN:
+        return at, ERSPAN
     return by_ether_type(data, at, end, kind)

@@ -11,6 +11,8 @@ from kafkascope.limits import MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 # Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
 # correlation ids differ; twenty zero bytes decode as a Produce request.
 NAMELESS_FRAMES = 4
+# A load balancer puts the client's address in front, as a line or in binary (PROXY protocol, versions 1 and 2).
+PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
 # Bytes that another protocol is named by.
 NAMED_BY = 16
 # Bytes of both directions up to which every piece is a reason to look again; then each growth by a quarter.
@@ -61,6 +63,8 @@ class Undecided:
         start = 0
         if kind == BYTES:
             if run is None:
+                if data.startswith(PROXY_HEADERS):
+                    self.opened = (self.opened[0] and direction == 1, self.opened[1] and direction == 0)
                 run = Run(offset, aligned=self.opened[direction] and offset == 0)
                 self.runs[direction] = run
             start = len(run.data)
@@ -72,9 +76,9 @@ class Undecided:
             self.ended[direction] = True
         self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet))
 
-    def verdict(self) -> Verdict | None:
-        """None: more is needed."""
-        if self.size > LOOKED_AT_OFTEN and 4 * self.size < 5 * self._looked:
+    def verdict(self, *, final: bool) -> Verdict | None:
+        """None: more is needed. `final` says that no more comes."""
+        if self.size > LOOKED_AT_OFTEN and 4 * self.size < 5 * self._looked and not final:
             return None
         self._looked = self.size
         for direction, run in enumerate(self.runs):

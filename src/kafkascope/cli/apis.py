@@ -19,7 +19,8 @@ def run(release: str | None, every: bool, as_json: bool) -> None:
     from kafkascope.schema.releases import check_release, newest_release
     from kafkascope.schema.versions import format_versions
 
-    shown = check_release(release) if release else newest_release()
+    # An empty variable of a script is not the same as no release asked for: here and in the other commands.
+    shown = newest_release() if release is None else check_release(release)
     rows = []
     for key, api in apis().items():
         request = message(f"{api}Request")

@@ -46,7 +46,6 @@ def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
 
         raise UsageError("@ wants the name of a file behind it, as @request.json")
     from kafkascope.cli.call_run import run_call
-    from kafkascope.cli.input import read_text
-    from kafkascope.cli.json_text import parse_json
+    from kafkascope.cli.json_text import read_json
 
-    return run_call(asked, parse_json(read_text(value)), host, options)
+    return run_call(asked, read_json(value), host, options)

@@ -1,13 +1,12 @@
 """Answers of a cluster in, what people or programs read out: a header line, JSON with remarks, hex, or times."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from kafkascope.cli.answer_view import print_value
 from kafkascope.cli.call_request import Request
-from kafkascope.cli.output import print_json
+from kafkascope.cli.output import json_text, print_json
 from kafkascope.cli.terminal import note, paint, prose, remark, table, title
 from kafkascope.client.answer import Answer
 from kafkascope.codec.json_form import to_json
@@ -79,7 +78,7 @@ def _has_records(fields: tuple[LayoutField, ...]) -> bool:
 def print_answer_json(answer: Answer, *, compact: bool) -> None:
     value = to_json(f"{answer.api}Response", answer.api_version, answer.value) if answer.value else None
     if compact:
-        print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        print(json_text(value))
     else:
         print_json(value)
     for reason in answer.reasons:

@@ -10,6 +10,7 @@ from kafkascope.cli.check import ALL
 from kafkascope.cli.live_options import settings_from
 from kafkascope.cli.read_units import parse_duration
 from kafkascope.cli.spark_options import parse_thresholds
+from kafkascope.cli.terminal import printable
 from kafkascope.client.check import Wanted, one_line
 from kafkascope.client.check_look import GROUP, QUORUM, SHARE, STREAMS, Report, look, metrics, not_reached
 from kafkascope.client.cluster import connect
@@ -74,7 +75,7 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
 
         print_json(report_json(report))
     else:
-        print(one_line(report.checked, WORDS[asked.what]))
+        print(printable(one_line(report.checked, WORDS[asked.what])))
     return 0 if report.healthy else UNHEALTHY
 
 

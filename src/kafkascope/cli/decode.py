@@ -44,8 +44,9 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
             parse_message(name)
     except NotFoundError as error:
         raise UsageError(str(error)) from None  # 1 means here that the bytes were read
+    known_release = None if release is None else check_release(release)
     raw = read_bytes(data, form)
-    found = identify(raw, name, check_release(release) if release else None)
+    found = identify(raw, name, known_release, spans=not as_json)
     if as_json:
         print_decoded_json(found, records=records)
     else:

@@ -5,7 +5,7 @@ from typing import Any
 from kafkascope.cli.hex_view import print_hex
 from kafkascope.cli.output import print_json
 from kafkascope.cli.records_view import print_records
-from kafkascope.cli.terminal import heading, prose, title
+from kafkascope.cli.terminal import heading, printable, prose, title
 from kafkascope.codec.annotate import annotate
 from kafkascope.codec.annotate_frame import annotations_of
 from kafkascope.codec.identify import Identified, identify
@@ -21,7 +21,7 @@ def print_decoded(found: Identified, raw: bytes, *, records: bool, full: bool) -
         name = frame.name or f"request with API key {frame.api_key}"
         facts = [f"correlation id {frame.correlation_id}"]
         client = frame.header.value.get("clientId")
-        facts += [f"client id {client}"] if client is not None else []
+        facts += [f"client id {printable(client)}"] if client is not None else []
         facts += [f"{len(raw)} bytes with length" if frame.length is not None else f"{len(raw)} bytes without length"]
         title(f"{name} v{frame.version}", " · ".join(facts))
         print()

@@ -87,7 +87,7 @@ async def _look(
         view: V | None = await ask(cluster)
         if every is None:
             return _once(view, show, as_json)
-        screen = sys.stdout.isatty() and not as_json
+        screen = terminal.takes_commands(sys.stdout) and not as_json
         terminal.colours()  # decided by the terminal, before its text goes through a buffer
         try:
             if screen:
@@ -108,7 +108,7 @@ async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", sc
     try:
         return await ask(cluster)
     except ReachError as error:
-        said = f"{datetime.now(UTC):%H:%M:%S} {error}; trying again"
+        said = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
         if screen:
             sys.stdout.write(HOME + terminal.paint(said, "red") + CLEAR_LINE)
             sys.stdout.flush()
@@ -128,9 +128,9 @@ def _once(view: Any, show: Callable[[Any], int | None], as_json: bool) -> int:
 
 def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
     if as_json:
-        import json
+        from kafkascope.cli.output import json_text
 
-        print(json.dumps(_stamped(view), ensure_ascii=False), flush=True)
+        print(json_text(_stamped(view)), flush=True)
         return
     terminal.width.cache_clear()  # the window may have another size by now
     text = io.StringIO()

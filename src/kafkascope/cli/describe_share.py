@@ -1,5 +1,6 @@
 """`ShareGroup` in, text out: state, members, every partition with start, end and lag, delivery settings."""
 
+import re
 from collections.abc import Sequence
 
 from kafkascope.cli.describe_gaps import show_gaps
@@ -8,6 +9,7 @@ from kafkascope.cli.terminal import heading, paint, prose, title
 from kafkascope.client.describe.share_group import ShareGroup, SharePartition
 from kafkascope.client.describe.values import Assigned, Node, Setting
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red", "NotReady": "red"}
 
 
@@ -102,8 +104,9 @@ def _from(setting: Setting) -> Cell:
 
 def short(member: str) -> str:
     """The part of a member id that tells it apart; `--json` has all of it."""
-    tail = member.rpartition("-")[2]
-    return f"{member[:8]}…" if len(tail) < len(member) and len(member) > 12 else member[:12]
+    own = _UUID.search(member)
+    start = own.start() if own else 0  # behind the client id, which a broker puts before the id of a classic member
+    return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]
 
 
 def held(assignment: Sequence[Assigned]) -> str:

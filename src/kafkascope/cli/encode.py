@@ -40,15 +40,13 @@ def run(
     from kafkascope.errors import UsageError
     from kafkascope.schema.catalog import message
     from kafkascope.schema.layout import layout
-    from kafkascope.schema.releases import check_release
     from kafkascope.schema.targets import parse_message
 
     wanted, version = parse_message(name)
-    known_release = check_release(release) if release else None
-    layout(wanted, version, known_release)
+    layout(wanted, version, release)  # says which versions and releases there are
     if value == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
-    content = from_json(wanted, version, read_json(value), known_release)
+    content = from_json(wanted, version, read_json(value), release)
     if not frame and (correlation_id is not None or client_id is not None):
         raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")
     if frame:
@@ -57,10 +55,10 @@ def run(
             if message(wanted).kind != "request" or header_version(wanted, version) == 0:
                 raise UsageError(f"the header of {wanted} v{version} has no client id")
             header["clientId"] = client_id
-        data = encode_frame(wanted, version, content, header, known_release)
+        data = encode_frame(wanted, version, content, header, release)
     else:
-        data = encode(wanted, version, content, known_release)
-    _write(data, wanted, version, known_release, output, as_json)
+        data = encode(wanted, version, content, release)
+    _write(data, wanted, version, release, output, as_json)
 
 
 def _write(data: bytes, name: str, version: int, release: str | None, output: str, as_json: bool) -> None:

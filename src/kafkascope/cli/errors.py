@@ -14,7 +14,7 @@ def run(api: str | None, as_json: bool) -> None:
     from kafkascope.cli.terminal import table
     from kafkascope.schema.error_codes import error_codes
 
-    if api:
+    if api is not None:
         _of_api(api, as_json)
         return
     codes = list(error_codes().values())

@@ -19,11 +19,10 @@ def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: 
     from kafkascope.codec.json_form import to_json
     from kafkascope.schema.examples import example
     from kafkascope.schema.layout import layout
-    from kafkascope.schema.releases import check_release
     from kafkascope.schema.targets import parse_message
 
     wanted, version = parse_message(name)
-    found = layout(wanted, version, check_release(release) if release else None)
+    found = layout(wanted, version, release)
     value = example(wanted, version, found.release)
     data, annotations = annotated_frame(found, value)
     shown = to_json(wanted, version, value, found.release)

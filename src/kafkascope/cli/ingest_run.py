@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.ingest_account import account_json, account_lines, findings_text, print_lines
-from kafkascope.cli.spark_run import Waiting, interruptible, spark_session, took
+from kafkascope.cli.interrupts import Wish
+from kafkascope.cli.spark_run import Waiting, spark_session, took
 from kafkascope.cli.terminal import note
-from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.errors import InputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
@@ -28,12 +29,15 @@ class Command:
         self._uris, self._where, self._options = uris, where, options
         self._thresholds, self._as_json, self._every = thresholds, as_json, every
         self._waiting = Waiting()
+        self._wish = Wish()
 
     def once(self) -> int:
         from kafkascope.lake.home import make_lake
         from kafkascope.pipeline.inputs import find
 
         found = find(self._uris)
+        if all(one.error is not None for one in found):
+            raise InputError(str(found[0].error))
         lake = make_lake(self._where)
         landed = False
         try:
@@ -77,16 +81,24 @@ class Command:
             rebuilding = None
             if self._thresholds is not None:
                 rebuilding = Rebuilding(lambda: self._rebuilt(spark, lake), self._every, old=are_old(lake))
-            return follow(spark, self._uris, lake, self._options, told, rebuilding=rebuilding)
+            with self._wish.heard():
+                follow(spark, self._uris, lake, self._options, told, rebuilding=rebuilding, end=self._wish.said)
+        if self._wish.said.is_set():
+            raise KeyboardInterrupt
+        return 0
 
     def _rebuilt(self, spark: Any, lake: "Lake") -> None:
-        """The marts of a lake that is followed. Ctrl-C, also a second one, leaves them as they were."""
+        """The marts of a lake that is followed. A second Ctrl-C leaves them as they were."""
         from kafkascope.cli.marts import severities
         from kafkascope.pipeline.mart.build import build_marts
 
         self._waiting.seconds.clear()
-        with self._waiting.step(BUILDING), interruptible():
-            rows = build_marts(spark, lake, self._thresholds)
+        try:
+            with self._waiting.step(BUILDING), self._wish.leaving():
+                rows = build_marts(spark, lake, self._thresholds)
+        except KeyboardInterrupt:
+            note(f"interrupted; the marts are as before, kafkascope marts {self._where} builds them")
+            raise
         if self._as_json:
             from kafkascope.cli.output import print_json
 

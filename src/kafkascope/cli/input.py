@@ -19,6 +19,8 @@ def read_argument(text: str) -> str | bytes:
         if sys.stdin is None:
             raise InputError("standard input is closed")
         return _read(sys.stdin.buffer, "standard input")
+    if text == "@":
+        raise UsageError("the name of a file belongs behind the @")
     if text.startswith("@"):
         try:
             with open(text[1:], "rb") as file:
@@ -53,17 +55,6 @@ def _size(file: BinaryIO) -> int:
 
 def _too_large(where: str, most: int) -> InputError:
     return InputError(f"{where} is larger than {most} bytes, the most that one frame takes")
-
-
-def read_text(text: str) -> str:
-    """The same where text is wanted: JSON."""
-    content = read_argument(text)
-    if isinstance(content, str):
-        return content
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{text.removeprefix('@')} is no UTF-8 text (offset {error.start})") from None
 
 
 def read_bytes(text: str, form: str = "auto") -> bytes:

@@ -33,12 +33,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"kafkascope.cli.{cmd_name}").run
-        if not isinstance(command, click.Command):
-            return None
-        for option in command.params:
-            if option.name == "release":
-                option.callback = _no_empty_release
-        return command
+        return command if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -50,15 +45,6 @@ class Commands(click.Group):
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command is called {args[0]}{hint}", ctx)
         return super().resolve_command(ctx, args)
-
-
-def _no_empty_release(_: click.Context, __: click.Parameter, release: str | None) -> str | None:
-    """A variable of a script that is empty is not the same as no release asked for."""
-    if release == "":
-        from kafkascope.schema.releases import check_release
-
-        check_release(release)
-    return release
 
 
 @click.group(cls=Commands, context_settings=SETTINGS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.read_units import number, plural
-from kafkascope.cli.terminal import note, width
+from kafkascope.cli.terminal import note, notes_width, takes_commands
 from kafkascope.client.cluster import connect
 from kafkascope.client.observe import Observer, Poll
 from kafkascope.client.observe_portions import Gathered, Portions
@@ -214,11 +214,11 @@ class _Watched:
     """A line that moves on a terminal; elsewhere only what goes wrong."""
 
     def __init__(self) -> None:
-        self._moves = sys.stderr.isatty()
+        self._moves = takes_commands(sys.stderr)
 
     def line(self, text: str) -> None:
         if self._moves:
-            sys.stderr.write(f"\r\033[K{text[: width() - 1]}")
+            sys.stderr.write(f"\r\033[K{text[: notes_width() - 1]}")
             sys.stderr.flush()
 
     def remark(self, text: str) -> None:

@@ -150,12 +150,10 @@ def catalog_path(found: Layout, path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _example(found: Layout) -> None:
-    from json import dumps
-
     name, version, release = found.message.name, found.version, found.release
     value = example(name, version, release)
     heading("Example")
-    print(dumps(to_json(name, version, value, release), indent=2, ensure_ascii=False))
+    print_json(to_json(name, version, value, release))
     heading("Its bytes")
     data, annotations = annotated_frame(found, value)
     print_hex(data, annotations)

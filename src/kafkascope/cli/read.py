@@ -10,8 +10,8 @@ from kafkascope.cli.arguments import complete_error, json_option
 if TYPE_CHECKING:
     from kafkascope.capture.select import Wanted
 
-# An int16 on the wire.
-API_KEYS = range(-(2**15), 2**15)
+# What an int16 takes: keys of APIs and error codes on the wire.
+INT16 = range(-(2**15), 2**15)
 
 
 def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -136,21 +136,35 @@ def _wanted(
 
 def _codes(errors: tuple[str, ...]) -> tuple[int, ...]:
     """Empty for any."""
+    return () if "any" in map(str.lower, errors) else tuple(map(_code, errors))
+
+
+def _code(name: str) -> int:
     from kafkascope.schema.error_codes import find_error
 
-    return () if "any" in map(str.lower, errors) else tuple(find_error(name).code for name in errors)
+    number = _number(name, "--error", "code of an error")
+    return find_error(name).code if number is None else number
+
+
+def _number(text: str, flag: str, what: str) -> int | None:
+    """Also one that the catalog does not know; None for a name."""
+    from kafkascope.errors import UsageError
+    from kafkascope.schema.names import parse_number
+
+    number = parse_number(text)
+    if number is not None and number not in INT16:
+        raise UsageError(f"{flag}: {number} is no {what}; there are {INT16[0]} to {INT16[-1]}")
+    return number
 
 
 def _api_key(name: str) -> int:
-    from kafkascope.errors import NotFoundError, UsageError
+    from kafkascope.errors import NotFoundError
     from kafkascope.schema.catalog import message
-    from kafkascope.schema.names import clip, find_api, parse_number, suggest
+    from kafkascope.schema.names import clip, find_api, suggest
 
-    number = parse_number(name)
+    number = _number(name, "--api", "key of an API")
     if number is not None:
-        if number not in API_KEYS:
-            raise UsageError(f"--api: {number} is no key of an API; there are {API_KEYS[0]} to {API_KEYS[-1]}")
-        return number  # also one that the catalog does not know
+        return number
     api = find_api(name)
     if api is None:
         raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.read_units import number, plural, size
-from kafkascope.cli.terminal import note, printable, width
+from kafkascope.cli.terminal import note, notes_width, printable, takes_commands
 
 if TYPE_CHECKING:
     from kafkascope.capture.account import Account
@@ -30,18 +30,21 @@ _FIXES = {
     "compression": "copy it again for what is behind",
     "cut headers": "record whole packets: tcpdump -s 0",
     "link type": "record on Ethernet, loopback or with tcpdump -i any",
+    "snap length": "record whole packets: tcpdump -s 0",
 }
 
 
 class Progress:
     """A bar that moves while a person waits, in the place where the next line comes; a plain line now and then where
-    stderr goes to a file. `total` are the bytes to come, None where nobody knows: then nothing is shown."""
+    stderr goes to a file, or to a terminal that takes no commands. `total` are the bytes to come, None where nobody
+    knows: then there are no plain lines."""
 
     def __init__(self, account: "Account", total: int | None, *, quiet: bool) -> None:
         self._account = account
         self._total = total
-        self._bar = sys.stderr.isatty() and not quiet
-        self._plain = not sys.stderr.isatty() and total is not None and not quiet
+        moves = takes_commands(sys.stderr)
+        self._bar = moves and not quiet
+        self._plain = not moves and total is not None and not quiet
         self._began = self._shown = self._printed = time.monotonic()
         self._drawn = False
 
@@ -54,7 +57,7 @@ class Progress:
         if self._bar and now - self._shown >= BAR_SECONDS and now - self._printed >= BAR_SECONDS:
             self._shown = now
             self._drawn = True
-            note(f"\r\033[K{self._text(done, now)[: width() - 1]}", end="")
+            note(f"\r\033[K{self._text(done, now)[: notes_width() - 1]}", end="")
 
     def clear(self) -> None:
         """Before anything else is printed."""
@@ -85,7 +88,9 @@ def print_account(
     for line in [*account_lines(account, shown, plain_files), *misplaced(by_file or {})]:
         folded = [line]
         if sys.stderr.isatty():
-            folded = textwrap.wrap(line, width(), subsequent_indent="    ", break_long_words=False)
+            folded = textwrap.wrap(
+                line, notes_width(), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+            )
         for part in folded:
             note(printable(part))
 
@@ -188,5 +193,6 @@ def nothing_found(account: "Account", names: str, plain_files: Collection[str] =
         "kafka": "Kafka without a whole frame",
     }
     told = ", ".join(f"{count} {words.get(name, name)}" for name, (count, _) in protocols.items())
-    hint = f"; {INSTEAD}" if "tls" in protocols else ""
-    return f"{names}: no Kafka in it ({told} of {plural(sum(c for c, _ in protocols.values()), 'connection')}){hint}"
+    hints = [line.strip() for line in _problems(account, plain_files)[:1]] + [INSTEAD] * ("tls" in protocols)
+    whole = f"{told} of {plural(sum(c for c, _ in protocols.values()), 'connection')}"
+    return "; ".join([f"{names}: no Kafka in it ({whole})", *hints])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope.cli.read_summary import cut_middle, summary
 from kafkascope.cli.read_units import latency, size
-from kafkascope.cli.terminal import paint, printable, width
+from kafkascope.cli.terminal import cells, cut, padded, paint, printable, width
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -61,8 +61,8 @@ class Lines:
 
     def show(self, exchanges: "list[Exchange]") -> None:
         for exchange in exchanges:
-            self._client = max(self._client, len(self._named(exchange)))
-            self._broker = max(self._broker, len(exchange.broker_address))
+            self._client = max(self._client, cells(self._named(exchange)))
+            self._broker = max(self._broker, cells(exchange.broker_address))
             self._api = max(self._api, len(self._called(exchange)))
         for exchange in exchanges:
             self._show(exchange)
@@ -72,12 +72,12 @@ class Lines:
         layout = self._layout
         sized = layout.ends and not (exchange.request_bytes is None and exchange.response_bytes is None)
         self._head(at, sized)
-        cells = [
+        row = [
             (exchange.exchange_id[: layout.id_digits], ("dim",)),
             ((at.strftime("%H:%M:%S.%f") if at else "").ljust(15)[: 9 + layout.time_digits], ()),
-            (self._named(exchange).ljust(self._client), ("cyan",)),
+            (padded(self._named(exchange), self._client), ("cyan",)),
             ("→" if layout.ends else "", ("dim",)),
-            (exchange.broker_address.ljust(self._broker) if layout.ends else "", ("dim",)),
+            (padded(exchange.broker_address, self._broker) if layout.ends else "", ("dim",)),
             (self._called(exchange).ljust(self._api), _api_style(exchange)),
             (latency(exchange.latency_us).rjust(LATENCY_LETTERS), _latency_style(exchange)),
             (size(exchange.request_bytes).rjust(SIZE_LETTERS) if sized else "", ("dim",)),
@@ -85,7 +85,7 @@ class Lines:
             *_remarks(exchange),
             (summary(exchange), ()),
         ]
-        print(self._fit([(text, style) for text, style in cells if text]))
+        print(self._fit([(text, style) for text, style in row if text]))
 
     def _head(self, at: "datetime | None", sized: bool) -> None:
         """The day, over the columns; a line without a time is of the day before it."""
@@ -94,7 +94,7 @@ class Lines:
             return
         self._day = day
         layout = self._layout
-        cells = [
+        row = [
             day.ljust(layout.id_digits + 10 + layout.time_digits),
             "client".ljust(self._client),
             *(["→", "broker".ljust(self._broker)] if layout.ends else []),
@@ -102,7 +102,7 @@ class Lines:
             "latency".rjust(LATENCY_LETTERS),
             *(["request".rjust(SIZE_LETTERS), "response".rjust(SIZE_LETTERS)] if sized else []),
         ]
-        print(self._fit([(cell, ("dim",)) for cell in cells]))
+        print(self._fit([(cell, ("dim",)) for cell in row]))
 
     def _named(self, exchange: "Exchange") -> str:
         if not exchange.client_id:
@@ -117,17 +117,18 @@ class Lines:
         room = self._layout.api_letters - len(version)
         return (name if len(name) <= room else f"{name[: room - 1]}…") + version
 
-    def _fit(self, cells: list[Cell]) -> str:
+    def _fit(self, row: list[Cell]) -> str:
         """On a terminal a line is one line, whatever the wire has put into its cells."""
         room = self._cut
         parts = []
-        for cell, style in cells:
+        for cell, style in row:
             text = printable(cell)
             if room is not None:
-                if len(text) > room:
-                    parts.append(paint(f"{text[: max(room - 1, 0)]}…", *style))
+                taken = cells(text)
+                if taken > room:
+                    parts.append(paint(f"{cut(text, room - 1)}…", *style))
                     break
-                room -= len(text) + 1
+                room -= taken + 1
             parts.append(paint(text, *style))
             if room is not None and room <= 0:
                 break

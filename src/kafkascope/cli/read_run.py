@@ -1,6 +1,7 @@
 """One run of `read`: files and what is wanted of them in; lines, JSON, statistics or one exchange out."""
 
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -97,18 +98,19 @@ class Command:
         found: list[tuple[Exchange, dict[str, Any]]] = []
         # By id: a log may hold a line twice, and no digit would tell those apart.
         fitting: set[str] = set()
-        for batch, columns, _, names in self._chosen(names=True, quiet=False):
-            ids = columns.column("exchange_id").to_pylist()
-            matching = [index for index, name in enumerate(ids) if name.startswith(start)]
-            fitting.update(ids[index] for index in matching)
-            if matching and not found:
-                (exchange,) = pick_exchanges(batch, names, columns, matching[:1])
-                found.append((exchange, next(rows_of(columns, matching[:1]))))
-            if found and len(start) == FULL_ID:
-                break
+        with self._told_when_interrupted():
+            for batch, columns, _, names in self._chosen(names=True, quiet=False):
+                ids = columns.column("exchange_id").to_pylist()
+                matching = [index for index, name in enumerate(ids) if name.startswith(start)]
+                fitting.update(ids[index] for index in matching)
+                if matching and not found:
+                    (exchange,) = pick_exchanges(batch, names, columns, matching[:1])
+                    found.append((exchange, next(rows_of(columns, matching[:1]))))
+                if found and len(start) == FULL_ID:
+                    break
         self._clear()
         if not found:
-            raise NotFoundError(
+            return self._not_found(
                 f"no exchange has an id that starts with {wanted_id}; the first column of read shows them"
             )
         if len(fitting) > 1:
@@ -167,6 +169,8 @@ class Command:
         try:
             yield
         except KeyboardInterrupt:
+            # A second one would only cost what is told now.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._clear()
             first()
             sys.stdout.flush()
@@ -180,11 +184,15 @@ class Command:
         if account.exchanges:
             self._account()
         elif account.files:
-            told = nothing_found(account, ", ".join(self._files), self._growing())
-            if not self._failed:
-                raise NotFoundError(told)
-            self._note(told)
+            return self._not_found(nothing_found(account, ", ".join(self._files), self._growing()))
         return BAD_INPUT if self._failed else 0 if self._shown else 1
+
+    def _not_found(self, told: str) -> int:
+        """It may be in the file that could not be read."""
+        if not self._failed:
+            raise NotFoundError(told)
+        self._note(told)
+        return BAD_INPUT
 
     def _account(self) -> None:
         shown = None if self._wanted.everything else self._shown

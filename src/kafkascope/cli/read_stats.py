@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.read_summary import cut_middle
 from kafkascope.cli.read_units import latency, number, size
-from kafkascope.cli.terminal import heading, paint, remark, width
+from kafkascope.cli.terminal import cells, heading, padded, paint, remark, table, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Connections and clients beyond these are not for reading; --json has all.
 MOST_ROWS = 20
 # Names are cut in the middle where they do not fit, but not to less than this.
-LEAST_NAME = 24
+LEAST_NAME = 22
 # Two ends of IPv4.
 LEAST_ENDS = 45
 
@@ -34,10 +34,10 @@ def _percentile(percent: int) -> "Callable[[Tally], str]":
 
 
 COLUMNS = (
-    Column("calls", 9, lambda tally: number(tally.calls)),
+    Column("calls", 11, lambda tally: number(tally.calls)),
     Column("sent", 4, lambda tally: size(tally.request_bytes) if tally.request_bytes else ""),
     Column("received", 5, lambda tally: size(tally.response_bytes) if tally.response_bytes else ""),
-    Column("errors", 9, lambda tally: number(tally.errors) if tally.errors else ""),
+    Column("errors", 10, lambda tally: number(tally.errors) if tally.errors else ""),
     Column("no answer", 9, lambda tally: number(tally.unanswered) if tally.unanswered else ""),
     Column("p50", 8, _percentile(50)),
     Column("p90", 1, _percentile(90)),
@@ -77,28 +77,25 @@ def _busiest(tallies: "dict[Any, tuple[str, Tally]]") -> "list[tuple[str, Tally]
 
 def _table(rows: "list[tuple[str, Tally]]", title: str, least: int = LEAST_NAME) -> None:
     every = [(column, [column.head, *(column.cell(tally) for _, tally in rows)]) for column in COLUMNS]
-    shown = [(column, cells) for column, cells in every if any(cells[1:])]
+    shown = [(column, told) for column, told in every if any(told[1:])]
     names = [title, *(name for name, _ in rows)]
-    longest = max(map(len, names))
+    longest = max(map(cells, names))
 
     def needed() -> int:
-        return 2 + sum(2 + max(map(len, cells)) for _, cells in shown)
+        return 2 + sum(2 + max(map(len, told)) for _, told in shown)
 
     while needed() + min(longest, least) > width() and len(shown) > 1:
         shown.remove(min(shown, key=lambda one: one[0].weight))
-    room = min(longest, max(width() - needed(), least))
+    room = min(longest, width() - needed())
     for index, name in enumerate(names):
-        numbers = "".join(f"  {cells[index]:>{max(map(len, cells))}}" for _, cells in shown)
-        line = f"  {cut_middle(name, room).ljust(room)}{numbers}".rstrip()
+        numbers = "".join(f"  {told[index]:>{max(map(len, told))}}" for _, told in shown)
+        line = f"  {padded(cut_middle(name, room), room)}{numbers}".rstrip()
         print(paint(line, "dim") if index == 0 else line)
 
 
 def _errors(rows: list[tuple[str, str, str]]) -> None:
-    every = [("count", "API", "error"), *rows]
-    counts, apis = (max(len(row[at]) for row in every) for at in (0, 1))
-    for index, (count, api, error) in enumerate(every):
-        line = f"  {count:>{counts}}  {api:<{apis}}  {error}"
-        print(paint(line, "dim") if index == 0 else line)
+    longest = max(len("count"), *(len(count) for count, _, _ in rows))
+    table([(count.rjust(longest), api, error) for count, api, error in rows], ("count".rjust(longest), "API", "error"))
 
 
 def stats_json(stats: "Stats") -> dict[str, Any]:

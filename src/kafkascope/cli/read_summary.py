@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.terminal import plural, printable
+from kafkascope.cli.terminal import cells, cut, plural, printable
 from kafkascope.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -67,14 +67,16 @@ def names(noun: str, found: Iterable[str]) -> str:
 
 def shortened(text: str, letters: int) -> str:
     shown = printable(text)
-    return shown if len(shown) <= letters else f"{shown[: letters - 1]}…"
+    return shown if cells(shown) <= letters else f"{cut(shown, letters - 1)}…"
 
 
 def cut_middle(text: str, letters: int) -> str:
     """Client ids of one program differ at their ends: `consumer-bil…-17`."""
     shown = printable(text)
     front = (letters - 1) // 2
-    return shown if len(shown) <= letters else f"{shown[:front]}…{shown[front + 1 - letters :]}"
+    if cells(shown) <= letters:
+        return shown
+    return f"{cut(shown, front)}…{cut(shown[::-1], letters - 1 - front)[::-1]}"
 
 
 def _inner(value: Value, *path: str) -> list[Any]:

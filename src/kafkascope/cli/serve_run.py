@@ -16,7 +16,7 @@ from kafkascope.explorer.guard import is_loopback
 
 
 def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:
-    if lake:
+    if lake is not None:
         _check_lake(lake)
     app = create(lake, host)
     listening = _listen(host, port)

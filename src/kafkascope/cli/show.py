@@ -17,13 +17,11 @@ def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
     ShareFetchRequest:2, it is the page of that version.
     """
     from kafkascope.errors import UsageError
-    from kafkascope.schema.releases import check_release
     from kafkascope.schema.targets import parse_target
 
     target = parse_target(name)
-    known_release = check_release(release) if release else None
     if target.version is None:
-        if schema or release:
+        if schema or release is not None:
             raise UsageError(f"this needs one version, as {target.messages[0]}:N")
         from kafkascope.cli.overview import show_overview
 
@@ -31,4 +29,4 @@ def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
         return
     from kafkascope.cli.page import show_pages
 
-    show_pages(target.messages, target.version, known_release, schema_only=schema, as_json=as_json)
+    show_pages(target.messages, target.version, release, schema_only=schema, as_json=as_json)

@@ -10,12 +10,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Thread, current_thread, main_thread
-from types import FrameType
+from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any
 
+from kafkascope.cli.interrupts import after_interrupt, one_interrupt
 from kafkascope.cli.read_units import number, plural, size
-from kafkascope.cli.terminal import note, width
+from kafkascope.cli.terminal import note, takes_commands, width
 from kafkascope.errors import InputError, KafkascopeError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Waiting:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._terminal: IO[str] | None = None
-        if sys.stderr.isatty():
+        if takes_commands(sys.stderr):
             # Its own: the session's start sends the other one to the log.
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._text = ""
@@ -118,12 +118,12 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
     keep = False
     ours = not has_session()
     try:
-        with _logging_to(log), _one_interrupt():
+        with _logging_to(log), one_interrupt():
             with waiting.step("starting Spark"), _no_orphans():
                 spark = local_session(cores, log=log)
             try:
                 # Again: the session has put its own in the place.
-                with _one_interrupt():
+                with one_interrupt():
                     yield spark
             finally:
                 if ours:
@@ -135,6 +135,9 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
+        if after_interrupt(error):
+            # It is the link that was cut.
+            raise KeyboardInterrupt from None
         keep = True
         raise InputError(f"{one_line(error)} (Spark's own log is {log})") from None
     finally:
@@ -174,43 +177,6 @@ def _logging_to(path: str) -> Iterator[None]:
     finally:
         logging.root.removeHandler(handler)
         handler.close()
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C ends the work; those after it would only end the tidying."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def interrupted(_: int, __: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        signal.signal(signal.SIGINT, before)
-        raise
-    else:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Work that may be left undone also after a first Ctrl-C."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def took(seconds: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TextIO
+from unicodedata import category, east_asian_width
 
 _CODES = {
     "bold": "1",
@@ -31,9 +32,14 @@ def colours() -> bool:
     """NO_COLOR wins, then FORCE_COLOR, then whether a person is looking."""
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced.lower() not in ("0", "false")
+    return takes_commands(sys.stdout)
+
+
+def takes_commands(stream: TextIO) -> bool:
+    """Whether it is a terminal that paints, and clears a line, when told to."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, *styles: str) -> str:
@@ -46,6 +52,15 @@ def paint(text: str, *styles: str) -> str:
 @cache
 def width() -> int:
     return max(NARROWEST, shutil.get_terminal_size((100, 24)).columns)
+
+
+def notes_width() -> int:
+    """For remarks: standard error may be the terminal while the answer goes to a file or a pipe."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return max(NARROWEST, columns or width())
 
 
 def heading(text: str) -> None:
@@ -96,17 +111,18 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, 
     if not rows:
         return
     every = [head, *rows] if head else list(rows)
-    widths = [max(len(row[c]) for row in every) for c in range(len(every[0]))]
+    widths = [max(cells(row[c]) for row in every) for c in range(len(every[0]))]
     left = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
     longest = max((len(word) for row in every for word in row[-1].split()), default=0)
-    needed = max(min(widths[-1], _LEAST_LAST_COLUMN), longest)
+    # One even where all of it is empty: to wrap takes room.
+    needed = max(min(widths[-1], _LEAST_LAST_COLUMN), longest, 1)
     for number, row in enumerate(every):
         style = ("dim",) if head and number == 0 else ()
         if left + needed > width():
             lines = _wrap("  ".join(cell for cell in row if cell.strip()), width() - 4 - len(indent))
             lines = [(indent if at == 0 else f"{indent}    ") + line for at, line in enumerate(lines)]
         else:
-            front = indent + "".join(f"{cell:<{widths[c]}}  " for c, cell in enumerate(row[:-1]))
+            front = indent + "".join(f"{padded(cell, widths[c])}  " for c, cell in enumerate(row[:-1]))
             parts = _wrap(row[-1], width() - left)
             lines = [(front + parts[0]).rstrip(), *(" " * left + part for part in parts[1:])]
         for line in lines:
@@ -115,6 +131,33 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, 
 
 def _wrap(text: str, room: int) -> list[str]:
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def cells(text: str) -> int:
+    """The columns that it takes: two for a letter of East Asia or an emoji, none for a mark on another letter."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+@cache
+def _cells(letter: str) -> int:
+    if east_asian_width(letter) in ("W", "F"):
+        return 2
+    return 0 if category(letter) in ("Mn", "Me") else 1
+
+
+def padded(text: str, room: int) -> str:
+    return text + " " * (room - cells(text))
+
+
+def cut(text: str, room: int) -> str:
+    """As much of its start as these columns take."""
+    if cells(text) <= room:
+        return text
+    for at, letter in enumerate(text):
+        room -= _cells(letter)
+        if room < 0:
+            return text[:at]
+    return text
 
 
 def plural(count: int, word: str) -> str:

@@ -1,8 +1,8 @@
 """Looks at a share group in, its verdict out: nobody there while records wait, partitions that stand still, lag."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from itertools import pairwise
+from dataclasses import asdict, replace
+from itertools import pairwise, takewhile
 
 from kafkascope.client.check import Checked, Look, Problem, Wanted, judged, lag_problems, member_problems, verdict
 from kafkascope.client.check_groups import group_metrics
@@ -12,16 +12,16 @@ from kafkascope.health.findings_rules import RULES as ALL_RULES
 from kafkascope.health.findings_words import count, span
 from kafkascope.health.share_group_health import ShareGroupEvent, share_group_health
 
-STANDING_STILL = "share_standing_still"
+NO_MEMBERS, STANDING_STILL = "share_no_members", "share_standing_still"
 # The first needs one look, the others whole minutes of them.
-RULES = ("share_no_members", STANDING_STILL, "share_lag_growing")
+RULES = (NO_MEMBERS, STANDING_STILL, "share_lag_growing")
 
 
 def check_share_group(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Checked:
     now = looks[-1].view
     events = [event for look in looks for event in _events(look)]
     rows = [asdict(row) for row in share_group_health((), events)]
-    problems = judged({"share_group_health": rows}, RULES, wanted)
+    problems = [_by_looks(one, looks) for one in judged({"share_group_health": rows}, RULES, wanted)]
     if not any(one.rule == STANDING_STILL for one in problems):
         problems += _still(looks, wanted)
     whose = f"The lag of share group {now.group_id}"
@@ -38,6 +38,18 @@ def check_share_group(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Chec
         "assignmentEpoch": now.assignment_epoch,
     }
     return verdict("share-group", f"share group {now.group_id}", says, problems, wanted, figures, now.gaps)
+
+
+def _by_looks(problem: Problem, looks: Sequence[Look[ShareGroup]]) -> Problem:
+    """For how long nobody was there: the rule counts minutes that it saw something of, and one look is no minute."""
+    now = looks[-1]
+    if problem.rule != NO_MEMBERS or now.view.members or now.view.lag is None:
+        return problem
+    empty = [*takewhile(lambda look: not look.view.members, reversed(looks))]
+    lasting = (now.at - empty[-1].at) / 1000
+    since = f" for {span(lasting)}" if lasting else ""
+    said = f"Share group {now.view.group_id} has no members{since} and {count(now.view.lag, 'record')} waiting."
+    return replace(problem, summary=said)
 
 
 def _without_time(wanted: Wanted) -> Wanted:

@@ -190,7 +190,7 @@ class Cluster:
         """Of a node that hangs another may answer instead, while there is time for it."""
         others = len(self._candidates()) > 1
         patient = not others or not isinstance(target, AnyBroker) or api not in READS
-        return deadline if patient else deadline.earlier(deadline.left() / 2)
+        return deadline if patient else deadline.half()
 
     async def _ask(
         self, connection: Connection, api: str, version: int | None, value: Request, deadline: Deadline
@@ -316,7 +316,8 @@ class Cluster:
             raise NotFoundError(f"{connection.address} has no {target.kind} coordinators (FindCoordinator v{version})")
         typed: dict[str, Any] = {"keyType": key_type} if version >= 1 else {}
         asked = {"coordinatorKeys": [target.key]} if version >= 4 else {"key": target.key}
-        answer = await self._ask(connection, "FindCoordinator", version, asked | typed, deadline)
+        limit = self._limit("FindCoordinator", AnyBroker(), deadline)
+        answer = await self._ask(connection, "FindCoordinator", version, asked | typed, limit)
         row = answer.value["coordinators"][0] if version >= 4 else answer.value
         code = row["errorCode"]
         if code in COORDINATOR_CODES:

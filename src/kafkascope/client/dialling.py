@@ -1,6 +1,7 @@
 """A host and a port in, a stream out, by TCP or TLS. Names are looked up where a slow name server holds nobody up."""
 
 import asyncio
+import os
 import socket
 import ssl
 import threading
@@ -43,10 +44,15 @@ async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: 
                 raise UnreachableError(f"{place}: nothing answers there; does a firewall block the way?") from None
         except OSError as error:
             if last:
-                refused = isinstance(error, ConnectionRefusedError)
-                told = "connection refused" if refused else (error.strerror or str(error)).lower()
-                raise UnreachableError(f"{place}: {told}; is a broker up, and is this its port?") from None
+                raise UnreachableError(f"{place}: {reason_of(error)}; is a broker up, and is this its port?") from None
     raise UnreachableError(f"{place}: the name {dialled.host} has no address")
+
+
+def reason_of(error: OSError) -> str:
+    """The system's own words: asyncio puts the address in their place, and a name server has codes of its own."""
+    if error.errno is not None and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno).lower()
+    return (error.strerror or str(error) or type(error).__name__).lower()
 
 
 async def _connect(address: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:

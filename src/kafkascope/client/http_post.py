@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from kafkascope.client.dialling import reason_of
 from kafkascope.client.settings import Tls
 from kafkascope.errors import ReachError, UsageError
 from kafkascope.limits import MAX_TOKEN_ANSWER_BYTES
@@ -63,7 +64,7 @@ async def _dial(host: str, port: int, tls: Tls | None, place: str) -> tuple[asyn
         try:
             return await asyncio.open_connection(host, port, limit=MAX_TOKEN_ANSWER_BYTES)
         except OSError as error:
-            raise ReachError(f"{place}: the token endpoint is not reached: {_reason(error)}") from None
+            raise ReachError(f"{place}: the token endpoint is not reached: {reason_of(error)}") from None
     from kafkascope.client.tls import context, explain_endpoint
 
     try:
@@ -73,7 +74,7 @@ async def _dial(host: str, port: int, tls: Tls | None, place: str) -> tuple[asyn
     except ssl.SSLError as error:
         raise ReachError(f"{place}: the token endpoint: {explain_endpoint(error, host)}") from None
     except OSError as error:
-        raise ReachError(f"{place}: the token endpoint is not reached: {_reason(error)}") from None
+        raise ReachError(f"{place}: the token endpoint is not reached: {reason_of(error)}") from None
 
 
 async def _reply(reader: asyncio.StreamReader) -> Reply:
@@ -118,7 +119,3 @@ def _length(text: str, base: int) -> int:
     if not 0 <= length <= MAX_TOKEN_ANSWER_BYTES:
         raise ValueError(length)
     return length
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error) or type(error).__name__).lower()

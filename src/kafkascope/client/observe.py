@@ -168,7 +168,8 @@ class Observer:
                 await self._ask(api, {"groups" if kind == CLASSIC else "groupIds": some}, Node(node))
             if kind == SHARE and has("DescribeShareGroupOffsets"):
                 groups = [{"groupId": name, "topics": None} for name in some]
-                answer = await self._ask("DescribeShareGroupOffsets", {"groups": groups}, Node(node))
+                # The broker asks the coordinators of the share state for it, and one of them may be frozen.
+                answer = await self._ask("DescribeShareGroupOffsets", {"groups": groups}, Node(node), apart=True)
                 _note(found, answer, "topicName")
             elif kind != SHARE and offset_fetch is not None:
                 asked = {"groups": [{"groupId": name, "topics": None} for name in some], "requireStable": False}

@@ -9,7 +9,7 @@ from kafkascope.client.dialling import UnreachableError
 from kafkascope.client.opening import Login, log_in, open_connection
 from kafkascope.client.retries import Deadline, within
 from kafkascope.client.settings import Address, Settings
-from kafkascope.errors import UsageError
+from kafkascope.errors import ReachError, UsageError
 
 # An address, and whether it is the connection for calls that may hang there.
 Key = tuple[Address, bool]
@@ -48,15 +48,20 @@ class Pool:
         return connection
 
     async def any_of(self, addresses: Iterable[Address], deadline: Deadline, *, apart: bool = False) -> Connection:
-        """The first that can be had; the first one's error when none can."""
-        errors: list[UnreachableError | LostError] = []
-        for address in dict.fromkeys(addresses):
+        """The first that can be had; the first one's error when none can. One that hangs leaves time for the others."""
+        errors: list[ReachError] = []
+        left = [*dict.fromkeys(addresses)]
+        while left:
+            address = left.pop(0)
+            share = deadline.half() if left else deadline
             try:
-                return await self.get(address, deadline, apart=apart)
-            except (UnreachableError, LostError) as error:
+                return await self.get(address, share, apart=apart)
+            except ReachError as error:
+                if not share.passed() and not isinstance(error, UnreachableError | LostError):
+                    raise
                 errors.append(error)
         more = f" (and {len(errors) - 1} more addresses likewise)" if len(errors) > 1 else ""
-        raise UnreachableError(f"{errors[0]}{more}")
+        raise (ReachError if deadline.passed() else UnreachableError)(f"{errors[0]}{more}")
 
     async def close(self) -> None:
         """For good: whoever asks for a connection afterwards is told."""

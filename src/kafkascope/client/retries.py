@@ -32,6 +32,11 @@ class Deadline:
         other = after(seconds)
         return other if other.at < self.at else self
 
+    def half(self) -> "Deadline":
+        """When half of what is left has passed, told as a round number."""
+        seconds = self.left() / 2
+        return Deadline(after(seconds).at, float(f"{seconds:.2g}"))
+
 
 def after(seconds: float) -> Deadline:
     return Deadline(asyncio.get_running_loop().time() + seconds, seconds)

@@ -34,14 +34,14 @@ def _controller(_: Mapping[str, Any]) -> Target | None:
 
 
 def _group(value: Mapping[str, Any]) -> Target | None:
-    """`groupId`, or the first of `groups`, `groupIds` and `groupsNames`."""
+    """`groupId`, or the first of `groups`, `groupIds` and `groupsNames`. An empty id is a group too."""
     named = value.get("groupId")
     for several in ("groups", "groupIds", "groupsNames"):
-        if named:
+        if named is not None:
             break
         first = _first(value.get(several))
         named = first.get("groupId") if isinstance(first, Mapping) else first
-    return Coordinator("group", named) if named else None
+    return Coordinator("group", named) if isinstance(named, str) else None
 
 
 def _transaction(value: Mapping[str, Any]) -> Target | None:
@@ -52,7 +52,7 @@ def _transaction(value: Mapping[str, Any]) -> Target | None:
         or (first.get("transactionalId") if isinstance(first, Mapping) else None)
         or _first(value.get("transactionalIds"))
     )
-    return Coordinator("transaction", named) if named else None
+    return Coordinator("transaction", named) if named and isinstance(named, str) else None
 
 
 def _leader(value: Mapping[str, Any]) -> Target | None:

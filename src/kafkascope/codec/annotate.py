@@ -3,10 +3,12 @@
 import json
 import re
 from dataclasses import dataclass
+from struct import unpack
 from typing import Any
 from uuid import UUID
 
 from kafkascope.codec.json_form import uuid_text
+from kafkascope.codec.parts import CODES
 from kafkascope.codec.result import Decoded
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.error_codes import error_name
@@ -57,9 +59,9 @@ def annotate(layout: Layout, decoded: Decoded, data: bytes) -> list[Annotation]:
             text, remark = _framing(kind, data[start:end], span.type)
             rows.append(Annotation(start, end, span.path, max(depth, 0), label, True, span.type, text, remark))
             continue
-        content, siblings = _look_up(decoded.value, steps)
+        content = piece_value(data[start:end], span.type)
         known = fields.get(tuple(name for name, _ in steps if name))
-        remark = _remark(layout, known, content, siblings)
+        remark = _remark(layout, known, content, _siblings(decoded.value, steps))
         rows.append(Annotation(start, end, path, depth, _last(path), False, span.type, value_text(content), remark))
     return rows
 
@@ -82,24 +84,29 @@ def _fields(
     return found
 
 
-def _look_up(value: Any, steps: list[tuple[str, int | None]]) -> tuple[Any, dict[str, Any]]:
-    """The value at a path, and the struct it lies in."""
+def piece_value(raw: bytes, type_: str) -> Any:
+    """What the bytes of one span say. The message's value may say otherwise: of a tag that stands twice it has the
+    last."""
+    if type_ == "string":
+        return raw.decode(errors="replace")
+    if type_ == "bool":
+        return raw != b"\x00"
+    if type_ == "uuid":
+        return UUID(bytes=raw)
+    return unpack(f">{CODES[type_]}", raw)[0] if type_ in CODES else raw
+
+
+def _siblings(value: Any, steps: list[tuple[str, int | None]]) -> dict[str, Any]:
+    """The struct that a piece lies in; empty where the same tag, standing again, has none at its place."""
     siblings: dict[str, Any] = {}
     for name, index in steps:
         if index is not None:
-            value = value[index]
-        elif isinstance(value, dict) and name in value:
-            siblings = value
-            value = value[name]
+            value = value[index] if isinstance(value, list) and index < len(value) else None
+        elif isinstance(value, dict):
+            siblings, value = value, value.get(name)
         else:
-            return _unknown_tag(value, name), siblings
-    return value, siblings
-
-
-def _unknown_tag(value: Any, name: str) -> bytes:
-    """Unknown tags go by `tag7`; duplicates of one number are told apart by their bytes alone."""
-    tags = value.get("_unknownTaggedFields", []) if isinstance(value, dict) else []
-    return next((tag["data"] for tag in tags if f"tag{tag['tag']}" == name), b"")
+            return {}
+    return siblings
 
 
 def _framing(kind: str, raw: bytes, type_: str) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, EncodeError, UsageError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import choose_block
+from kafkascope.schema.layout import choose_block, layout
 from kafkascope.schema.names import find, find_api, suggest
 
 API_VERSIONS = 18
@@ -109,18 +109,22 @@ def decode_frame(
         frame = _decode_response(raw, length, start, response_to, release, spans)
     except DecodeError as error:
         problem = error
-    if length is not None and (frame is None or not frame.exact):
-        # A correlation id may be the very number of bytes behind it.
-        try:
-            bare = _decode_response(raw, None, 0, response_to, release, spans)
-        except DecodeError:
-            bare = None
-        if bare is not None and (bare.exact or (frame is None and _is_whole(bare))):
-            return bare
-    if frame is None:
-        assert problem is not None
-        raise problem
-    return frame
+    try:
+        if length is not None and (frame is None or not frame.exact):
+            # A correlation id may be the very number of bytes behind it.
+            try:
+                bare = _decode_response(raw, None, 0, response_to, release, spans)
+            except DecodeError:
+                bare = None
+            if bare is not None and (bare.exact or (frame is None and _is_whole(bare))):
+                return bare
+        if frame is None:
+            assert problem is not None
+            raise problem
+        return frame
+    finally:
+        # Held here it would hold this call and all above it, with their bytes, until the collector comes.
+        problem = None
 
 
 def _is_whole(frame: DecodedFrame) -> bool:
@@ -153,7 +157,10 @@ def _decode_request(raw: bytes, length: int | None, start: int, release: str | N
 def _decode_response(
     raw: bytes, length: int | None, start: int, response_to: tuple[str | int, int], release: str | None, spans: bool
 ) -> DecodedFrame:
-    asked, version = response_to
+    try:
+        asked, version = response_to
+    except (TypeError, ValueError):
+        raise UsageError("response_to is an API and a version, as ('Heartbeat', 4)") from None
     if not isinstance(version, int):
         raise UsageError(f"a version is a number; this is {type(version).__name__}")
     api = find_api(str(asked))
@@ -212,8 +219,11 @@ def encode_frame(
 ) -> bytes:
     """Header and body, behind a 4-byte length unless told otherwise. `header` may give `correlationId`, `clientId`
     and unknown tags; API key and version are filled in, and others refused."""
+    if not isinstance(header, Mapping | None):
+        raise UsageError(f"a header is a dict, as {{'correlationId': 7}}; this is {type(header).__name__}")
     found = find(name)
     known = message(found)
+    version = layout(found, version, release).version
     number = header_version(found, version)
     fields: dict[str, Any] = {"correlationId": 0}
     if known.kind == "request":

@@ -19,17 +19,18 @@ MOST_GUESSES = 4
 _TLS_RECORD = (1 << 14) + 2048
 
 
-def identify(raw: bytes, name: str | None, release: str | None) -> Identified:
+def identify(raw: bytes, name: str | None, release: str | None, *, spans: bool = True) -> Identified:
+    """Without `spans`, which have a limit, an exact reading comes without them; only others are chosen by them."""
     if name is None:
         _name_others(raw)
-        return Identified(_request(raw, release), None, release)
+        return Identified(_request(raw, release, spans), None, release)
     wanted, version = parse_message(name)
     layout(wanted, version, release)  # a version that does not exist is said before the bytes are looked at
     try:
         if message(wanted).api is None:
-            found = Identified(None, decode(wanted, version, raw, release, spans=True), release)
+            found = Identified(None, decode(wanted, version, raw, release, spans=spans), release)
         else:
-            found = identify_named(raw, wanted, version, release)
+            found = identify_named(raw, wanted, version, release, spans)
     except InputError:
         _name_others(raw)
         raise
@@ -63,14 +64,16 @@ def _has_no_length(raw: bytes) -> bool:
     return key in apis() and (key > 0 or version <= message("ProduceRequest").all_versions()[-1] + 5)
 
 
-def _request(raw: bytes, release: str | None) -> DecodedFrame:
+def _request(raw: bytes, release: str | None, spans: bool) -> DecodedFrame:
     try:
-        frame = decode_frame(raw, release=release, spans=True)
+        frame = decode_frame(raw, release=release, spans=spans)
     except DecodeError as error:
         _check_length(raw)
         raise _cannot_tell(raw, str(error)) from None
     if frame.exact:
         return frame
+    if not spans:
+        return _request(raw, release, spans=True)
     _check_length(raw)
     if not _plausible(frame) and (frame.body is None or guess_responses(raw)):
         raise _cannot_tell(raw, f"read as {frame.name or 'one'} v{frame.version} it is not exact: {frame.reasons[-1]}")

@@ -50,9 +50,9 @@ def check_size(raw: bytes) -> None:
         )
 
 
-def identify_named(raw: bytes, wanted: str, version: int, release: str | None) -> Identified:
+def identify_named(raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> Identified:
     """A response's header is four bytes that could be anything: where no prefix proves it, the bare body goes first."""
-    asked = _Asked(raw, wanted, version, release)
+    asked = _Asked(raw, wanted, version, release, spans)
     problem: DecodeError | None = None
     inexact: list[Identified] = []
     for read in asked.readings():
@@ -64,6 +64,8 @@ def identify_named(raw: bytes, wanted: str, version: int, release: str | None) -
         if found.exact:
             return found
         inexact.append(found)
+    if inexact and not spans:
+        return identify_named(raw, wanted, version, release, spans=True)
     asked.check_other()
     if asked.proven:
         if inexact and inexact[0].frame:
@@ -77,8 +79,8 @@ def identify_named(raw: bytes, wanted: str, version: int, release: str | None) -
 class _Asked:
     """`proven` where a prefix that fits, or a request's own key and version, say that these are header and body."""
 
-    def __init__(self, raw: bytes, wanted: str, version: int, release: str | None) -> None:
-        self.raw, self.wanted, self.version, self.release = raw, wanted, version, release
+    def __init__(self, raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> None:
+        self.raw, self.wanted, self.version, self.release, self.spans = raw, wanted, version, release, spans
         self.known = message(wanted)
         self.is_request = self.known.kind == "request"
         length, self.start = split_length(raw)
@@ -95,11 +97,12 @@ class _Asked:
         return (self._body,) if self.is_request else (self._body, self._frame)
 
     def _body(self) -> Identified:
-        return Identified(None, decode(self.wanted, self.version, self.raw, self.release, spans=True), self.release)
+        body = decode(self.wanted, self.version, self.raw, self.release, spans=self.spans)
+        return Identified(None, body, self.release)
 
     def _frame(self) -> Identified:
         asked = None if self.is_request else (self.known.api or "", self.version)
-        frame = decode_frame(self.raw, response_to=asked, release=self.release, spans=True)
+        frame = decode_frame(self.raw, response_to=asked, release=self.release, spans=self.spans)
         return Identified(frame, None, self.release)
 
     def check_other(self) -> None:
@@ -151,7 +154,7 @@ class _Asked:
         reached = [self._reach(0, header=False)]
         if not self.is_request:
             reached.append(self._reach(0, header=True))
-            if self._says > len(self.raw) - 4:
+            if self._says > len(self.raw) - 4 >= 0:
                 reached.append(self._reach(4, header=True))
         _, start, problem = max(reached, key=lambda item: item[0])
         return start, problem

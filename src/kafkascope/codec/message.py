@@ -39,7 +39,7 @@ def decode(
     >>> decode("ApiVersionsRequest", 3, bytes.fromhex("0461 6161 0231 00".replace(" ", ""))).value
     {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
     """
-    raw = data if type(data) is bytes else _bytes(data)
+    raw = data if type(data) is bytes else as_bytes(data, "a body")
     if not spans:
         decoded = _decoder(name, version, release)(raw, 0)
         if decoded is not None:
@@ -48,12 +48,12 @@ def decode(
     return finish(walk, walk.message())
 
 
-def _bytes(data: Any) -> bytes:
+def as_bytes(data: Any, what: str) -> bytes:
     # Of a number `bytes` would make so many zeros.
     try:
         return memoryview(data).tobytes()
     except TypeError:
-        raise UsageError(f"a body is bytes; this is {type(data).__name__}") from None
+        raise UsageError(f"{what} is bytes; this is {type(data).__name__}") from None
 
 
 def decode_rest(

@@ -11,8 +11,16 @@ from zlib import crc32
 from kafkascope import limits
 from kafkascope.codec.budget import Budget, note
 from kafkascope.codec.compression import pack, unpack
-from kafkascope.codec.record_batch import check_bytes, check_compression
-from kafkascope.codec.record_types import COMPRESSIONS, LOG_APPEND_BIT, NONE, Record, RecordBatch, make_record
+from kafkascope.codec.record_batch import check_compression
+from kafkascope.codec.record_types import (
+    COMPRESSIONS,
+    LOG_APPEND_BIT,
+    NONE,
+    Record,
+    RecordBatch,
+    check_record,
+    make_record,
+)
 from kafkascope.codec.varint import wrap_int64
 from kafkascope.errors import DecodeError, EncodeError
 
@@ -187,6 +195,8 @@ def encode_message(batch: RecordBatch, where: str) -> bytes:
         kept = _written(batch, batch.last_offset, batch.max_timestamp, batch.payload, where)
         if _says_the_same(batch, kept):
             return kept
+    for index, record in enumerate(batch.records):
+        check_record(record, f"{where}.records[{index}]")
     if not batch.records or (batch.compression == "none" and len(batch.records) > 1):
         wanted = "one record" if batch.compression == "none" else "a record"
         raise EncodeError(f"{where}: {wanted} wanted in a message of magic {batch.magic}, {len(batch.records)} given")
@@ -232,10 +242,6 @@ def _key_and_value(record: Record, where: str) -> bytes:
     if record.headers:
         raise EncodeError(f"{where}.headers: {len(record.headers)} given, only magic 2 has them")
     out = bytearray()
-    for name, value in (("key", record.key), ("value", record.value)):
-        if value is None:
-            out += _INT32.pack(-1)
-        else:
-            check_bytes(value, f"{where}.{name}")
-            out += _INT32.pack(len(value)) + value
+    for value in (record.key, record.value):
+        out += _INT32.pack(-1) if value is None else _INT32.pack(len(value)) + value
     return bytes(out)

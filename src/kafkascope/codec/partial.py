@@ -2,11 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from struct import Struct
 from typing import Any
-from uuid import UUID
 
-from kafkascope.codec.annotate import Annotation, annotate
+from kafkascope.codec.annotate import Annotation, annotate, piece_value
 from kafkascope.codec.frame import header_version, split_length
 from kafkascope.codec.result import UNKNOWN_TAGS, Decoded, Span
 from kafkascope.codec.walk import Walk
@@ -19,7 +17,6 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 # Length, API key, version, correlation id.
 _LEAST_FRAME = 12
 _UNKNOWN = re.compile(r"tag(\d+)")
-_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +139,12 @@ def _rebuild(spans: tuple[Span, ...], raw: bytes) -> dict[str, Any]:
             if _is_null(content, span.type):
                 _put(value, path, None)
         else:
-            _put(value, path, _value(content, span.type))
+            _put(value, path, piece_value(content, span.type))
     return value
 
 
 def _is_null(content: bytes, type_: str) -> bool:
     return content == b"\x00" if type_ == "uvarint" else content[0] > 127
-
-
-def _value(content: bytes, type_: str) -> Any:
-    if type_ in _CODES:
-        return Struct(f">{_CODES[type_]}").unpack(content)[0]
-    if type_ == "bool":
-        return content != b"\x00"
-    if type_ == "uuid":
-        return UUID(bytes=content)
-    return content.decode(errors="replace") if type_ == "string" else content
 
 
 def _put(value: dict[str, Any], path: str, content: Any) -> None:

@@ -9,9 +9,18 @@ from crc32c import crc32c
 from kafkascope.codec.budget import Budget
 from kafkascope.codec.compression import pack, unpack
 from kafkascope.codec.fast_records import SURPRISES, fast_records
-from kafkascope.codec.record_types import COMPRESSIONS, LOG_APPEND_BIT, BatchStart, Record, RecordBatch, make_record
+from kafkascope.codec.record_types import (
+    COMPRESSIONS,
+    LOG_APPEND_BIT,
+    BatchStart,
+    Record,
+    RecordBatch,
+    check_record,
+    make_record,
+)
 from kafkascope.codec.record_walk import LEAST_RECORD_BYTES, RecordWalk
 from kafkascope.codec.varint import wrap_int64, write_zigzag
+from kafkascope.codec.write import number_text, shown
 from kafkascope.errors import DecodeError, EncodeError
 
 HEADER_BYTES = 61
@@ -156,43 +165,34 @@ def _written(batch: RecordBatch, records: tuple[Record, ...], where: str) -> byt
     out = bytearray()
     for index, record in enumerate(records):
         path = f"{where}.records[{index}]"
+        check_record(record, path)
         delta = record.offset - batch.base_offset
         if not -(1 << 31) <= delta < 1 << 31:
             raise EncodeError(f"{path}.offset: {record.offset} is not within int32 of {batch.base_offset}")
-        if not -(1 << 63) <= record.timestamp < 1 << 63:
-            raise EncodeError(f"{path}.timestamp: {record.timestamp} does not fit int64")
-        if not -128 <= record.attributes <= 127:
-            raise EncodeError(f"{path}.attributes: {record.attributes} does not fit int8")
         body = bytearray([record.attributes & 0xFF])
         write_zigzag(body, wrap_int64(record.timestamp - batch.base_timestamp))
         write_zigzag(body, delta)
-        _write_bytes(body, record.key, f"{path}.key")
-        _write_bytes(body, record.value, f"{path}.value")
+        _write_bytes(body, record.key)
+        _write_bytes(body, record.value)
         write_zigzag(body, len(record.headers))
         for key, value in record.headers:
             try:
                 raw = key.encode()
-            except (UnicodeEncodeError, AttributeError):
+            except UnicodeEncodeError:
                 raise EncodeError(f"{path}.headers: a key is no string that UTF-8 can say") from None
-            _write_bytes(body, raw, f"{path}.headers")
-            _write_bytes(body, value, f"{path}.headers")
+            _write_bytes(body, raw)
+            _write_bytes(body, value)
         write_zigzag(out, len(body))
         out += body
     return bytes(out)
 
 
-def _write_bytes(out: bytearray, value: bytes | None, path: str) -> None:
+def _write_bytes(out: bytearray, value: bytes | None) -> None:
     if value is None:
         write_zigzag(out, -1)
         return
-    check_bytes(value, path)
     write_zigzag(out, len(value))
     out += value
-
-
-def check_bytes(value: object, path: str) -> None:
-    if not isinstance(value, bytes):
-        raise EncodeError(f"{path}: this is a {type(value).__name__}, bytes or null wanted")
 
 
 def _packed_header(batch: RecordBatch, where: str) -> bytes:
@@ -204,5 +204,6 @@ def _packed_header(batch: RecordBatch, where: str) -> bytes:
             try:
                 Struct(f">{code}").pack(value)
             except struct.error:
-                raise EncodeError(f"{where}.{name}: {value} does not fit {_CODES[code]}") from None
+                said = number_text(value) if isinstance(value, int) else shown(value)
+                raise EncodeError(f"{where}.{name}: {said} does not fit {_CODES[code]}") from None
         raise

@@ -5,8 +5,11 @@ Everything is frozen; `dataclasses.replace` makes the changed copy that `encode_
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from struct import Struct
+from struct import error as StructError
 from typing import NamedTuple
 
+from kafkascope.codec.write import number_text, shown
 from kafkascope.errors import EncodeError
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -14,6 +17,9 @@ CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime",
 # What Kafka writes where there is no timestamp, producer, epoch or sequence.
 NONE = -1
 
+_NUMBERS = Struct(">qqb")
+_NUMBER_BITS = (("offset", 64), ("timestamp", 64), ("attributes", 8))
+_BYTES_OR_NULL = (bytes, type(None))
 _COMPRESSION_BITS = 0b111
 LOG_APPEND_BIT = 1 << 3
 _TRANSACTIONAL_BIT = 1 << 4
@@ -62,6 +68,41 @@ def make_record(
     draft.attributes = attributes
     draft.__class__ = Record  # type: ignore[assignment]
     return draft  # type: ignore[return-value]
+
+
+def check_record(record: object, path: str) -> None:
+    """`EncodeError` names the field that no record can have so: a time as a float, headers as a dict."""
+    if not isinstance(record, Record):
+        raise EncodeError(f"{path}: {shown(record)}, a Record wanted")
+    try:
+        _NUMBERS.pack(record.offset, record.timestamp, record.attributes)
+        # Numbers of numpy can be packed, but turn over in sums.
+        plain = type(record.offset) is type(record.timestamp) is type(record.attributes) is int
+    except StructError:
+        plain = False
+    if not plain:
+        _check_numbers(record, path)
+    for name, data in (("key", record.key), ("value", record.value)):
+        if not isinstance(data, _BYTES_OR_NULL):
+            raise EncodeError(f"{path}.{name}: {shown(data)}, bytes or null wanted")
+    pairs = "pairs of a string and bytes or null"
+    if not isinstance(record.headers, (tuple, list)):
+        raise EncodeError(f"{path}.headers: {shown(record.headers)}, {pairs} wanted")
+    for header in record.headers:
+        match header:
+            case (str(), bytes() | None):
+                pass
+            case _:
+                raise EncodeError(f"{path}.headers: {pairs} wanted")
+
+
+def _check_numbers(record: Record, path: str) -> None:
+    for name, bits in _NUMBER_BITS:
+        number: object = getattr(record, name)
+        if not isinstance(number, int):
+            raise EncodeError(f"{path}.{name}: {shown(number)}, int{bits} wanted")
+        if not -(1 << bits - 1) <= number < 1 << bits - 1:
+            raise EncodeError(f"{path}.{name}: {number_text(number)} does not fit int{bits}")
 
 
 class BatchStart(NamedTuple):
@@ -162,10 +203,16 @@ def new_batch(
 ) -> RecordBatch:
     """A batch to encode, with the header that Kafka's own builder gives these records."""
     held = tuple(records)
+    for index, record in enumerate(held):
+        check_record(record, f"records[{index}]")
     if compression not in COMPRESSIONS:
         raise EncodeError(f"no compression is called {compression!r}; there are {', '.join(COMPRESSIONS)}")
     if not held and (base_offset is None or magic < 2):
         raise EncodeError("a batch of no records needs magic 2 and a base offset")
+    if timestamp_type not in (CREATE_TIME, LOG_APPEND_TIME):
+        raise EncodeError(f"no timestamp type is called {timestamp_type!r}; there are {CREATE_TIME}, {LOG_APPEND_TIME}")
+    if magic < 2 and (is_transactional or is_control):
+        raise EncodeError(f"transactional and control batches need magic 2, this is {magic}")
     first = held[0].offset if base_offset is None or magic < 2 else base_offset
     attributes = COMPRESSIONS.index(compression)
     attributes |= LOG_APPEND_BIT if timestamp_type == LOG_APPEND_TIME and magic else 0

@@ -10,9 +10,11 @@ from struct import Struct
 
 from kafkascope.codec.budget import Budget, note
 from kafkascope.codec.control import ControlRecord, control_records
+from kafkascope.codec.message import as_bytes
 from kafkascope.codec.message_sets import LEAST_SIZES, decode_message, encode_message
 from kafkascope.codec.record_batch import decode_batch, encode_batch
 from kafkascope.codec.record_types import COMPRESSIONS, Record, RecordBatch, Records, new_batch
+from kafkascope.codec.write import shown
 from kafkascope.errors import DecodeError, EncodeError
 
 __all__ = [
@@ -36,7 +38,7 @@ _HIGHEST_MAGIC = 2
 def decode_records(data: bytes | bytearray | memoryview, *, unpack: bool = True) -> Records:
     """Every batch, with its records unless `unpack` is False. A last batch that is not all there is counted, not read;
     a wrong checksum is a reason; what Kafka could not read raises `DecodeError`."""
-    raw = data if type(data) is bytes else bytes(data)
+    raw = data if type(data) is bytes else as_bytes(data, "record data")
     budget = Budget()
     batches: list[RecordBatch] = []
     reasons: list[str] = []
@@ -80,6 +82,8 @@ def encode_records(batches: Iterable[RecordBatch]) -> bytes:
     out = bytearray()
     for index, batch in enumerate(batches):
         where = f"batch[{index}]"
+        if not isinstance(batch, RecordBatch):
+            raise EncodeError(f"{where}: {shown(batch)}, a RecordBatch wanted")
         if not 0 <= batch.magic <= _HIGHEST_MAGIC:
             raise EncodeError(f"{where}.magic: {batch.magic}, there are 0-{_HIGHEST_MAGIC}")
         if batch.attributes & 7 >= len(COMPRESSIONS):

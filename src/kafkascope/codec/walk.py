@@ -68,7 +68,9 @@ class Walk:
     def _span(self, path: str, start: int, end: int, type_: str) -> None:
         if self.keep_spans:
             if len(self.spans) >= MAX_SPANS:
-                raise self.fail(path, f"more than {MAX_SPANS} spans; decode without them", start)
+                raise self.fail(
+                    path, f"more than {MAX_SPANS} spans; decode without them, on the command line with --json", start
+                )
             self.spans.append(Span(path, start, end, type_))
 
     def _need(self, count: int, path: str, what: str) -> int:

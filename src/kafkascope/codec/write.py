@@ -53,7 +53,7 @@ class Write:
 
     def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
-            raise self.fail(path, f"{_shown(value)}, an object wanted")
+            raise self.fail(path, f"{shown(value)}, an object wanted")
         prefix = f"{path}." if path else ""
         self._check_names(fields, value, prefix)
         tagged: list[tuple[int, bytes]] = []
@@ -105,7 +105,7 @@ class Write:
         where = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
         known = {field.tag for field in fields}
         if not isinstance(unknown, list):
-            raise self.fail(where, f"{_shown(unknown)}, a list wanted")
+            raise self.fail(where, f"{shown(unknown)}, a list wanted")
         taken: set[int] = set()
         for index, item in enumerate(unknown):
             match item:
@@ -116,7 +116,7 @@ class Write:
             if number in known or number in taken or number > 0x7FFFFFFF:
                 why = "stands twice" if number in taken else "is more than an int32 holds"
                 why = "is a field of this version" if number in known else why
-                raise self.fail(f"{where}[{index}].tag", f"tag {number} {why}")
+                raise self.fail(f"{where}[{index}].tag", f"tag {number_text(number)} {why}")
             taken.add(number)
             tagged.append((number, data))
         self.out += uvarint(len(tagged))
@@ -134,7 +134,7 @@ class Write:
             self._null(field, path, field.nullable)
             return
         if not isinstance(value, (list, tuple)):
-            raise self.fail(path, f"{_shown(value)}, a list of {field.type} wanted")
+            raise self.fail(path, f"{shown(value)}, a list of {field.type} wanted")
         self._count(field, len(value), ">i")
         for index, item in enumerate(value):
             self._one(field, item, f"{path}[{index}]", False)
@@ -160,18 +160,18 @@ class Write:
                 self._count(field, len(value), ">i")
                 self.out += value
             else:
-                raise self.fail(path, f"{_shown(value)}, bytes wanted")
+                raise self.fail(path, f"{shown(value)}, bytes wanted")
         elif type_ == "bool":
             if not isinstance(value, bool):
-                raise self.fail(path, f"{_shown(value)}, true or false wanted")
+                raise self.fail(path, f"{shown(value)}, true or false wanted")
             self.out.append(value)
         elif type_ == "uuid":
             if not isinstance(value, UUID):
-                raise self.fail(path, f"{_shown(value)}, a uuid wanted")
+                raise self.fail(path, f"{shown(value)}, a uuid wanted")
             self.out += value.bytes
         elif type_ == "float64":
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise self.fail(path, f"{_shown(value)}, float64 wanted")
+                raise self.fail(path, f"{shown(value)}, float64 wanted")
             try:
                 self.out += _FLOAT.pack(value)
             except (OverflowError, StructError):
@@ -181,11 +181,11 @@ class Write:
 
     def _number(self, type_: str, value: Any, path: str) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.fail(path, f"{_shown(value)}, {type_} wanted")
+            raise self.fail(path, f"{shown(value)}, {type_} wanted")
         try:
             self.out += _NUMBERS[type_].pack(value)
         except StructError:
-            raise self.fail(path, f"{value} does not fit {type_}") from None
+            raise self.fail(path, f"{number_text(value)} does not fit {type_}") from None
 
     def _maybe_struct(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
         if value is None and not nullable:
@@ -202,7 +202,7 @@ class Write:
             self._null(field, path, nullable, ">h")
             return
         if not isinstance(value, str):
-            raise self.fail(path, f"{_shown(value)}, a string wanted")
+            raise self.fail(path, f"{shown(value)}, a string wanted")
         try:
             raw = value.encode()
         except UnicodeEncodeError:
@@ -213,11 +213,16 @@ class Write:
         self.out += raw
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """The type alone: values may be secret."""
     if value is None:
         return "null"
     return f"this is {'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def number_text(value: int) -> str:
+    """Of a number that does not fit; thousands of digits are no line, and Python does not write them out."""
+    return str(value) if value.bit_length() <= 64 else "a number of more than 64 bits"
 
 
 def _elsewhere(layout: Layout, prefix: str, name: str) -> list[str]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from kafkascope.codec.annotate import Annotation, annotate
 from kafkascope.codec.annotate_frame import annotations_of
 from kafkascope.codec.annotate_records import annotate_records
-from kafkascope.codec.frame import DecodedFrame
+from kafkascope.codec.frame import DecodedFrame, split_length
 from kafkascope.codec.identify import Identified, guess_responses, identify
 from kafkascope.codec.json_form import to_json, uuid_text
 from kafkascope.codec.partial import read_partly
@@ -19,7 +19,9 @@ from kafkascope.codec.records import decode_records
 from kafkascope.codec.records_form import batch_json, record_fields, records_json
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
+from kafkascope.explorer.decode_recording import permalink
 from kafkascope.explorer.pieces import pieces
+from kafkascope.explorer.several import Piece, frames_in
 from kafkascope.explorer.shorten import shorten
 from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS, MAX_SHOWN_PIECES
 from kafkascope.schema.layout import layout
@@ -31,6 +33,7 @@ RECORDS = "records"
 _OF_THE_PAGE = {
     "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
     "`kafkascope apis` lists them": "the search finds names by a part of them",
+    "; @file reads a file, - standard input": "",
 }
 
 
@@ -46,8 +49,27 @@ def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, An
     try:
         found = identify(raw, name or None, at)
     except (InputError, UsageError) as error:
-        return _unread(raw, asked, at, error)
-    return _read(found, raw)
+        return _first_of_several(raw, name, release) or _unread(raw, asked, at, error)
+    return (None if found.exact else _first_of_several(raw, name, release)) or _read(found, raw)
+
+
+def _first_of_several(raw: bytes, name: str, release: str) -> dict[str, Any] | None:
+    """Where frames lie one behind the other: the first, and where the others are."""
+    first, *others = frames_in(raw)
+    if not others:
+        return None
+    facts = decoded_facts(raw[: first.size], name, release)
+    # Any four bytes can pass for a length: the first must be exact, or the lengths come out even and it makes sense.
+    even = all(one.missing == 0 for one in others)
+    if not facts["exact"] and not (even and (facts["problem"] is None or facts["guesses"])):
+        return None
+    shown = [_other(one, raw, name, release) for one in others[:MAX_SHOWN_ITEMS]]
+    return facts | {"others": shown, "othersLeft": len(others) - len(shown)}
+
+
+def _other(one: Piece, raw: bytes, name: str, release: str) -> dict[str, Any]:
+    query = permalink(raw[one.at : one.at + one.size], name, release)
+    return {"at": one.at, "size": one.size, "missing": one.missing, "query": query}
 
 
 def for_page(said: str) -> str:
@@ -102,6 +124,8 @@ def _empty(raw: bytes) -> dict[str, Any]:
         "why": None,
         "unreadHex": "",
         "guesses": [],
+        "others": [],
+        "othersLeft": 0,
         "hex": raw.hex() if len(raw) <= MAX_LINK_BYTES else None,
     }
 
@@ -160,7 +184,9 @@ def _unread(raw: bytes, asked: tuple[str, int] | None, release: str | None, erro
     facts = _empty(raw) | {"problem": for_page(str(error))}
     if asked is None:
         facts["guesses"] = guess_responses(raw)[:MAX_SHOWN_ITEMS]
-    if raw[:2] == b"\x16\x03" or not raw:
+    # A whole frame that fits an answer to its last byte is no broken request.
+    is_answer = facts["guesses"] and split_length(raw)[1]
+    if is_answer or raw[:2] == b"\x16\x03" or not raw:
         return facts
     read = read_partly(raw, asked, release)
     facts |= {"message": read.name, "version": read.version, "stopped": read.stopped}

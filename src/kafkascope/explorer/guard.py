@@ -4,6 +4,7 @@ A page of another site can make its own name point to this machine (DNS rebindin
 its own. Its requests carry its name in `Host`; so only the names that this server goes by are answered.
 """
 
+import re
 from ipaddress import ip_address
 from socket import gethostname
 
@@ -25,6 +26,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_HOST = re.compile(r"(?:\[([^\]]+)\]|([^\s:\[\]]+))(?::[0-9]*)?")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -63,10 +65,9 @@ class Guard:
 
 
 def host_name(header: str) -> str:
-    """`[::1]:8080` is `::1`, `localhost:8080` is `localhost`."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
-    return header.partition(":")[0].lower()
+    """`[::1]:8080` is `::1`, `localhost:8080` is `localhost`; what is no name and port is nobody's."""
+    found = _HOST.fullmatch(header)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def is_loopback(host: str) -> bool:

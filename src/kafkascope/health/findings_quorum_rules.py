@@ -69,10 +69,13 @@ def _never_fetched(episode: Episode, limits: Limits) -> Told | None:
 def _majority_at_risk(episode: Episode, limits: Limits) -> Told | None:
     if episode.number("observations") < limits["observations"]:
         return None
+    behind = episode.number("behind")
+    were = "was" if behind == 1 else "were"
+    # Seen once, nobody knows for how long.
+    lasting = f", for {span(episode.length_ms)}" if episode.length_ms else ""
     said = (
-        f"{episode.number('behind'):.0f} of {count(episode.number('voters'), 'voter')} were behind at the same time, "
-        f"for "
-        f"{span(episode.length_ms)}: the {episode.subject} is about to lose its majority."
+        f"{behind:.0f} of {count(episode.number('voters'), 'voter')} {were} behind at the same time{lasting}: "
+        f"the {episode.subject} is about to lose its majority."
     )
     return "critical", said
 

@@ -115,15 +115,20 @@ def minutes(rows: Iterable[Row], slow: Slow, signs: Signs, limits: Mapping[str, 
         for place in row["standing_still"] or ():
             still[group, place].append(at // MINUTE_US)
         if row["lag"] is not None:
-            lags[group][at // MINUTE_US] = (row["lag"], row["lag_partitions"])
+            # Groups of one name in several clusters have a row each.
+            lag, partitions = lags[group].get(at // MINUTE_US, (0, 0))
+            lags[group][at // MINUTE_US] = (lag + row["lag"], partitions + row["lag_partitions"])
             if row["members"] == 0 and row["lag"] > 0 and not acquired:
                 signs.of("share_no_members", group, at, end).most("lag", row["lag"])
-        acknowledged = sum(row[name] for name in ("accepted", "released", "rejected"))
-        late = slow.found.pop((group, at // MINUTE_US), None)
-        if late and acknowledged >= slowness["acknowledged"]:
-            late.add("acknowledged", acknowledged)
-            if late.number("slow") >= slowness["slow_share"] * acknowledged:
-                signs.of("share_slow_acknowledgement", group, at, end).join(late)
+        late = slow.found.get((group, at // MINUTE_US))
+        if late:
+            late.add("acknowledged", sum(row[name] for name in ("accepted", "released", "rejected")))
+    for group, minute in sorted(slow.found):
+        late, at = slow.found[group, minute], minute * MINUTE_US
+        acknowledged = late.number("acknowledged")
+        enough = 0 < acknowledged >= slowness["acknowledged"]
+        if enough and late.number("slow") >= slowness["slow_share"] * acknowledged:
+            signs.of("share_slow_acknowledgement", group, at, at + MINUTE_US).join(late)
     for (group, place), numbers in still.items():
         _standing_still(group, place, numbers, lags[group], signs)
     for group, told in lags.items():

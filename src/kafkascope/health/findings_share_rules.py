@@ -23,12 +23,17 @@ def _partition(episode: Episode) -> str:
     return f"{episode.subject.removeprefix(episode.group + '/')} of share group {episode.group}"
 
 
+def _they(records: float) -> str:
+    return "it" if records == 1 else "they"
+
+
 def _lock_expired(episode: Episode, limits: Limits) -> Told | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     again = episode.named["redelivered_to"]
-    to = f"; they went on to {told(again)}" if again else "; they were not seen again"
+    went = f"went on to {told(again)}" if again else f"{'was' if records == 1 else 'were'} not seen again"
+    to = f"; {_they(records)} {went}"
     lock = span(episode.number("lock_timeout_ms"))
     said = f"{_member(episode)} held {count(records, 'record')} past the lock of {lock}{to}."
     return ("critical" if records >= limits["critical_records"] else "warning"), said
@@ -79,7 +84,7 @@ def _disconnected(episode: Episode, limits: Limits) -> Told | None:
     if records < limits["records"]:
         return None
     again = episode.named["redelivered_to"]
-    to = f"; they went on to {told(again)}" if again else ""
+    to = f"; {_they(records)} went on to {told(again)}" if again else ""
     return "warning", f"{_member(episode)} lost its connection with {count(records, 'record')} in hand{to}."
 
 

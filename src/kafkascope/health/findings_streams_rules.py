@@ -61,9 +61,8 @@ def _many_moves(episode: Episode, limits: Limits) -> Told | None:
         return None
     said = (
         f"Streams group {episode.subject} moved its {count(tasks, 'task')} {times(moves)} in "
-        f"{span(episode.length_ms)}, with {episode.number('joined'):.0f} joins, {episode.number('left'):.0f} leaves "
-        f"and "
-        f"{count(episode.number('lost'), 'lost member')}."
+        f"{span(episode.length_ms)}, with {count(episode.number('joined'), 'join')}, "
+        f"{count(episode.number('left'), 'leave')} and {count(episode.number('lost'), 'lost member')}."
     )
     return "warning", said
 
@@ -80,7 +79,7 @@ def _warmup_stuck(episode: Episode, limits: Limits) -> Told | None:
     longest, dropped = episode.number("longest_ms"), episode.number("dropped")
     if longest < limits["ms"] and dropped < limits["dropped"]:
         return None
-    said = f"{_task(episode)} was warmed up for up to {span(longest)}"
+    said = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
     return "warning", f"{said}, given up {times(dropped)}, and did not become active there."
 
 
@@ -128,7 +127,8 @@ class _StatusTeller:
         details = episode.samples("details")
         detail = f": {details[0].rstrip('.')}" if details else ""
         severity = self.after if self.after and longest >= limits["later_ms"] else self.severity
-        return severity, f"Streams group {episode.subject} {self.says} for {span(longest)}{detail}."
+        lasting = f" for {span(longest)}" if longest else ""  # it was seen once
+        return severity, f"Streams group {episode.subject} {self.says}{lasting}{detail}."
 
 
 STATUS_RULES = {

@@ -132,10 +132,10 @@ def acknowledged_early(book: Book, event: ShareEvent, partition: Partition) -> N
     member = event.member_id
     waiting, partition.early = partition.early, []
     for early in waiting:
-        # Most wait for other offsets than came: these stay as they are, with no copy made.
-        if early.member_id == member and (
-            partition.limbo or partition.overlapping(early.first_offset, early.last_offset)
-        ):
+        # Most wait for other offsets than came: these stay as they are, with no copy made. What a request acknowledged
+        # was not acquired by its own answer.
+        mine = early.member_id == member and early.exchange_id != event.exchange_id
+        if mine and (partition.limbo or partition.overlapping(early.first_offset, early.last_offset)):
             _counted(book, early, partition)
         else:
             partition.early.append(early)

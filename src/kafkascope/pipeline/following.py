@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from hashlib import blake2b
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,7 +41,7 @@ class CompleteFiles(DataSource):
         return SOURCE
 
     def schema(self) -> str:
-        return "uri string"
+        return "path binary"
 
     def streamReader(self, schema: "StructType") -> "CompleteFilesReader":  # noqa: ARG002, N802
         quiet = float(self.options.get("quiet", QUIET_SECONDS))
@@ -48,9 +49,9 @@ class CompleteFiles(DataSource):
 
 
 class _File(InputPartition):
-    def __init__(self, uri: str) -> None:
-        super().__init__(uri)
-        self.uri = uri
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class CompleteFilesReader(DataSourceStreamReader):
@@ -76,7 +77,8 @@ class CompleteFilesReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _File)
-        yield pa.record_batch([pa.array([partition.uri])], names=["uri"])
+        # Of any bytes: to the system a name is no text.
+        yield pa.record_batch([pa.array([os.fsencode(partition.path)])], names=["path"])
 
 
 def complete(folder: str, quiet: float) -> list[tuple[int, str]]:
@@ -88,8 +90,8 @@ def complete(folder: str, quiet: float) -> list[tuple[int, str]]:
             try:
                 if entry.name[0] not in "._" and entry.is_file():
                     found.append((entry.stat().st_ctime_ns, entry.path))
-            except FileNotFoundError:
-                # Renamed or deleted since the folder was opened.
+            except OSError:
+                # Renamed or deleted since the folder was opened, or a link that leads nowhere.
                 continue
     found.sort()
     if found and time.time_ns() - found[-1][0] < quiet * 1e9:
@@ -104,21 +106,21 @@ def follow(
     options: "Options",
     told: Callable[["Ingested"], None],
     *,
+    end: Event,
     rebuilding: Rebuilding | None = None,
     quiet: float = QUIET_SECONDS,
-) -> int:
-    """Until it is interrupted. With `rebuilding` the marts follow, at the end too."""
+) -> None:
+    """Until `end` is set. With `rebuilding` the marts follow, at the end too."""
     where = Where(folder_of(uris), quiet)
     query = start(spark, uris, lake, options, told, where=where, rebuilding=rebuilding, quiet=quiet)
     try:
-        while not query.awaitTermination(LOOK_SECONDS):
+        while not end.is_set() and not query.awaitTermination(LOOK_SECONDS):
             if rebuilding is not None:
                 rebuilding.look(where.waits)
     finally:
         query.stop()
-        if rebuilding is not None:
-            rebuilding.finish()
-    return 0
+    if rebuilding is not None:
+        rebuilding.finish()
 
 
 class Where:
@@ -162,17 +164,16 @@ def start(
         raise UsageError("a folder is followed by a driver beside it, not over Spark Connect: use spark-submit")
 
     def each(batch: "DataFrame", _: int) -> None:
-        # What a ring of files has overwritten or deleted since is gone.
-        files = sorted(row.uri for row in batch.collect() if os.path.exists(row.uri))
-        if not files:
-            return
+        given = sorted(os.fsdecode(bytes(row.path)) for row in batch.collect())
         with rebuilding.busy if rebuilding is not None else nullcontext():
-            done = ingest(spark, files, lake, options)
+            done = ingest(spark, _there(given), lake, options)
             if rebuilding is not None and done.new:
                 rebuilding.landed()
+        done.bad |= {name: f"{name}: the name is not UTF-8; give it another one" for name in _no_text(given)}
         if where is not None:
-            where.gave(files)
-        told(done)
+            where.gave(given)
+        if done.new or done.known or done.bad:
+            told(done)
 
     spark.dataSource.register(CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()
@@ -182,3 +183,16 @@ def start(
     writer: Any = rows.writeStream.foreachBatch(each).trigger(processingTime=TRIGGER)
     query: StreamingQuery = writer.option("checkpointLocation", checkpoint).start()
     return query
+
+
+def _there(paths: list[str]) -> list[str]:
+    """What a ring of files has overwritten or deleted since is gone."""
+    return [path for path in paths if os.path.isfile(path) and _shown(path) == path]
+
+
+def _no_text(paths: list[str]) -> list[str]:
+    return [shown for path in paths if (shown := _shown(path)) != path]
+
+
+def _shown(path: str) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")

@@ -19,15 +19,19 @@ Odd = tuple[int, str | None, int | None, str]
 
 
 def read_plain_frames(
-    place: Place, files: Files, contents: bool, pseudonyms: Pseudonyms | None, hear: Callable[[int, int, int], None]
-) -> tuple[int, int]:
-    """(frames, those of them in quarantine); `hear` gets bytes, frames and exchanges so far."""
+    place: Place, files: Files, contents: bool, pseudonyms: Pseudonyms | None, hear: Callable[[int, int, int], None],
+    skip: int = 0,
+) -> tuple[int, int]:  # fmt: skip
+    """(frames, those of them in quarantine); `hear` gets bytes, frames and exchanges so far. The first `skip` frames
+    are counted, and were read by an earlier ingest."""
     frames = odd = 0
     found = PlainFrames(place)
     for some in found.portions():
         groups: dict[tuple[str, int], list[Frame]] = {}
         for one in some:
             frames += 1
+            if one[0] < skip:
+                continue
             if len(one) == 4:
                 groups.setdefault((one[1], one[2]), []).append(one)
             else:

@@ -88,12 +88,15 @@ def ingest(
     """`progress` hears how far it is now and then, in a thread of its own."""
     home = lake if isinstance(lake, Lake) else make_lake(lake)
     found = find(uris)
+    readable = [one for one in found if one.error is None]
     for _ in range(_ATTEMPTS):
         try:
-            return _ingest(spark, found, home, options, progress)
+            done = _ingest(spark, readable, home, options, progress)
         except Overtaken:
             # Another ingest went on from the same unfinished ends, and was first: begin again from what it left.
             continue
+        done.bad |= {one.uri: one.error for one in found if one.error is not None}
+        return done
     raise InputError(f"{home.uri}: other ingests were first {_ATTEMPTS} times; run this one again")
 
 

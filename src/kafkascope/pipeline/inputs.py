@@ -25,13 +25,14 @@ _READ_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file that was asked for. `digest` is that of its first `size` bytes."""
+    """A file that was asked for. `digest` is that of its first `size` bytes; `error` says why it cannot be opened."""
 
     uri: str
     size: int
     digest: str
     kind: str = "capture"
-    read_packets: int = 0  # of it, by an earlier ingest; of a log, lines
+    read_packets: int = 0  # of it, by an earlier ingest; of a log lines, of frames rows
+    error: str | None = None
 
 
 def find(uris: Iterable[str | os.PathLike[str]]) -> list[Found]:
@@ -40,7 +41,14 @@ def find(uris: Iterable[str | os.PathLike[str]]) -> list[Found]:
     for uri in uris:
         for place in _expand(place_of(uri)):
             found.setdefault(place.uri, place)
-    return [Found(place.uri, place.info().size, digest(place)) for place in found.values()]
+    return [_found(place) for place in found.values()]
+
+
+def _found(place: Place) -> Found:
+    try:
+        return Found(place.uri, place.info().size, digest(place))
+    except InputError as error:
+        return Found(place.uri, 0, "", error=str(error))
 
 
 def _expand(place: Place) -> Iterator[Place]:

@@ -3,6 +3,7 @@ for each bucket of connections and chunk of a file; and such rows in, in the ord
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
 from itertools import chain
 from struct import Struct
 from typing import Any
@@ -21,6 +22,7 @@ from kafkascope.capture.memory_view import binary_at
 from kafkascope.capture.packets import CHUNK_BYTES, read_packets
 from kafkascope.capture.reader import Capture
 from kafkascope.capture.segments import SegmentReader
+from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.inputs import opened
 
@@ -74,25 +76,31 @@ def segment_rows(
     reader = SegmentReader(flows)
     told = Account()
     names = _Names(flows, bucket_of)
-    for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
-        new: Packets = after(packets, skip)
-        told.packets += len(new.start)
-        told.add_times(new.time_ns)
-        segments = reader.feed(new)
-        told.add_problems([*packets.problems, *segments.problems])
-        if len(segments.flow):
-            yield _rows(segments, names, file, chunk)
-        if len(flows.ends) > MAX_UNUSED_FLOWS:
-            # What is packed has its names: all numbers are free again.
-            flows.unused = np.arange(len(flows.ends))
-            names.forget()
+    why = None
+    try:
+        for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
+            new: Packets = after(packets, skip)
+            told.packets += len(new.start)
+            told.add_times(new.time_ns)
+            segments = reader.feed(new)
+            told.add_problems([*packets.problems, *segments.problems])
+            if len(segments.flow):
+                yield _rows(segments, names, file, chunk)
+            if len(flows.ends) > MAX_UNUSED_FLOWS:
+                # What is packed has its names: all numbers are free again.
+                flows.unused = np.arange(len(flows.ends))
+                names.forget()
+    except InputError as error:
+        # As with buckets: the others are read.
+        why = str(error)
     told.add_problems(reader.finish().problems)
-    yield note_row(0, file, _said(told))
+    yield note_row(0, file, _said(told, why))
 
 
-def _said(account: Account) -> str:
-    kept = [[kind, one.detail, one.place, one.lost_bytes] for kind, some in account.kept.items() for _, one in some]
-    return json.dumps([account.packets, account.first_ns, account.last_ns, dict(account.problems), kept])
+def _said(account: Account, why: str | None) -> str:
+    kept = [astuple(one) for some in account.kept.values() for _, one in some]
+    counts = {kind: (count, account.problem_bytes[kind]) for kind, count in account.problems.items()}
+    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, kept, why])
 
 
 def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
@@ -202,10 +210,12 @@ class SegmentsReading:
         self._capture: Capture | None = None
         self._known: dict[bytes, int] = {}
         self._free: list[int] = []
-        self._recordings = Recordings()
-        self._tallies = FileTallies(self._recordings)
+        self.recordings = Recordings()
+        self._tallies = FileTallies(self.recordings)
         self.account = Account()
         self.carried: list[Carried] = []
+        # File to why it could not be read.
+        self.bad: dict[str, str] = {}
         self.file_bytes = 0
 
     @property
@@ -216,7 +226,7 @@ class SegmentsReading:
         return self._tallies.by_uri()
 
     def batches(self) -> Iterator[ExchangeBatch]:
-        recordings = self._recordings
+        recordings = self.recordings
         capture = Capture(
             recordings,
             self.account,
@@ -247,6 +257,9 @@ class SegmentsReading:
     def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
         notes, files, packed = batch.column("note"), batch.column("file").to_pylist(), batch.column("segments")
         for row, file in enumerate(files):
+            if file < 0:
+                continue
+            self.account.file = self._uris[file]
             if not packed[row].is_valid:
                 self._hear(file, notes[row].as_py())
                 continue
@@ -258,20 +271,25 @@ class SegmentsReading:
                     yield from capture.feed_segments(segments, int(segments.packet[0]))
 
     def _hear(self, file: int, text: str) -> None:
-        if file < 0:
-            return
-        packets, first, last, problems, kept = json.loads(text)
+        packets, first, last, counts, kept, why = json.loads(text)
+        if why is not None:
+            self.bad[self._uris[file]] = why
         times = np.array([one for one in (first, last) if one is not None], np.int64)
-        tally = self._tallies.of(self._tallies.earlier + file)
+        number = self._tallies.earlier + file
+        tally = self._tallies.of(number)
         tally.packets += packets
         tally.add_times(times)
         self.account.packets += packets
         self.account.add_times(times)
-        self.account.file = self._uris[file]
-        for kind, detail, place, lost in kept:
-            self.account.add_problems([Problem(kind, detail, place, -1, lost)])
-        for kind, count in problems.items():
-            self.account.problems[kind] += count - sum(one[0] == kind for one in kept)
+        before = self.recordings.first_packets[number]
+        shown = [
+            Problem(kind, said, place + before if place >= 0 else place, *rest) for kind, said, place, *rest in kept
+        ]
+        self.account.add_problems(shown)
+        for kind, (count, lost) in counts.items():
+            same = [one for one in shown if one.kind == kind]
+            self.account.problems[kind] += count - len(same)
+            self.account.problem_bytes[kind] += lost - sum(one.lost_bytes for one in same)
 
     def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
         self._take_back(flows)

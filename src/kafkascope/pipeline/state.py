@@ -1,5 +1,6 @@
 """What a lake knows of earlier ingests: which recordings it has, and what they left unfinished."""
 
+import io
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -8,17 +9,22 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.compute as pc
 
 from kafkascope.capture.carry import Carried
+from kafkascope.capture.decompress import Unpacked
 from kafkascope.capture.flow import Endpoints
+from kafkascope.capture.source import Source
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
 from kafkascope.lake.reading import FOLLOWS, captures_rows, dataset
 from kafkascope.lake.tables import INGEST_ID
+from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.inputs import Found, digest
 from kafkascope.pipeline.pseudonyms import unsealed
 
-LOG = "request_log"
+# Files of lines, and the column that counts them.
+_LINES = {"request_log": "log_lines", FRAMES: "frames"}
 # Of a folder's logs that may have grown since: those that were read last.
 _MOST_LOGS = 16
+_PIECE = 1 << 20
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -45,9 +51,9 @@ class GoingOn:
 @dataclass(frozen=True, slots=True)
 class State:
     """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
-    ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest) by folder, the last
-    ones first: a log that is rotated gets another name. `spans` are (first, last) times of all captures, in ns; `until`
-    is the last one by URI."""
+    ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest), the last ones
+    first: of request logs by folder, since one that is rotated gets another name, of frames by URI. `spans` are (first,
+    last) times of all captures, in ns; `until` is the last one by URI."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
@@ -88,7 +94,7 @@ class State:
         known = self.sizes.get(found.uri)
         if known is not None and _goes_on(found, known):
             return replace(found, read_packets=known[1])
-        for one in self.logs.get(_folder(found.uri), ())[:_MOST_LOGS]:
+        for one in self._may_go_on(found.uri):
             if _goes_on(found, one):
                 return replace(found, read_packets=_whole_lines(found, one))
         return found
@@ -100,9 +106,18 @@ class State:
         known = self.sizes.get(found.uri)
         if known is not None and known[1] == found.read_packets and known[0] < found.size:
             return known[2]
-        logs = self.logs.get(_folder(found.uri), ())[:_MOST_LOGS]
         # A half line at the end is read again.
-        return next((one[2] for one in logs if one[1] - found.read_packets in (0, 1) and one[0] < found.size), None)
+        return next(
+            (
+                one[2]
+                for one in self._may_go_on(found.uri)
+                if one[1] - found.read_packets in (0, 1) and one[0] < found.size
+            ),
+            None,
+        )
+
+    def _may_go_on(self, uri: str) -> list[tuple[int, int, str]]:
+        return [*self.logs.get(uri, ())[:1], *self.logs.get(_folder(uri), ())[:_MOST_LOGS]]
 
 
 def _goes_on(found: Found, known: tuple[int, int, str]) -> bool:
@@ -118,33 +133,42 @@ def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
     size, lines, _ = known
     place = place_of(found.uri)
     with told(place.uri), place.filesystem.open_input_file(place.path) as file:
-        file.seek(size - 1)
-        around = file.read(2)
-    return lines if b"\n" in around else lines - 1
+        unpacked = Unpacked(Source(io.BufferedReader(file.get_stream(0, size))))
+        buffer = memoryview(bytearray(_PIECE))
+        count, last = unpacked.fill(buffer), b""
+        if unpacked.form is None:
+            file.seek(size - 1)
+            last = file.read(2)
+        else:
+            while count:
+                last = bytes(buffer[count - 1 : count])
+                count = unpacked.fill(buffer)
+    return lines if b"\n" in last else lines - 1
 
 
 def state_of(lake: Lake) -> State:
-    wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "log_lines", "kind", "ingested_at"]
-    rows = captures_rows(lake, [*wanted, "first_at", "last_at"])
+    wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
+    rows = captures_rows(lake, [*wanted, "first_at", "last_at", *_LINES.values()])
     followed = {one for row in rows for one in row[FOLLOWS] or ()}
     # A log or a file of frames leaves nothing to go on from.
     heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == "capture"} - followed)
     sizes: dict[str, tuple[int, int, str]] = {}
     spans: list[tuple[int, int]] = []
     until: dict[str, int] = {}
+    rows.sort(key=lambda row: row["ingested_at"])
     for row in rows:
         if row["kind"] != "capture":
             continue
-        known = sizes.get(row["capture_uri"])
-        if known is None or known[0] < row["bytes"]:
-            sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
+        # In a ring of files a name stands for other bytes again and again: the last ones may go on.
+        sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
         if row["first_at"] is not None and row["last_at"] is not None:
             spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
-            until[row["capture_uri"]] = max(spans[-1][1], until.get(row["capture_uri"], 0))
+            until[row["capture_uri"]] = spans[-1][1]
     logs: dict[str, list[tuple[int, int, str]]] = {}
-    for row in sorted(rows, key=lambda row: row["ingested_at"], reverse=True):
-        if row["kind"] == LOG and row["bytes"]:
-            logs.setdefault(_folder(row["capture_uri"]), []).append((row["bytes"], row["log_lines"], row["digest"]))
+    for row in reversed(rows):
+        if row["kind"] in _LINES and row["bytes"]:
+            known = row["capture_uri"] if row["kind"] == FRAMES else _folder(row["capture_uri"])
+            logs.setdefault(known, []).append((row["bytes"], row[_LINES[row["kind"]]], row["digest"]))
     digests = frozenset(row["digest"] for row in rows)
     return State(digests, sizes, tuple(heads), _left(lake, heads), logs, tuple(spans), until)
 

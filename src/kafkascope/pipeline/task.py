@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kafkascope.capture.account import Account
@@ -15,6 +16,7 @@ from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_bytes import Reopening
 from kafkascope.capture.carry_choose import Choice, flow_hash
 from kafkascope.capture.carry_run import Part
+from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import Endpoints, Problem
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError
@@ -36,7 +38,9 @@ from kafkascope.pipeline.worker import settle
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
 CAPTURES, LOG = "captures", "request_log"
-CUT = "cut"
+UNFINISHED_KIND = "unfinished"
+# What a file has no more once it is whole.
+_NOT_WHOLE = frozenset({"cut", "compression"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ def _recorded(
         reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
     else:
         reading = SegmentsReading(segments, task.uris, task.kafka_ports, part)
+        bad = reading.bad
     hear = _teller(task, lake)
     left = LeftPending(lake, task.follows)
     for batch in reading.batches():
@@ -172,7 +177,7 @@ def _recorded(
     _connections(files, reading, part, pseudonyms)
     account = reading.account
     # A capture that ends too early may go on in the next ingest.
-    _problems(intake, account, later if task.kind == CAPTURES else None)
+    _problems(intake, account, reading.recordings, later if task.kind == CAPTURES else None)
     exchanges = intake.by_uri + later.by_uri - left.again(reopen)
     quarantined = intake.quarantined_by_uri + later.quarantined_by_uri
     return Done(
@@ -221,7 +226,7 @@ def _plain(task: Task, lake: Lake, files: Files) -> Done:
         account = accounts[uri] = FileAccount()
         try:
             account.frames, account.quarantined = read_plain_frames(
-                place_of(uri), files, task.contents, pseudonyms, hear
+                place_of(uri), files, task.contents, pseudonyms, hear, task.skip.get(uri, 0)
             )
             quarantined += account.quarantined
         except InputError as error:
@@ -251,12 +256,12 @@ def _connections(files: Files, reading: Reading | SegmentsReading, part: Part, p
         files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
 
 
-def _problems(intake: Intake, account: Account, cut: Intake | None = None) -> None:
+def _problems(intake: Intake, account: Account, recordings: Recordings, cut: Intake | None = None) -> None:
     """The first few of each kind, and a row for the rest. Files are read one after the other: it begins in the file
     of the last that was kept. Those that were cut off go to `cut`, where it is given."""
     rows: list[tuple[str, Problem]] = []
     for kind, count in account.problems.items():
-        kept = account.kept.get(kind, [])
+        kept = [_placed(recordings, uri, problem) for uri, problem in account.kept.get(kind, [])]
         rows += [(uri, _with_offset(problem)) for uri, problem in kept]
         more = count - len(kept)
         if more:
@@ -265,9 +270,18 @@ def _problems(intake: Intake, account: Account, cut: Intake | None = None) -> No
             where = "" if uri == account.file else ", in this file and those that were read after it"
             rows.append((uri, Problem(kind, f"{more} more of this kind{where}", -1, -1, lost)))
     if cut is not None:
-        cut.problems(one for one in rows if one[1].kind == CUT)
-        rows = [one for one in rows if one[1].kind != CUT]
+        cut.problems(one for one in rows if one[1].kind in _NOT_WHOLE)
+        rows = [one for one in rows if one[1].kind not in _NOT_WHOLE]
     intake.problems(rows)
+
+
+def _placed(recordings: Recordings, uri: str, problem: Problem) -> tuple[str, Problem]:
+    """Packets are numbered over all files, and a problem may show only in a later one than its packet's. What cannot be
+    read again has the number that it had in its file."""
+    if problem.place < 0 or problem.kind == UNFINISHED_KIND:
+        return uri, problem
+    files, packets = recordings.place(np.array([problem.place]))
+    return recordings.uris[int(files[0])], replace(problem, place=int(packets[0]))
 
 
 def _with_offset(problem: Problem) -> Problem:

@@ -10,6 +10,7 @@ from kafkascope.report.words import clock, day, moment_of
 # All pictures have this width in their own units, so that they line up below each other.
 WIDTH = 960
 TICK_TEXT = 15
+_LETTER = 6.8  # what a letter of a tick takes at the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
     for at, label in time_ticks(scale.first, scale.last):
         x = scale.x(at)
         parts.append(el("path", d=f"M{coordinate(x)} {coordinate(top)}V{coordinate(bottom)}", class_="grid"))
-        parts.append(el("text", label, x=x, y=bottom + TICK_TEXT, class_="tick", text_anchor="middle"))
+        # The last one may stand at the edge: a little to the left rather than cut.
+        middle = min(x, WIDTH - len(label) * _LETTER / 2)
+        parts.append(el("text", label, x=middle, y=bottom + TICK_TEXT, class_="tick", text_anchor="middle"))
     days = day(scale.first) if day(scale.first) == day(scale.last) else f"{day(scale.first)} – {day(scale.last)}"
     parts.append(
         el("text", f"time, UTC, {days}", x=scale.right, y=bottom + 2 * TICK_TEXT, class_="unit", text_anchor="end")
@@ -75,12 +78,20 @@ def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
     return parts
 
 
+def short(value: float) -> str:
+    """`0.5`, `250,000`, `1.5 G`: what has room beside an axis, and no powers."""
+    for factor, letter in ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if value >= factor:
+            return f"{value / factor:,g} {letter}"
+    return f"{value:,g}"
+
+
 def value_axis(scale: ValueScale, ticks: list[float], left: float, right: float, unit: str) -> list[Html]:
     parts = []
     for value in ticks:
         y = scale.y(value)
         parts.append(el("path", d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}", class_="grid"))
-        parts.append(el("text", f"{value:,g}", x=left - 6, y=y + 4, class_="tick", text_anchor="end"))
+        parts.append(el("text", short(value), x=left - 6, y=y + 4, class_="tick", text_anchor="end"))
     parts.append(el("text", unit, x=0, y=scale.top - 9, class_="unit"))
     return parts
 

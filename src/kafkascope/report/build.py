@@ -62,7 +62,7 @@ def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
         exchanges_in(lake, scope),
         findings_in(lake, scope, share | streams),
         share_groups_in(lake, scope, chosen_share),
-        streams_groups_in(lake, scope, chosen_streams),
+        streams_groups_in(lake, scope, chosen_streams, last),
         quorums_in(lake, scope),
         apis_in(lake, scope),
         clients_in(lake, scope),

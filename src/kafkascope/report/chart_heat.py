@@ -9,6 +9,7 @@ from kafkascope.report.share import ShareGroup
 from kafkascope.report.words import clock, lasting, number, share, shorten
 
 LEFT, RIGHT = 150, 164
+_LETTERS = 21  # that have room at the right
 SHADES = 5
 MOST_COLUMNS = 60
 _ROW, _TOP, _BOTTOM = 18, 6, 36
@@ -44,6 +45,8 @@ def heat_figure(group: ShareGroup, name: str) -> Html:
                 width = max(2.0, right - left - 1)
                 parts.append(el("rect", said, x=left, y=top + 1, width=width, height=_ROW - 2, class_=shade))
         words = f"{number(place.redelivered)} of {number(place.acquired)} again"
+        if len(words) > _LETTERS:
+            words = f"{share(place.redelivered, place.acquired)} again"
         kind = "name loud" if place.redelivered else "name"
         parts.append(el("text", words, x=WIDTH - RIGHT + 10, y=top + 13, class_=kind))
     step = lasting(buckets.step_us * together)

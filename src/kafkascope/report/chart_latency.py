@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 
+from kafkascope.health.findings_words import count
 from kafkascope.report.apis import ApiLatency
 from kafkascope.report.axes import WIDTH, svg
 from kafkascope.report.figure import empty, figure, legend, tip
 from kafkascope.report.markup import Html, coordinate, el
-from kafkascope.report.words import lasting, number, shorten
+from kafkascope.report.words import lasting, shorten
 
 _Place = Callable[[int], float]
 
@@ -56,7 +57,7 @@ def _row(one: ApiLatency, y: float, x: _Place) -> list[Html]:
     slowest = x(one.max_us or 1)
     said = tip(
         one.api,
-        f"{number(one.calls)} calls",
+        count(one.calls, "call"),
         f"p50 {lasting(one.p50_us)}, worst minute p95 {lasting(one.p95_us)} and p99 {lasting(one.p99_us)}",
         f"slowest {lasting(one.max_us)}",
     )
@@ -71,7 +72,7 @@ def _row(one: ApiLatency, y: float, x: _Place) -> list[Html]:
             el("path", d=diamond, class_="q-max"),
             class_="mark",
         ),
-        el("text", f"{number(one.calls)} calls", x=WIDTH - RIGHT + 10, y=y + 4, class_="name"),
+        el("text", count(one.calls, "call"), x=WIDTH - RIGHT + 10, y=y + 4, class_="name"),
     ]
 
 

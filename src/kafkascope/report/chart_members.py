@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kafkascope.health.findings_words import count
 from kafkascope.report.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.markup import Child, Html, el, join
@@ -32,7 +33,7 @@ def members_figure(group: ShareGroup, name: str) -> Html:
         title,
         f"A lane is a member. It is filled where the member had records in hand, in steps of {lasting(buckets.step_us)}"
         "; the colour says how their delivery ended. Where several ended differently the lane is split by their share.",
-        svg(bottom + _BOTTOM, f"Lanes of {len(group.members)} members: {_summary(group)}", *parts),
+        svg(bottom + _BOTTOM, f"Lanes of {count(len(group.members), 'member')}: {_summary(group)}", *parts),
         legend((fill(outcome), WORDS[outcome]) for outcome in used),
         join([_table(group, used), more(group.members_left_out, "members with less trouble")]),
     )
@@ -60,7 +61,7 @@ def _lane(group: ShareGroup, lane: MemberLane, scale: TimeScale, top: float) -> 
             below += height
         parts.append(el("g", said, stripes, class_="mark"))
     bad = member.trouble
-    words = f"{number(member.records)} records"
+    words = count(member.records, "record")
     if bad:
         many = member.records >= 1_000
         words = f"{share(bad, member.records) if many else f'{bad} of {member.records}'} not accepted"

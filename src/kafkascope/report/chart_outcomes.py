@@ -4,7 +4,7 @@ scale of its own where it would not show."""
 from collections.abc import Sequence
 
 from kafkascope.report.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
-from kafkascope.report.figure import figure, legend, table, tip
+from kafkascope.report.figure import empty, figure, legend, table, tip
 from kafkascope.report.markup import Html, coordinate, el
 from kafkascope.report.outcome_words import WORDS, fill, tally
 from kafkascope.report.share import ShareGroup
@@ -18,6 +18,9 @@ _PANEL, _GAP, _TOP, _BOTTOM = 150, 44, 26, 36
 
 
 def outcomes_figure(group: ShareGroup, name: str) -> Html:
+    title = "How deliveries ended, over time"
+    if not group.ended:
+        return el("section", el("h4", title), empty("No delivery was recorded."), class_="chart")
     buckets = group.buckets
     step = lasting(buckets.step_us)
     order = [outcome for outcome in OUTCOMES if outcome in group.ended]
@@ -36,7 +39,7 @@ def outcomes_figure(group: ShareGroup, name: str) -> Html:
     parts = [*time_axis(scale, _TOP, bottom), *parts, *_hits(group, order, scale, bottom)]
     return figure(
         f"{name}-outcomes",
-        "How deliveries ended, over time",
+        title,
         f"Records by outcome in steps of {step}, each at the time its delivery ended; those still held stand where they"
         " were acquired.",
         svg(bottom + _BOTTOM, f"Stacked bars of {number(group.acquired)} deliveries: {tally(group.outcomes)}.", *parts),

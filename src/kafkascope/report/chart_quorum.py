@@ -80,12 +80,7 @@ def _bands(quorum: Quorum, scale: TimeScale, colours: dict[int, str]) -> list[Ht
     for band in quorum.bands:
         left, right = scale.x(band.from_at), scale.x(band.to_at)
         if band.without_ms:
-            gap = scale.x(band.from_at - 1000 * band.without_ms)
-            length = lasting(1000 * band.without_ms)
-            width = max(2.0, left - gap)
-            said = tip(f"no leader for {length}")
-            parts.append(el("rect", said, x=gap, y=_FLAGS, width=width, height=_BAND, class_="unheld mark"))
-            parts += _label((f"no leader {length}", length), gap, width, "on-unheld")
+            parts += _nobody(scale.x(band.from_at - 1000 * band.without_ms), left, band.without_ms)
         colour = colours.get(band.leader_id, "c-other")
         said = tip(
             f"node {band.leader_id} leads in epoch {band.epoch}",
@@ -95,7 +90,18 @@ def _bands(quorum: Quorum, scale: TimeScale, colours: dict[int, str]) -> list[Ht
         parts.append(el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_=f"{colour} mark edge"))
         names = (f"node {band.leader_id}, epoch {band.epoch}", f"node {band.leader_id}", str(band.leader_id))
         parts += _label(names, left, width, f"on-{colour}")
+    if quorum.leaderless_ms:
+        right = scale.x(quorum.last_at)
+        parts += _nobody(scale.x(quorum.last_at - 1000 * quorum.leaderless_ms), right, quorum.leaderless_ms)
     return parts
+
+
+def _nobody(left: float, right: float, lasted_ms: int) -> list[Html]:
+    length = lasting(1000 * lasted_ms)
+    width = max(2.0, right - left)
+    said = tip(f"no leader for {length}")
+    drawn = el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_="unheld mark")
+    return [drawn, *_label((f"no leader {length}", length), left, width, "on-unheld")]
 
 
 def _label(words: Sequence[str], left: float, width: float, kind: str) -> list[Html]:
@@ -173,9 +179,8 @@ def _lines(
         alone = _alone([at for _, _, at, _ in places])
         for x, y, at, value in places:
             if value or at in alone:
-                said = tip(
-                    f"node {replica.replica_id}", clock(quorum.buckets.start(at)), f"{value:,g} {unit[11:]} behind"
-                )
+                behind = f"{number(value) if whole else f'{value:,g}'} {unit[11:]} behind"
+                said = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
                 parts.append(el("circle", said, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
         ends.append((places[-1][1], places[-1][0], replica))
     return parts + _end_labels(ends, top)

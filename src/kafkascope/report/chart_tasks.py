@@ -1,11 +1,12 @@
 """A streams group in, a lane for each task out: its holder by colour, copies below, red where nobody held it."""
 
+from kafkascope.health.findings_words import count
 from kafkascope.report.axes import TimeScale, svg, time_axis
 from kafkascope.report.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.markup import Html, coordinate, el, join
 from kafkascope.report.streams import StreamsGroup
 from kafkascope.report.streams_lanes import Piece, TaskLane
-from kafkascope.report.words import UNKNOWN, clock, lasting, number, shorten, when
+from kafkascope.report.words import UNKNOWN, clock, lasting, shorten, when
 
 LEFT = 62
 COLOURS = 8
@@ -33,8 +34,8 @@ def tasks_figure(group: StreamsGroup, name: str) -> Html:
     return figure(
         f"{name}-tasks",
         title,
-        note + (f" {number(short)} intervals too short to be seen are not drawn." if short else ""),
-        svg(bottom + _BOTTOM, f"Lanes of {len(group.lanes)} tasks: {_summary(group)}", *parts),
+        note + (f" Not drawn, too short to be seen: {count(short, 'interval')}." if short else ""),
+        svg(bottom + _BOTTOM, f"Lanes of {count(len(group.lanes), 'task')}: {_summary(group)}", *parts),
         legend(_entries(group, colours)),
         join([_table(group), more(group.lanes_left_out, "tasks that moved less")]),
     )
@@ -54,7 +55,7 @@ def _entries(group: StreamsGroup, colours: dict[str, str]) -> list[tuple[str, st
     entries = [(colours[member], name) for member, name in group.members.items() if member in drawn]
     others = sum(colour == "m-other" for colour, _ in entries)
     entries = [entry for entry in entries if entry[0] != "m-other"]
-    entries += [("m-other", f"{others} more members")] if others else []
+    entries += [("m-other", count(others, "more member"))] if others else []
     roles = {piece.role for lane in group.lanes for piece in lane.pieces}
     entries += [("role-standby", "standby (hatched)")] if "standby" in roles else []
     entries += [("role-warmup", "warm-up (dotted)")] if "warmup" in roles else []
@@ -114,8 +115,8 @@ def _words(piece: Piece, name: str, scale: TimeScale) -> list[str]:
 def _summary(group: StreamsGroup) -> str:
     totals = group.totals
     return (
-        f"{number(totals.moves)} moves between {len(group.members)} members, the longest pause "
-        f"{lasting(1000 * totals.pause_max_ms)}, {number(totals.lost)} members lost."
+        f"{count(totals.moves, 'move')} between {count(len(group.members), 'member')}, the longest pause "
+        f"{lasting(1000 * totals.pause_max_ms)}, {count(totals.lost, 'member')} lost."
     )
 
 

@@ -4,6 +4,7 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 
+from kafkascope.health.findings_words import count
 from kafkascope.report.build import Report
 from kafkascope.report.markup import Html, el, join
 from kafkascope.report.page_apis import apis_section
@@ -63,7 +64,7 @@ def _parts(report: Report) -> list[Html]:
             (
                 ("share groups", number(report.share.count), "in this report"),
                 ("streams groups", number(report.streams.count), "in this report"),
-                ("recordings", number(report.unread.recordings), f"{number(report.exchanges)} exchanges"),
+                ("recordings", number(report.unread.recordings), count(report.exchanges, "exchange")),
             ),
         ),
         findings_section(report.findings),

@@ -46,9 +46,10 @@ def quorum_line(quorum: Quorum) -> str:
     words = []
     if quorum.bands:
         last = quorum.bands[-1]
-        words.append(f"led by node {last.leader_id} in epoch {last.epoch}")
-    words.append(count(sum(event.kind == "elected" for event in quorum.events), "election"))
-    without = max((event.duration_ms or 0 for event in quorum.events), default=0)
+        led = "led" if quorum.leaderless_ms is None else "last led"
+        words.append(f"{led} by node {last.leader_id} in epoch {last.epoch}")
+    words.append(count(quorum.elections, "election"))
+    without = quorum.longest_without_ms
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
     behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
     if behind is not None and behind.worst_behind_ms:
@@ -58,17 +59,20 @@ def quorum_line(quorum: Quorum) -> str:
 
 def _tiles(quorum: Quorum) -> list[tuple[str, str, str]]:
     last = quorum.bands[-1] if quorum.bands else None
-    elections = [event for event in quorum.events if event.kind == "elected"]
-    without = max((event.duration_ms or 0 for event in quorum.events), default=0)
+    without = quorum.longest_without_ms
     behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
     worst = behind.worst_behind_ms if behind is not None else None
     votes = ", ".join(
-        f"{votes:,} {kind.replace('_', '-')}s" for kind, votes in quorum.votes.items() if kind != "announced"
+        count(votes, kind.replace("_", "-")) for kind, votes in quorum.votes.items() if kind != "announced"
     )
     return [
         ("leader, last", f"node {last.leader_id}" if last else "unknown", f"epoch {last.epoch}" if last else ""),
-        ("elections", number(len(elections)), votes or "no votes recorded"),
-        ("longest without leader", lasting(1000 * without) if without else "none", ""),
+        ("elections", number(quorum.elections), votes or "no votes recorded"),
+        (
+            "longest without leader",
+            lasting(1000 * without) if without else "none",
+            "" if quorum.leaderless_ms is None else "nobody leads at the end",
+        ),
         (
             "most behind",
             lasting(1000 * worst) if worst is not None else "unknown",

@@ -17,7 +17,7 @@ def share_section(groups: ShareGroups) -> Html:
     return el(
         "section",
         el("h2", "Share groups", id="share-groups"),
-        None if groups.shown else empty("No record was acquired by a share group in what was recorded."),
+        None if groups.shown else empty("Nothing of a share group was recorded."),
         [_group(group, number_) for number_, group in enumerate(groups.shown, 1)],
         _others(groups),
         aria_labelledby="share-groups",
@@ -33,7 +33,7 @@ def _group(group: ShareGroup, place: int) -> Html:
         outcomes_figure(group, name),
         heat_figure(group, name),
         members_figure(group, name),
-        _counts(group),
+        _counts(group) if group.counts else None,
         class_="group",
         open=place <= OPEN,
     )
@@ -70,7 +70,7 @@ def _line(group: ShareGroup) -> str:
 
 def _tiles(group: ShareGroup) -> list[tuple[str, str, str]]:
     health, outcomes = group.health, group.outcomes
-    lag = f"of {number(health.lag_partitions)} partitions, {clock(health.lag_at, 60_000_000)}"
+    lag = f"of {count(health.lag_partitions, 'partition')}, {clock(health.lag_at, 60_000_000)}"
     return [
         ("deliveries", number(group.acquired), "records acquired"),
         ("again", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),

@@ -113,7 +113,8 @@ def _lost(group: StreamsGroup) -> Html:
         for one in group.lost
     ]
     head = ("member", "last seen (UTC)", "noticed (UTC)", "noticed after #", "how", "active tasks #", "standbys #")
-    return el("section", el("h4", "Members lost"), table("Members that went without leaving", head, rows))
+    told = table("Members that went without leaving", head, rows, group.lost_left_out, "members")
+    return el("section", el("h4", "Members lost"), told)
 
 
 def _statuses(group: StreamsGroup) -> Html:
@@ -130,4 +131,5 @@ def _statuses(group: StreamsGroup) -> Html:
         for one in group.statuses
     ]
     head = ("status", "from (UTC)", "to (UTC)", "members told #", "detail")
-    return el("section", el("h4", "Statuses"), table("What the coordinator told the members", head, rows))
+    told = table("What the coordinator told the members", head, rows, group.statuses_left_out, "statuses")
+    return el("section", el("h4", "Statuses"), told)

@@ -1,5 +1,6 @@
 """What could not be read in, the last part of the page out."""
 
+from kafkascope.health.findings_words import count
 from kafkascope.report.figure import empty, table, tiles
 from kafkascope.report.markup import Html, el
 from kafkascope.report.unread import Unread
@@ -21,8 +22,8 @@ def unread_section(unread: Unread) -> Html:
         el("h2", "What could not be read", id="unread"),
         tiles(
             (
-                ("recordings", number(unread.recordings), f"{size(total.bytes)}, {number(total.packets)} packets"),
-                ("lost", size(total.lost_bytes), f"at {number(total.lost_places)} places, of {size(total.tcp_bytes)}"),
+                ("recordings", number(unread.recordings), f"{size(total.bytes)}, {count(total.packets, 'packet')}"),
+                ("lost", size(total.lost_bytes), f"at {count(total.lost_places, 'place')}, of {size(total.tcp_bytes)}"),
                 ("encrypted", share(total.tls_bytes, total.tcp_bytes), f"{size(total.tls_bytes)} of TLS"),
                 ("quarantine", number(total.quarantined), "frames that could not be decoded"),
             )

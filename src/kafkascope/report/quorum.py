@@ -75,6 +75,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
+    """`elections` and `longest_without_ms` are of all events, `leaderless_ms` is how long nobody had led at the end."""
+
     cluster_id: str | None
     first_at: int
     last_at: int
@@ -85,6 +87,9 @@ class Quorum:
     events: tuple[Event, ...]
     events_left_out: int
     votes: dict[str, int]
+    elections: int
+    longest_without_ms: int
+    leaderless_ms: int | None
     observations: int
     high_watermark: int | None
 
@@ -139,11 +144,18 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
     seen = _survey(lake, observed)
     events: list[Event] = []
     votes: Counter[str] = Counter()
-    left_out = 0
+    left_out = elections = longest = 0
+    leaderless_ms: int | None = None
     for row in rows(lake, "quorum_events", EVENTS, both(scope.at("at"), of_it)):
         event = Event(**row)
         seen.see(event.at)
-        if event.kind in VOTES:
+        elections += event.kind == "elected"
+        longest = max(longest, event.duration_ms or 0)
+        if event.kind == "leaderless":
+            leaderless_ms = event.duration_ms or 0
+            seen.see(event.at + 1000 * leaderless_ms)
+            events.append(event)
+        elif event.kind in VOTES:
             votes[event.kind] += 1
         elif len(events) < 4 * MOST_EVENTS:
             events.append(event)
@@ -167,6 +179,9 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
         tuple(events[:MOST_EVENTS]),
         left_out + max(0, len(events) - MOST_EVENTS),
         dict(votes),
+        elections,
+        longest,
+        leaderless_ms,
         seen.observations,
         seen.high_watermark,
     )
@@ -244,7 +259,11 @@ def bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_
     for event in events:
         if event.kind in LEADS and event.epoch is not None and event.node_id is not None:
             starts[event.epoch, event.node_id] = (event.at, event.duration_ms)
-    order = sorted((at, epoch, leader, without) for (epoch, leader), (at, without) in starts.items())
+    order: list[tuple[int, int, int, int | None]] = []
+    for (epoch, leader), (at, without) in sorted(starts.items(), key=lambda item: (item[1][0], item[0])):
+        # One that does not know of its successor yet still answers, and leads nobody.
+        if not order or epoch >= order[-1][1]:
+            order.append((at, epoch, leader, without))
     found = []
     for number, (at, epoch, leader, without) in enumerate(order):
         end = last_at
@@ -253,6 +272,6 @@ def bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_
             end = max(at, following - 1000 * (gap or 0))
         leaderless = [event for event in events if event.kind == "leaderless" and event.node_id == leader]
         if number + 1 == len(order) and leaderless:
-            end = max(at, leaderless[-1].at - 1000 * (leaderless[-1].duration_ms or 0))
+            end = max(at, leaderless[-1].at)
         found.append(Band(leader, epoch, at, end, without))
     return tuple(found)

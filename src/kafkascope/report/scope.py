@@ -42,11 +42,13 @@ class Scope:
         return self.over(column, column)
 
     def over(self, start: str, end: str) -> pc.Expression | None:
-        """Rows of an interval that reaches into what is asked for. A start or end that is null lies outside of the
-        recording."""
+        """Rows of an interval that reaches into what is asked for. An end that is null lies behind the recording. Where
+        the start is null nobody saw it, and all that is known of the row is its end."""
         found = None
         if self.until is not None:
-            found = _or_null(start, pc.field(start) < moment(self.until))
+            until = moment(self.until)
+            ended = pc.field(start).is_null() & _or_null(end, pc.field(end) < until)
+            found = (pc.field(start) < until) | ended
         if self.since is not None:
             found = both(found, _or_null(end, pc.field(end) >= moment(self.since)))
         return found

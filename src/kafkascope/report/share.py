@@ -1,7 +1,7 @@
 """A lake in, its share groups out as a report tells them: totals, partitions, members, and pictures over time."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,7 +103,7 @@ class ShareGroups:
         return len(self.shown) + len(self.others) + self.left_out
 
 
-def share_groups_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> ShareGroups:
+def share_groups_in(lake: Lake, scope: Scope, groups: Collection[str]) -> ShareGroups:
     surveys = [one for one in survey(lake, scope, groups).values() if one.first_at is not None]
     surveys.sort(key=lambda one: (*(-number for number in one.trouble), one.group_id))
     shown = surveys[:MOST_GROUPS]

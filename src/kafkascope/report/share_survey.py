@@ -2,7 +2,7 @@
 Arrow; what is held grows with groups, partitions and members, not with deliveries."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,7 +84,7 @@ class Survey:
                 self.last_at = at if self.last_at is None else max(self.last_at, at)
 
 
-def survey(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, Survey]:
+def survey(lake: Lake, scope: Scope, groups: Collection[str]) -> dict[str, Survey]:
     found: defaultdict[str, Survey] = defaultdict(lambda: Survey(""))
     where = both(of_groups(groups), scope.over("acquired_at", "outcome_at"))
     for batch in batches(lake, "share_deliveries", COLUMNS, where):
@@ -93,6 +93,12 @@ def survey(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, Survey]
             _add_member(found[group_id], (member_id, client_id), outcome, sums)
         for group_id, topic, topic_id, partition, count, *sums in _grouped(table, _BY_PLACE, _PLACE_SUMS):
             _add_place(found[group_id], place_name(topic, topic_id, partition), count, sums)
+    # Who only asked after a group, as `observe` does, saw no delivery of it.
+    minutes = both(of_groups(set(groups) - found.keys()), scope.minute("window_start"))
+    for batch in batches(lake, "share_group_health", ["group_id", "window_start"], minutes):
+        table = pa.Table.from_batches([batch])
+        for group_id, *times in _grouped(table, ["group_id"], [("window_start", "min"), ("window_start", "max")]):
+            found[group_id].see(*times)
     for group_id, one in found.items():
         one.group_id = group_id
     return dict(found)

@@ -104,7 +104,9 @@ class StreamsGroup:
     moves: tuple[Move, ...]
     moves_left_out: int
     lost: tuple[Lost, ...]
+    lost_left_out: int
     statuses: tuple[Status, ...]
+    statuses_left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +133,21 @@ class _Parts:
     moves: list[Row] = field(default_factory=list)
     moved: int = 0
     lost: list[Row] = field(default_factory=list)
+    lost_left_out: int = 0
     statuses: list[Row] = field(default_factory=list)
+    statuses_left_out: int = 0
 
 
-def streams_groups_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> StreamsGroups:
+def streams_groups_in(lake: Lake, scope: Scope, groups: Iterable[str], recorded_until: int | None) -> StreamsGroups:
+    """`recorded_until` is when the last recording ends."""
     totals = _totals(lake, scope, groups)
+    for one in totals.values():
+        # The minute in which it was last seen may not be over.
+        one.last_at = max(one.first_at, one.last_at if recorded_until is None else min(one.last_at, recorded_until))
     order = sorted(totals, key=lambda name: (*(-number for number in totals[name].trouble), name))
     shown = order[:MOST_GROUPS]
     parts = _parts(lake, scope, shown)
-    lanes = TaskLanes(lake, scope, shown)
+    lanes = TaskLanes(lake, scope, {name: totals[name].last_at for name in shown})
     found = tuple(_group(name, totals[name], parts[name], lanes) for name in shown)
     others = tuple(StreamsLine(name, totals[name]) for name in order[MOST_GROUPS : MOST_GROUPS + MOST_LINES])
     return StreamsGroups(found, others, len(order) - len(found) - len(others))
@@ -177,13 +185,17 @@ def _parts(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, _Parts]
         if len(one.moves) >= 4 * MOST_MOVES:
             one.moves = _longest(one.moves)
     for row in rows(lake, "streams_lost_members", LOST, both(of_these, scope.over("last_seen_at", "noticed_at"))):
-        lost = found[row["group_id"]].lost
-        if len(lost) < MOST_LOST:
-            lost.append(row)
+        one = found[row["group_id"]]
+        if len(one.lost) < MOST_LOST:
+            one.lost.append(row)
+        else:
+            one.lost_left_out += 1
     for row in rows(lake, "streams_statuses", STATUSES, both(of_these, scope.over("from_at", "to_at"))):
-        statuses = found[row["group_id"]].statuses
-        if len(statuses) < MOST_STATUSES:
-            statuses.append(row)
+        one = found[row["group_id"]]
+        if len(one.statuses) < MOST_STATUSES:
+            one.statuses.append(row)
+        else:
+            one.statuses_left_out += 1
     return found
 
 
@@ -232,5 +244,7 @@ def _group(group_id: str, totals: Totals, parts: _Parts, lanes: TaskLanes) -> St
         tuple(moves),
         parts.moved - len(moves),
         tuple(lost),
+        parts.lost_left_out,
         tuple(statuses),
+        parts.statuses_left_out,
     )

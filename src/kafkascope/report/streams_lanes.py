@@ -3,7 +3,7 @@ when, and when nobody did. Of many tasks those in most trouble are kept, of many
 that can be seen."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -71,9 +71,10 @@ class _Group:
 
 
 class TaskLanes:
-    """Two passes: which tasks there are and how far they reach, then the intervals of those that are shown."""
+    """Two passes: which tasks there are and how far they reach, then the intervals of those that are shown. `groups`
+    are ids to when each was last seen: what is still held reaches until then."""
 
-    def __init__(self, lake: Lake, scope: Scope, groups: Iterable[str]) -> None:
+    def __init__(self, lake: Lake, scope: Scope, groups: Mapping[str, int]) -> None:
         self._groups: dict[str, _Group] = {group_id: _Group() for group_id in groups}
         self._scope = scope
         if not self._groups:
@@ -85,8 +86,9 @@ class TaskLanes:
             group, task = self._groups[row["group_id"]], (row["subtopology_id"], row["partition"])
             group.tasks[task] += 1
             group.see(row["from_at"], row["to_at"])
-        for group in self._groups.values():
+        for group_id, group in self._groups.items():
             if group.first_at is not None and group.last_at is not None:
+                group.see(groups[group_id])
                 group.first_at, group.last_at = scope.clip(group.first_at, group.last_at)
             worst = sorted(group.tasks, key=lambda task: (-group.tasks[task], _task_order(task)))
             group.chosen = sorted(worst[:MOST_LANES], key=_task_order)

@@ -5,7 +5,7 @@ from functools import cache
 
 from kafkascope.errors import NotFoundError
 from kafkascope.schema.files import lines, text
-from kafkascope.schema.names import clip, parse_number
+from kafkascope.schema.names import called, parse_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,15 @@ def find_error(asked: str) -> ErrorCode:
     wanted = asked.upper().replace("-", "_")
     known = by_name().get(wanted)
     if known is None and asked:
-        known = next((e for e in error_codes().values() if e.exception and e.exception.lower() == asked.lower()), None)
+        # A log has it with its package.
+        exception = asked.lower().rpartition(".")[2]
+        known = next((e for e in error_codes().values() if e.exception and e.exception.lower() == exception), None)
     if known is None:
         from difflib import get_close_matches
 
         near = get_close_matches(wanted, by_name(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists them"
-        raise NotFoundError(f"no error is called {clip(asked)}; {hint}")
+        raise NotFoundError(f"no error is called {called(asked)}; {hint}")
     return known
 
 

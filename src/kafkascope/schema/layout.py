@@ -101,6 +101,8 @@ def _layout(name: str, version: int, release: str | None) -> Layout:
     message = read_message(find(name))
     if not hasattr(version, "__index__"):
         raise UsageError(f"a version is a number; this is {type(version).__name__}")
+    # A number of numpy or an enum finds the same layout as its int, so none of them may stay in it.
+    version = int(version)
     spans = message.releases_of(version)
     if not spans:
         raise UsageError(f"{message.name} has no version {version}; {describe_versions(message)}")

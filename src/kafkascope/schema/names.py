@@ -39,6 +39,11 @@ def clip(text: str) -> str:
     return text if len(text) <= _LONGEST_ECHO else f"{text[:_LONGEST_ECHO]}…"
 
 
+def called(name: str) -> str:
+    """The same of a name that nothing has; an empty one must show too."""
+    return clip(name) or "''"
+
+
 def parse_number(text: str) -> int | None:
     """A small whole number; not what Python alone would take for one (² and 5,000 digits)."""
     digits = text.removeprefix("-")
@@ -47,6 +52,8 @@ def parse_number(text: str) -> int | None:
 
 def find(name: str) -> str:
     """A message by its name or an earlier one; NotFoundError suggests."""
+    if not isinstance(name, str):
+        raise UsageError(f"a message goes by its name; this is {type(name).__name__}")
     if name in index():
         return name
     found = _by_lower_name().get(_plain(name))
@@ -55,7 +62,7 @@ def find(name: str) -> str:
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         raise UsageError(f"{name} is an API; say {api}Request or {api}Response")
-    raise NotFoundError(f"no message is called {clip(name)}{suggest(name, ANY)}")
+    raise NotFoundError(f"no message is called {called(name)}{suggest(name, ANY)}")
 
 
 def find_api(name: str) -> str | None:

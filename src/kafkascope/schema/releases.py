@@ -33,6 +33,8 @@ def newest_release() -> str:
 
 def check_release(name: str) -> str:
     """`4.3.1` and `4.3` are the release 4.3, `0.11.0.3` is 0.11: before 1.0 versions had four parts."""
+    if not isinstance(name, str):
+        raise UsageError(f'a release is text, as "{newest_release()}"; this is {type(name).__name__}')
     order = release_order()
     shorter = name.rpartition(".")[0]
     shortest = shorter.rpartition(".")[0] if name.startswith("0.") and name.count(".") == 3 else ""

@@ -38,7 +38,7 @@ def parse_target(text: str) -> Target:
 
 
 def _named(name: str) -> Target:
-    from kafkascope.schema.names import ANY, clip, find, find_api, parse_number, suggest
+    from kafkascope.schema.names import ANY, called, find, find_api, parse_number, suggest
 
     api = find_api(name)
     if api:
@@ -48,7 +48,7 @@ def _named(name: str) -> Target:
     try:
         return Target(None, find(name), None)
     except NotFoundError:
-        raise NotFoundError(f"no message or API is called {clip(name)}{suggest(name, ANY)}") from None
+        raise NotFoundError(f"no message or API is called {called(name)}{suggest(name, ANY)}") from None
 
 
 def parse_message(text: str) -> tuple[str, int]:

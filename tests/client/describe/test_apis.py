@@ -68,6 +68,9 @@ def test_client_is_named_by_release_with_or_without_java() -> None:
         parse_client("librdkafka 2.3")
     with pytest.raises(UsageError, match=r"9\.9"):
         parse_client("java 9.9")
+    for nobody in ("", " ", "java", "java ", "librdkafka"):
+        with pytest.raises(UsageError, match=r"say java RELEASE, as java 2\.8"):
+            parse_client(nobody)
 
 
 def test_line_tells_what_is_gone_and_what_is_unknown() -> None:

@@ -74,6 +74,36 @@ def test_a_group_whose_coordinator_does_not_answer_is_not_healthy_and_does_not_h
         with_two(silent, lambda cluster: look(cluster, (GROUP,), ("far",), Wanted()))
 
 
+def test_a_controller_that_does_not_answer_holds_up_no_group() -> None:
+    """Brokers pass DescribeQuorum on to it, and answers of one connection come in order."""
+    silent = Two(silent={(1, "DescribeQuorum"), (2, "DescribeQuorum")})
+    silent.committed = {0: 10}
+    silent.listed = [{"groupId": name, "protocolType": ""} for name in ("far", "near")]
+    report = with_two(silent, lambda cluster: look(cluster, (QUORUM, GROUP), (), Wanted()))
+    assert {one.subject: one.healthy for one in report.checked} == {
+        "group near": True,
+        "group far": True,
+        "quorum": False,
+    }
+
+
+class Shared(Two):
+    def share_group_describe(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
+        return {"groups": [{"groupId": one, "groupState": "Empty"} for one in asked["groupIds"]]}
+
+
+def test_share_state_that_does_not_come_holds_up_no_other_group() -> None:
+    """The group's coordinator asks that of the share state, which may be another node."""
+    silent = Shared(silent={(1, "DescribeShareGroupOffsets")})
+    silent.committed = {0: 10}
+    silent.listed = [{"groupId": kind, "protocolType": "", "groupType": kind} for kind in ("share", "classic")]
+    report = with_two(silent, lambda cluster: look(cluster, (SHARE, GROUP), (), Wanted()))
+    assert {one.subject: [lack.api for lack in one.gaps] for one in report.checked} == {
+        "group classic": [],
+        "share group share": ["DescribeShareGroupOffsets"],
+    }
+
+
 def test_a_broker_that_does_not_tell_its_configs_does_not_hide_another() -> None:
     silent = Two(silent={(2, "DescribeConfigs")})
     found = with_two(silent, lambda cluster: describe_configs(cluster, ()))

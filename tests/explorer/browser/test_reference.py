@@ -112,6 +112,20 @@ def test_a_diff_shows_both_sides_and_leads_to_other_pairs(tab: Tab) -> None:
     assert tab.page.locator("h1").is_visible()
 
 
+def test_the_field_names_of_a_diff_stay_whole_on_a_phone(tabs: Callable[..., Tab]) -> None:
+    tab = tabs(width=390)
+    tab.open("diff/FetchRequest/16-17.html")
+    heights = tab.page.evaluate(
+        """() => [...document.querySelectorAll(".sides tbody th")].map((name) => {
+            const held = document.createRange();
+            held.selectNodeContents(name);
+            return held.getBoundingClientRect().height;
+        })"""
+    )
+    assert heights
+    assert max(heights) < 30
+
+
 def test_the_switch_of_themes_holds_on_the_next_page(tabs: Callable[..., Tab]) -> None:
     tab = tabs(color_scheme="light")
     tab.open("index.html")

@@ -148,10 +148,12 @@ def line_of(key: int, served: tuple[int, int] | None) -> ApiLine:
 def parse_client(text: str) -> tuple[str, str]:
     """`java 2.8` in, its name and release out."""
     name, _, release = text.strip().partition(" ")
-    if not release:
+    if name[:1].isdigit() and not release:
         name, release = "java", name
     if name.lower() not in ("java", "kafka-clients", "apache-kafka-java"):
         raise UsageError(f"the catalog does not know which versions '{name}' speaks; say java RELEASE, as java 2.8")
+    if not release:
+        raise UsageError(f"which release of '{name}'? say java RELEASE, as java 2.8")
     return f"java {release.strip()}", check_release(release.strip())
 
 

@@ -33,12 +33,14 @@ async def settled(
     *,
     to: Target | None = None,
     version: int | None = None,
+    apart: bool = False,
 ) -> "tuple[Answer, Gap | None]":
-    """The answer, and what `verdict` says of it. Errors that pass are waited out, within the time for one call."""
+    """The answer, and what `verdict` says of it. Errors that pass are waited out, within the time for one call.
+    `apart` is that of `Cluster.call`."""
     until = time.monotonic() + cluster.settings.timeout
     while True:
         try:
-            answer = await cluster.call(api, value, to=to, version=version)
+            answer = await cluster.call(api, value, to=to, version=version, apart=apart)
         except RefusedError as error:
             # the way to the coordinator needs a right of its own
             need = needed(api, error.code, to.key if isinstance(to, Coordinator) else None)

@@ -199,7 +199,8 @@ async def describe_quorum(cluster: "Cluster") -> Quorum:
 
     # first, so that the node that answers is known by its id: another may be the one that hangs
     name = await cluster.cluster_id()
-    answer, lack = await settled(cluster, "DescribeQuorum", ASKED, verdict)
+    # apart, since a broker passes it on to the controller: while that one hangs, no other answer waits behind it
+    answer, lack = await settled(cluster, "DescribeQuorum", ASKED, verdict, apart=True)
     if lack is not None:
         raise refused(lack, answer.address)
     timeouts, gaps = await numbers_of(cluster, answer.node, (FETCH_TIMEOUT, SESSION_TIMEOUT), "the fetch timeout")

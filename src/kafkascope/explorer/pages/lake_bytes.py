@@ -2,14 +2,17 @@
 
 Credentials are hidden as everywhere, and so is record data."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from kafkascope.capture.exchange_columns import TOKEN_API
+from kafkascope.capture.facts import ENVELOPE
 from kafkascope.errors import DecodeError
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page
-from kafkascope.explorer.pages.lake_exchange import found_row
+from kafkascope.explorer.pages.lake_exchange import called, found_row
 from kafkascope.explorer.pieces import pieces
-from kafkascope.explorer.reread import reread
+from kafkascope.explorer.reread import Reread, reread
 from kafkascope.lake.browse import place_of
 from kafkascope.lake.home import Lake
 from kafkascope.limits import MAX_SHOWN_PIECES
@@ -18,34 +21,56 @@ from kafkascope.limits import MAX_SHOWN_PIECES
 def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
     row = found_row(lake, exchange_id, at)
     found = reread(lake, row)
-    sides = []
-    if found.request is not None or found.response is not None:
-        from kafkascope.capture.bodies import read_frame
-
-        asked = None if row["api_key"] is None else (row["api_key"], row["api_version"])
-        if found.request is not None:
-            sides.append(_side("request", found.request, lambda raw: read_frame(raw, None, spans=True)))
-        if found.response is not None and asked is not None:
-            sides.append(_side("response", found.response, lambda raw: read_frame(raw, asked, spans=True)))
+    sides = [
+        _side(side, frame, _asked(row) if side == "response" else None, _unread(row, side))
+        for side, frame in (("request", found.request), ("response", found.response))
+        if frame is not None
+    ]
+    if row["api_key"] == ENVELOPE:
+        sides += _inside(found)
     facts = {
         "lake": lake.uri,
         "exchange": plain(row) | {"at": place_of(row).at},
         "sides": sides,
         "why": found.why,
     }
-    return Page(f"Bytes of {row['api'] or 'an answer'} {exchange_id}", facts, "An exchange byte by byte.")
+    return Page(f"Bytes of {called(row)} {exchange_id}", facts, "An exchange byte by byte.")
 
 
-def _side(side: str, frame: bytes, read: Any) -> dict[str, Any]:
+def _asked(row: dict[str, Any]) -> tuple[int, int] | None:
+    return None if row["api_key"] is None else (row["api_key"], row["api_version"])
+
+
+def _unread(row: dict[str, Any], side: str) -> str | None:
+    """Why a side that is there cannot be read, known before it is tried."""
+    if row["api"] == TOKEN_API:
+        return "it is a SASL token, and hidden"
+    return "its request is not in the recording" if side == "response" and row["api_key"] is None else None
+
+
+def _inside(found: Reread) -> Iterator[dict[str, Any]]:
+    from kafkascope.capture.exchange import inner_frames
+
+    asked: tuple[int, int] | None = None
+    for frame, content in inner_frames(found.request, found.response):
+        yield _side(f"{frame.kind} inside", content[4:], asked)
+        asked = (frame.api_key, frame.version)
+
+
+def _side(side: str, frame: bytes, asked: tuple[int, int] | None, unread: str | None = None) -> dict[str, Any]:
+    from kafkascope.capture.bodies import read_frame
     from kafkascope.capture.hidden import hidden_annotations, hidden_json
     from kafkascope.codec.annotate_frame import annotations_of
 
     raw = len(frame).to_bytes(4, "big") + frame
     facts: dict[str, Any] = {"side": side, "size": len(raw), "problem": None, "json": None, "bytes": [], "left": 0}
+    facts |= {"message": None, "version": None, "exact": False, "reasons": []}
+    if unread:
+        return facts | {"problem": unread}
     try:
-        found = read(frame)
+        found = read_frame(frame, asked, spans=True)
     except DecodeError as error:
-        return facts | {"message": None, "version": None, "exact": False, "reasons": [], "problem": str(error)}
+        return facts | {"problem": str(error)}
     rows = list(hidden_annotations(found, annotations_of(found, raw, None), records=False))
     return facts | {
         "message": found.name,

@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import pyarrow.compute as pc
+
+from kafkascope.capture.facts import ENVELOPE
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.browse import bodies, exchange, is_time, place_of
 from kafkascope.lake.home import Lake
-from kafkascope.lake.tables import DATE, KEYS, message_of
+from kafkascope.lake.in_time import Wanted, files_in_time, first_rows
+from kafkascope.lake.tables import DATE, EXCHANGE_ID, KEYS, body_table_name, message_of
+from kafkascope.schema.catalog import apis
 
 # What a body repeats of its exchange.
 _REPEATED = frozenset((*KEYS.names, "ingest_id", DATE))
@@ -18,10 +23,27 @@ def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
     facts = {
         "lake": lake.uri,
         "exchange": plain(row) | {"at": place_of(row).at},
-        "bodies": [_body(name, body) for name, body in bodies(lake, row).items()],
+        "bodies": [_body(name, body) for name, body in (bodies(lake, row) | _inside(lake, row)).items()],
     }
-    title = f"{row['api'] or 'Answer alone'} {exchange_id}"
-    return Page(title, facts, "One request with its response.")
+    return Page(f"{called(row)} {exchange_id}", facts, "One request with its response.")
+
+
+def called(row: dict[str, Any]) -> str:
+    """The catalog may not know the API."""
+    return row["api"] or ("Answer alone" if row["api_key"] is None else f"API key {row['api_key']}")
+
+
+def _inside(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
+    """What an Envelope carries lies in the tables of its own messages, and nothing says in which."""
+    if row["api_key"] != ENVELOPE:
+        return {}
+    requests = {body_table_name(f"{api}Request"): api for key, api in apis().items() if key != ENVELOPE}
+    at = place_of(row).at
+    wanted = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
+    for name, files in files_in_time(lake, requests).items():
+        if len(first_rows(files, wanted, None, 1)):
+            return bodies(lake, row | {"api": requests[name]})
+    return {}
 
 
 def found_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:

@@ -4,21 +4,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from kafkascope.capture.exchange_columns import TOKEN_API
 from kafkascope.capture.pairing import STATUSES
-from kafkascope.errors import UsageError
+from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page
-from kafkascope.lake.browse import Asked, exchanges, parse_place, place_of
+from kafkascope.lake.browse import ANY_ERROR, Asked, exchanges, parse_place, place_of
 from kafkascope.lake.home import Lake
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
+from kafkascope.schema.error_codes import find_error
+from kafkascope.schema.names import clip, find_api, suggest
 
 # What stands behind the ? of the address; `after` is where the page begins.
 QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What the list shows; a page of the exchange has the rest.
 _COLUMNS = (
-    "exchange_id request_at response_at latency_us api api_version client_id client_address broker_address "
+    "exchange_id request_at response_at latency_us api_key api api_version client_id client_address broker_address "
     "request_bytes response_bytes error_code error status"
 ).split()
 # No name on the wire is longer.
@@ -27,6 +30,7 @@ _LONGEST = 32_767
 
 def make(lake: Lake, **given: str) -> Page:
     given = {name: given.get(name, "").strip()[:_LONGEST] for name in QUERY}
+    given |= {"api": _api(given["api"]), "error": _error(given["error"]), "status": _status(given["status"])}
     asked = Asked(
         api=given["api"],
         client=given["client"],
@@ -47,10 +51,34 @@ def make(lake: Lake, **given: str) -> Page:
         "exchanges": [plain(row) | {"at": place_of(row).at} for row in found.rows],
         "next": urlencode(filters | {"after": str(found.after)}) if found.after else None,
         "first": urlencode(filters) if after else None,
-        "apis": sorted(apis().values()),
+        "apis": sorted((*apis().values(), TOKEN_API)),
         "statuses": list(STATUSES),
     }
     return Page("Exchanges", facts, "Requests with their responses, in the order of time.")
+
+
+def _api(text: str) -> str:
+    """By name or key, as the lake has it: a filter that can fit nothing would look like an empty lake."""
+    name = text if text in ("", TOKEN_API) else find_api(text)
+    if name is None:
+        raise NotFoundError(f"no API is called {clip(text)}{suggest(text)}")
+    return name
+
+
+def _error(text: str) -> str:
+    """By name or code."""
+    if not text or text.lower() == ANY_ERROR:
+        return text.lower()
+    found = find_error(text)
+    if not found.code:
+        raise UsageError(f"error: {found.name} is no error; leave it empty, or write any")
+    return found.name
+
+
+def _status(text: str) -> str:
+    if text and text not in STATUSES:
+        raise UsageError(f"status: {text[:40]!r} is none of {', '.join(STATUSES)}")
+    return text
 
 
 def _time(text: str, name: str) -> int | None:

@@ -25,6 +25,13 @@ TABLES = {
 # Exact percentiles keep every value of a group; these are within one part in a thousand of the rank.
 _ACCURACY = 1000
 
+
+def _whose(most: str, value: str, known: str = "true") -> str:
+    """The exchange with the largest or smallest value; of several the one whose id comes last or first, so that it is
+    the same however the rows lie."""
+    return f"{most}_by(exchange_id, IF({known}, struct({value}, exchange_id), NULL))"
+
+
 API_LATENCY = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute, api, broker_address, long_poll,
        count(*) AS calls,
@@ -36,37 +43,37 @@ SELECT date_trunc('MINUTE', request_at) AS minute, api, broker_address, long_pol
        approx_percentile(latency_us, 0.95, {_ACCURACY}) AS p95_us,
        approx_percentile(latency_us, 0.99, {_ACCURACY}) AS p99_us,
        max(latency_us) AS max_us,
-       max_by(exchange_id, latency_us) AS slowest_exchange_id
+       {_whose("max", "latency_us", "latency_us IS NOT NULL")} AS slowest_exchange_id
 FROM {{exchanges}}
 WHERE api IS NOT NULL AND request_at IS NOT NULL
 GROUP BY ALL
 """
 
-API_ERRORS = """
+API_ERRORS = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute, api, error_code, error, client_id, broker_address,
        count(*) AS calls,
        min(request_at) AS first_at,
        max(request_at) AS last_at,
-       min_by(exchange_id, request_at) AS first_exchange_id
-FROM {exchanges}
+       {_whose("min", "request_at")} AS first_exchange_id
+FROM {{exchanges}}
 WHERE error_code <> 0 AND request_at IS NOT NULL
 GROUP BY ALL
 """
 
-THROTTLING = """
+THROTTLING = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute, api, client_id, broker_address,
        count(*) AS calls,
        count_if(throttle_ms > 0) AS throttled,
        sum(throttle_ms) AS throttle_ms,
        max(throttle_ms) AS max_throttle_ms,
-       max_by(exchange_id, throttle_ms) AS longest_exchange_id
-FROM {exchanges}
+       {_whose("max", "throttle_ms")} AS longest_exchange_id
+FROM {{exchanges}}
 WHERE throttle_ms IS NOT NULL AND request_at IS NOT NULL
 GROUP BY minute, api, client_id, broker_address
 HAVING max(throttle_ms) > 0
 """
 
-CLIENT_VERSIONS = """
+CLIENT_VERSIONS = f"""
 SELECT e.client_software, e.client_id, e.api_key, e.api, e.api_version,
        count(*) AS calls,
        count(DISTINCT e.connection_id) AS connections,
@@ -75,9 +82,9 @@ SELECT e.client_software, e.client_id, e.api_key, e.api, e.api_version,
        any_value(r.first_release) AS first_release,
        any_value(r.last_release) AS last_release,
        coalesce(any_value(r.in_newest), false) AS in_newest_release,
-       max_by(e.exchange_id, e.request_at) AS last_exchange_id
-FROM {exchanges} AS e
-LEFT JOIN {served} AS r ON e.api_key = r.api_key AND e.api_version = r.api_version
+       {_whose("max", "request_at", "request_at IS NOT NULL")} AS last_exchange_id
+FROM {{exchanges}} AS e
+LEFT JOIN {{served}} AS r ON e.api_key = r.api_key AND e.api_version = r.api_version
 WHERE e.api_key IS NOT NULL
 GROUP BY e.client_software, e.client_id, e.api_key, e.api, e.api_version
 """

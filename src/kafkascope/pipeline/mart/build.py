@@ -17,6 +17,7 @@ from kafkascope.pipeline.mart.findings import write_findings
 from kafkascope.pipeline.mart.settings import set_for
 from kafkascope.pipeline.mart.sources import Sources
 from kafkascope.pipeline.mart.walk import quorum_rows, share_rows, streams_rows, writer
+from kafkascope.pipeline.together import together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +34,9 @@ def build_marts(
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES)
     sources = Sources(spark, lake, *needs)
-    with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool:
-        told = pool.submit(facts.facts_of, spark, sources, sources.absent)
-        jobs = [pool.submit(job) for job in _jobs(spark, lake, sources, prefix, told)]
+    with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool, together(spark, prefix, pool) as begun:
+        told = begun.submit(lambda: facts.facts_of(spark, sources, sources.absent))
+        jobs = [begun.submit(job) for job in _jobs(spark, lake, sources, prefix, told)]
         catalog = pool.submit(write_catalog, lake)
         found = [file for job in jobs for file in job.result()]
         by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
@@ -56,12 +57,16 @@ def _jobs(
     def written(rows: Any, write: Any) -> list[NewFile]:
         return [NewFile(**json.loads(row.file)) for row in rows.mapInArrow(write, "file string").collect()]
 
-    def walked(events: Any, walk: Any, key: str) -> list[NewFile]:
-        return [] if events is None else written(events, writer(lake, prefix, walk, key, told.result()))
+    def walked(events: Any, walk: Any, *keys: str) -> list[NewFile]:
+        return [] if events is None else written(events, writer(lake, prefix, walk, keys, told.result()))
 
+    def clusters() -> Mapping[str, str]:
+        return told.result().clusters
+
+    group = ("group_id", "cluster")
     return [
-        lambda: walked(share.share_events(spark, sources, absent), share_rows, "group_id"),
+        lambda: walked(share.share_events(spark, sources, absent, clusters), share_rows, *group),
         lambda: written(apis.api_rows(spark, sources["exchanges"]), apis.api_writer(lake, prefix)),
-        lambda: walked(streams.streams_events(spark, sources, absent), streams_rows, "group_id"),
-        lambda: walked(quorum.quorum_events(spark, sources, absent, told.result().clusters), quorum_rows, "cluster_id"),
+        lambda: walked(streams.streams_events(spark, sources, absent, clusters), streams_rows, *group),
+        lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),
     ]

@@ -15,6 +15,9 @@ class Tables(Protocol):
     def __getitem__(self, name: str, /) -> "DataFrame": ...
 
 
+# The id of no topic, as bodies have it.
+NO_TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
+
 # Tables without which a statement has no row; those that are joined from the left may be missing.
 _NEEDED = re.compile(r"(?:FROM|(?<!LEFT )JOIN)\s+\{(\w+)\}")
 _NAMED = re.compile(r"\{(\w+)\}")
@@ -77,3 +80,19 @@ def union(
     text = "\nUNION ALL\n".join(there)
     given: dict[str, Any] = {name: tables[name] for name in set(_NAMED.findall(text))}
     return spark.sql(text, **given)
+
+
+def by_cluster(events: "DataFrame", clusters: Mapping[str, str]) -> "DataFrame":
+    """With `cluster`, null but for groups whose name brokers of several clusters know: those are several groups. There
+    an address whose cluster nobody told is one of its own."""
+    from pyspark.sql import functions as f
+
+    known = f.try_element_at(
+        f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair]), f.col("broker")
+    )
+    several: list[str] = []
+    if len(set(clusters.values())) > 1:
+        spoke = events.select("group_id", known.alias("cluster")).where("cluster IS NOT NULL").distinct()
+        several = [row.group_id for row in spoke.groupBy("group_id").count().where("count > 1").collect()]
+    there = f.coalesce(known, f.col("broker")) if several else f.lit(None)
+    return events.withColumn("cluster", f.when(f.col("group_id").isin(several), there).cast("string"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafkascope.pipeline.mart import quorum
-from kafkascope.pipeline.mart.events import Tables, union
+from kafkascope.pipeline.mart.events import NO_TOPIC, Tables, union
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,6 @@ TABLES = {
     "describe_cluster_response": "cluster_id",
     "exchanges": "capture_uri broker_address request_at response_at",
 }
-_NO_TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
 
 # Newer messages carry a topic's id alone. Ids never change their topic.
 _NAMES = (
@@ -39,7 +38,7 @@ _NAMES = (
 _STATEMENTS = (
     *(
         "SELECT 'topic' AS kind, topic_id AS key, name AS value, 0L AS low, 0L AS high"
-        f" FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{_NO_TOPIC}' AND name IS NOT NULL"
+        f" FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL"
         for statement in _NAMES
     ),
     *(

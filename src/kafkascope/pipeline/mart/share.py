@@ -5,10 +5,20 @@ What one message acknowledged, or acquired, is one row with all of it inside: th
 as messages, and the columns that they share would be sorted and sent with each. `share_ranges` takes them apart where
 the ledger is."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import Tables, columns_of, disconnected, every, select, struct, union
+from kafkascope.pipeline.mart.events import (
+    NO_TOPIC,
+    Tables,
+    by_cluster,
+    columns_of,
+    disconnected,
+    every,
+    select,
+    struct,
+    union,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,10 +40,12 @@ TABLES = {
     " responses.partitions.partition_index responses.partitions.error_code",
     "write_share_group_state_request": "group_id topics",
     "write_share_group_state_response": "results",
-    "alter_share_group_offsets_request": "group_id topics",
-    "alter_share_group_offsets_response": "",
-    "delete_records_request": "topics",
-    "delete_records_response": "",
+    "alter_share_group_offsets_request": "group_id",
+    "alter_share_group_offsets_response": "error_code responses",
+    "delete_share_group_offsets_request": "group_id",
+    "delete_share_group_offsets_response": "error_code responses",
+    "delete_records_response": "topics",
+    "delete_topics_response": "responses",
     "share_group_heartbeat_request": "group_id member_id member_epoch",
     "share_group_heartbeat_response": "member_epoch error_code assignment",
     "share_group_describe_response": "groups.error_code groups.group_id groups.group_state groups.group_epoch"
@@ -184,42 +196,82 @@ LATERAL VIEW OUTER inline(transform(p.state_batches, x -> struct(x AS b))) AS b
     " x -> x.topic_id = t.topic_id AND x.partition = p.partition), 0).code",
 )
 
+# Some of what a request asks for may be refused: the answer says what was done.
 _ALTERED_SQL = select(
     COLUMNS,
     """
 FROM {alter_share_group_offsets_request} q JOIN {alter_share_group_offsets_response} r USING (exchange_id)
-LATERAL VIEW inline(transform(q.topics, x -> struct(x AS t))) AS t
+LATERAL VIEW inline(transform(r.responses, x -> struct(x AS t))) AS t
 LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
-WHERE r.error IS NULL
+WHERE r.error_code = 0 AND p.error_code = 0
 """,
     kind="'altered'",
     at_us=_ANSWERED_AT,
     order=_ALTERED,
     **_WHO,
+    topic_id=f"nullif(t.topic_id, '{NO_TOPIC}')",
     topic="t.topic_name",
     partition="p.partition_index",
+)
+
+_DONE = {
+    "kind": "'altered'",
+    "at_us": _ANSWERED_AT,
+    "order": _ALTERED,
+    "exchange_id": "r.exchange_id",
+    "connection_id": "r.connection_id",
+    "broker": "r.broker_address",
+    "client_id": "r.client_id",
+}
+# Of a whole topic: every partition that a group has records of.
+_PLACES = """(
+SELECT DISTINCT a.group_id, t.topic_id, p.partition_index AS partition
+FROM {share_fetch_request} a JOIN {share_fetch_response} b USING (exchange_id)
+LATERAL VIEW inline(transform(b.responses, x -> struct(x AS t))) AS t
+LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
+)"""
+_PLACE_OF_TOPIC = {"group_id": "w.group_id", "topic_id": "w.topic_id", "partition": "w.partition"}
+
+_OFFSETS_DELETED_SQL = select(
+    COLUMNS,
+    f"""
+FROM (SELECT *, explode(responses) AS t FROM {{delete_share_group_offsets_response}} WHERE error_code = 0) r
+JOIN {{delete_share_group_offsets_request}} q ON q.exchange_id = r.exchange_id
+JOIN {_PLACES} w ON w.group_id = q.group_id AND w.topic_id = r.t.topic_id
+WHERE r.t.error_code = 0
+""",
+    **_DONE,
+    **_PLACE_OF_TOPIC,
 )
 
 # Records that were deleted are gone for every group that reads the topic.
 _DELETED_SQL = select(
     COLUMNS,
     """
-FROM {delete_records_request} q JOIN {delete_records_response} r USING (exchange_id)
+FROM {delete_records_response} r
 CROSS JOIN (SELECT DISTINCT group_id FROM {share_fetch_request}) g
-LATERAL VIEW inline(transform(q.topics, x -> struct(x AS t))) AS t
+LATERAL VIEW inline(transform(r.topics, x -> struct(x AS t))) AS t
 LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
-WHERE r.error IS NULL
+WHERE p.error_code = 0
 """,
-    **{
-        **_WHO,
-        "kind": "'altered'",
-        "at_us": _ANSWERED_AT,
-        "order": _ALTERED,
-        "group_id": "g.group_id",
-        "topic": "t.name",
-        "partition": "p.partition_index",
-        "start_offset": "coalesce(nullif(p.offset, -1), 9223372036854775807)",
-    },
+    **_DONE,
+    group_id="g.group_id",
+    topic="t.name",
+    partition="p.partition_index",
+    start_offset="p.low_watermark",
+)
+
+# The id is in the answer since version 6.
+_TOPICS_DELETED_SQL = select(
+    COLUMNS,
+    f"""
+FROM (SELECT *, explode(responses) AS t FROM {{delete_topics_response}}) r
+JOIN {_PLACES} w ON w.topic_id = r.t.topic_id
+WHERE r.t.error_code = 0
+""",
+    **_DONE,
+    **_PLACE_OF_TOPIC,
+    start_offset="9223372036854775807",
 )
 
 _HEARTBEAT_SQL = select(
@@ -289,7 +341,9 @@ STATEMENTS = (
     _exchange("share_acknowledge_request", "share_acknowledge_response", "error_code"),
     _WRITTEN_SQL,
     _ALTERED_SQL,
+    _OFFSETS_DELETED_SQL,
     _DELETED_SQL,
+    _TOPICS_DELETED_SQL,
     _HEARTBEAT_SQL,
     _DESCRIBED_SQL,
     _OFFSETS_SQL,
@@ -297,14 +351,20 @@ STATEMENTS = (
 )
 
 
-def share_events(spark: "SparkSession", tables: Tables, absent: Collection[str]) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without a row. The rows of a group lie together, in time order; what
-    lies inside a row is in no order."""
+def share_events(
+    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Callable[[], Mapping[str, str]] = dict
+) -> "DataFrame | None":
+    """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
+    of one cluster lie together, in time order; what lies inside a row is in no order."""
     events = union(spark, STATEMENTS, tables, absent)
     if events is None:
         return None
     # What a log told without a time has no place among them.
     known = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
-    return known.repartition("group_id").sortWithinPartitions(
-        "group_id", "at_us", "order", "exchange_id", "topic_id", "partition", "first_offset"
+    return (
+        by_cluster(known, clusters())
+        .repartition("group_id")
+        .sortWithinPartitions(
+            "group_id", "cluster", "at_us", "order", "exchange_id", "topic_id", "partition", "first_offset"
+        )
     )

@@ -1,9 +1,9 @@
 """Streams-group bodies of the lake in, flat events of every group out, as `health.streams_signals` wants them."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import Tables, columns_of, disconnected, select, union
+from kafkascope.pipeline.mart.events import Tables, by_cluster, columns_of, disconnected, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +83,9 @@ _ANSWER_SQL = select(
     standby=_tasks("r.standby_tasks"),
     warmup=_tasks("r.warmup_tasks"),
     error_code="r.error_code",
-    status="array_join(transform(r.status, s -> concat(s.status_code, ' ', s.status_detail)), '\\n')",
+    # A line a status, whatever its detail has.
+    status="array_join(transform(r.status, s -> concat(s.status_code, ' ', translate(s.status_detail, '\\n', ' '))),"
+    " '\\n')",
     heartbeat_interval_ms="r.heartbeat_interval_ms",
     endpoint_epoch="r.endpoint_information_epoch",
 )
@@ -142,11 +144,18 @@ _DISCONNECTED_SQL = disconnected(COLUMNS, "streams_group_heartbeat_request", _DI
 STATEMENTS = (_HEARTBEAT_SQL, _ANSWER_SQL, _MEMBER_SQL, _GROUP_SQL, _DISCONNECTED_SQL)
 
 
-def streams_events(spark: "SparkSession", tables: Tables, absent: Collection[str]) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without a row. The rows of a group lie together, in time order."""
+def streams_events(
+    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Callable[[], Mapping[str, str]] = dict
+) -> "DataFrame | None":
+    """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
+    of one cluster lie together, in time order."""
     events = union(spark, STATEMENTS, tables, absent)
     if events is None:
         return None
     # What a log told without a time has no place among them.
     known = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
-    return known.repartition("group_id").sortWithinPartitions("group_id", "at_us", "order", "exchange_id", "member_id")
+    return (
+        by_cluster(known, clusters())
+        .repartition("group_id")
+        .sortWithinPartitions("group_id", "cluster", "at_us", "order", "exchange_id", "member_id")
+    )

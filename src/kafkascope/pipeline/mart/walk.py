@@ -3,7 +3,7 @@ holds one group's events at a time."""
 
 import gc
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import groupby, repeat
@@ -36,7 +36,7 @@ _OF_GROUP = frozenset(("heartbeat", "described", "offsets"))
 _AT, _BROKER = attrgetter("at_us"), attrgetter("broker")
 
 Found = Iterator[tuple[str, Any]]
-# Key, broker, event.
+# Keys, broker, event.
 Row = tuple[Any, ...]
 
 
@@ -146,20 +146,22 @@ READINGS: dict[Any, Reading] = {
 
 
 def writer(
-    lake: Lake, prefix: str, walk: Walk, key: str, facts: Facts
+    lake: Lake, prefix: str, walk: Walk, keys: Sequence[str], facts: Facts
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow`: it gives the new files as JSON."""
+    """A function for `mapInArrow`: it gives the new files as JSON. `keys` are the columns that tell one walk from the
+    next; the first is its name."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
         for batch in batches:
             for columns, events in READINGS[walk](batch, facts):
-                yield from zip(columns[key], columns["broker"], events, strict=True)
+                whose = zip(*(columns[name] for name in keys), strict=True)
+                yield from zip(whose, columns["broker"], events, strict=True)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(lake, "", prefix)
         kept: dict[str, list[tuple[Any, Any]]] = {}
         with _collecting_seldom():
-            for one, group in groupby(rows(batches), itemgetter(0)):
+            for (one, *_), group in groupby(rows(batches), itemgetter(0)):
                 for name, row in walk(one, group, facts):
                     some = kept.setdefault(name, [])
                     some.append((one, row))

@@ -1,0 +1,77 @@
+"""Ctrl-C while Spark works. Raised in the midst of a call to the JVM it makes py4j close every link to it, also those
+opened meanwhile, so that nothing can be relied on afterwards: work that has an end to make takes it as a wish."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
+from types import FrameType
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C ends the work; those after it would only end the tidying."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupted(_: int, __: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        signal.signal(signal.SIGINT, before)
+        raise
+    else:
+        signal.signal(signal.SIGINT, before)
+
+
+class Wish:
+    """To end, said with Ctrl-C. The first one asks for it, and nothing is cut off."""
+
+    def __init__(self) -> None:
+        self.said = Event()
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Further ones are for `leaving` alone."""
+        with _handled_by(self.said.set):
+            yield
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Work that may be left undone: the second Ctrl-C cuts it off."""
+
+        def again() -> None:
+            if self.said.is_set():
+                raise KeyboardInterrupt
+            self.said.set()
+
+        with _handled_by(again):
+            yield
+
+
+@contextmanager
+def _handled_by(act: Callable[[], None]) -> Iterator[None]:
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda _, __: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def after_interrupt(error: BaseException) -> bool:
+    """Whether it happened while a Ctrl-C was dealt with."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, KeyboardInterrupt):
+        seen = seen.__context__
+    return seen is not None

@@ -1,0 +1,57 @@
+"""Jobs of Spark side by side. Where one fails, or Ctrl-C comes, those that still run are cut off: a pool waits for all
+that it has begun, and on a big lake that is minutes."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+_AGAIN_SECONDS = 0.2
+
+
+class Together:
+    def __init__(self, spark: "SparkSession", tag: str, pool: ThreadPoolExecutor) -> None:
+        # A session of Connect has no context; of one that has it `addTag` does not reach the jobs.
+        self._spark: Any = spark
+        self._connect = type(spark).__module__.startswith("pyspark.sql.connect")
+        self._tag, self._pool = tag, pool
+        self._begun: list[Future[Any]] = []
+
+    def submit(self, job: Callable[[], T]) -> "Future[T]":
+        future = self._pool.submit(self._tagged, job)
+        self._begun.append(future)
+        return future
+
+    def _tagged(self, job: Callable[[], T]) -> T:
+        """A tag is the thread's."""
+        if self._connect:
+            self._spark.addTag(self._tag)
+        else:
+            self._spark.sparkContext.addJobTag(self._tag)
+        return job()
+
+    def cut_off(self) -> None:
+        """More than once: a job that is being planned does not hear it yet."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        while not all(one.done() for one in self._begun):
+            if self._connect:
+                self._spark.interruptTag(self._tag)
+            else:
+                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+            time.sleep(_AGAIN_SECONDS)
+
+
+@contextmanager
+def together(spark: "SparkSession", tag: str, pool: ThreadPoolExecutor) -> Iterator[Together]:
+    jobs = Together(spark, tag, pool)
+    try:
+        yield jobs
+    except BaseException:
+        jobs.cut_off()
+        raise
