@@ -30,7 +30,8 @@ def read_columns(path: str) -> dict[str, int]:
         nonlocal rows, errors
         for made in tables:
             rows += made.table.num_rows
-            errors += made.table.num_rows - made.table["_error"].null_count
+            # `_error` is the last.
+            errors += made.table.num_rows - made.table.column(made.table.num_columns - 1).null_count
 
     for batch in reader.Reading(path).batches():
         columns = exchange_columns.to_arrow(batch)
@@ -94,8 +95,8 @@ def time_steps() -> Steps:
             steps.time(owner, name, step)
     steps.time(message_tables, "decode_columns", "decode_columns")
     steps.time(exchange_columns, "to_arrow", "exchange columns")
-    steps.time(Messages, "_take", "grouping bodies")
-    steps.time(Messages, "_give", "tables around decode_columns")
+    steps.time(message_tables, "places_of", "grouping bodies")
+    steps.time(Messages, "_table", "tables around decode_columns")
     return steps
 
 

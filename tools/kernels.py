@@ -26,9 +26,18 @@ def compile_half(half: str) -> None:
 
         warm_up()
     else:
-        from kafkascope.capture.reader import read_batches
+        from kafkascope.capture.body_places import places_of
+        from kafkascope.capture.exchange_columns import to_arrow
+        from kafkascope.capture.reader import Reading
+        from kafkascope.capture.stats import Stats
+        from kafkascope.capture.waiting import copied
 
-        assert sum(len(batch) for batch in read_batches(CAPTURE))
+        stats = Stats()
+        for batch in Reading(CAPTURE).batches():
+            columns = to_arrow(batch)
+            copied(columns, places_of(batch))
+            stats.add(columns)
+        assert stats.apis.told()
 
 
 if __name__ == "__main__":

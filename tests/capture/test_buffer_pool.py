@@ -1,7 +1,6 @@
 """Memory is used again when nobody has it, and never before."""
 
 import gc
-import mmap
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,7 @@ import pytest
 
 from kafkascope.capture.buffer_pool import BufferPool
 
-SIZE = 1 << 20
+SIZE = 1 << 21
 
 
 def test_memory_comes_again_when_nobody_has_it() -> None:
@@ -58,6 +57,6 @@ def test_larger_memory_takes_the_place_of_smaller() -> None:
 
 def test_what_waits_is_bounded() -> None:
     pool = BufferPool()
-    many = [pool.take(mmap.PAGESIZE) for _ in range(20)]
+    many = [pool.take(SIZE) for _ in range(20)]
     del many
     assert len(pool._free) == 2

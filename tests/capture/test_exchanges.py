@@ -162,6 +162,29 @@ def test_client_software_comes_from_api_versions_and_holds_from_there_on() -> No
     assert [one.client_software for one in wire.exchanges()] == [None, "librdkafka 2.16.1", "librdkafka 2.16.1"]
 
 
+def test_clients_have_their_own_software_whoever_says_the_same() -> None:
+    words = [("librdkafka", "2.16.1"), ("librdkafka", "2.16.2"), ("apache-kafka-java", "4.3.1"), ("a", ""), ("", "")]
+    wire = Wire()
+    for number in range(40):
+        name, version = words[number * 7 % len(words)]
+        told = {"clientSoftwareName": name, "clientSoftwareVersion": version}
+        client = None if number % 4 == 0 else "c" * number
+        wire.ask("ApiVersions", 3 + number % 2, told, client=client, on=number)
+    expected = [" ".join(filter(None, words[number * 7 % len(words)])) or None for number in range(40)]
+    assert [one.client_software for one in wire.exchanges()] == expected
+
+
+@pytest.mark.parametrize("apart", [1, 3, 100_000])
+def test_exchanges_stand_in_the_order_of_time_however_far_they_came_from_it(apart: int) -> None:
+    random = Random(apart)
+    times = [number + random.randrange(apart) for number in range(300)]
+    wire = Wire()
+    for number, at in enumerate(times):
+        wire.ask("Heartbeat", 0, on=number, client=str(number), at=at)
+    expected = sorted(range(300), key=times.__getitem__)
+    assert [one.client_id for one in wire.exchanges()] == [str(number) for number in expected]
+
+
 def envelope(inner_error: int, outer_error: int = 0) -> Wire:
     header = {"correlationId": 9, "clientId": "admin"}
     inner = encode_frame("DeleteTopicsRequest", 6, {"topics": [{"name": "old"}]}, header, length=False)

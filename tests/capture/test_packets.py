@@ -6,8 +6,9 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, FileIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_reads_a_pcap_written_by_hand() -> None:
         616263
     """)
     assert read(raw) == ([Seen(1_600_000_000_999_999_999, 113, 1500, b"abc")], [])
+
+
+def test_a_small_file_that_grows_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "growing.pcap"
+    whole = pcap(PACKETS)
+    path.write_bytes(whole[:100])
+
+    class Growing(FileIO):
+        def readinto(self, view: Any) -> int:
+            path.write_bytes(whole)
+            return super().readinto(view) or 0
+
+    with Growing(str(path)) as file:
+        assert read(file) == (SEEN, [])
 
 
 @forms

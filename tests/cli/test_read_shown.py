@@ -13,10 +13,12 @@ import time
 from pathlib import Path
 from unicodedata import combining, east_asian_width
 
+import numpy as np
 import pytest
 
 from kafkascope.capture.account import Account
-from kafkascope.capture.stats import Stats, Tally
+from kafkascope.capture.stats import Stats
+from kafkascope.capture.tallies import FAILED, LATENCY, REQUEST_BYTES, SUMMED
 from kafkascope.cli.read_account import Progress, print_account
 from kafkascope.cli.read_stats import print_stats
 from kafkascope.cli.read_summary import cut_middle
@@ -142,23 +144,19 @@ def test_one_exchange_fits_its_window(cli: Cli) -> None:
 
 def test_many_connections_are_summed_behind_the_busiest(capsys: pytest.CaptureFixture[str]) -> None:
     stats = Stats()
-    for number in range(30):
-        tally = Tally(calls=100 - number, request_bytes=1_000, errors=1)
-        stats.connections[(f"10.0.0.7:{40_000 + number}", "10.0.0.1:9092", str(number))] = tally
-    stats.clients["app"] = Tally(calls=5)
+    ends = [(f"10.0.0.7:{40_000 + number}", "10.0.0.1:9092", str(number)) for number in range(30)]
+    codes = np.repeat(np.arange(30), 100 - np.arange(30))
+    numbers = np.zeros((len(codes), SUMMED), np.int64)
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
+    numbers[first, REQUEST_BYTES], numbers[first, FAILED] = 1_000, 1
+    numbers[:, LATENCY] = -1
+    stats.connections.add(codes, ends, numbers, None)
+    stats.apis.add(codes[:1], [("Fetch", False)], numbers[:1], None)
+    stats.clients.add(codes[:5], ["app"], numbers[:5], None)
     print_stats(stats)
     out = capsys.readouterr().out
     assert out.count(" → 10.0.0.1:9092") == 20
     assert re.search(r"^  10 others \(--json has all\) +755 +10\.0 kB +10$", out, re.MULTILINE), out
-
-
-def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
-    one, other = Tally(calls=1, slowest_us=10), Tally(calls=3, slowest_us=5_000)
-    one.buckets[5] = 1
-    other.buckets[400] = 3
-    one.add(other)
-    assert (one.calls, one.slowest_us) == (4, 5_000)
-    assert one.percentile(25) != one.percentile(50) == one.percentile(99)
 
 
 def test_long_client_ids_keep_both_ends() -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +11,26 @@ import numpy.typing as npt
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import LOST, Connection, Frames, Problem
 from kafkascope.capture.headers import SIZE
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.capture.problems import joined
 
 # Problems of one kind are counted, and the first few kept to show.
 MOST_KEPT = 5
+
+
+class FrameCounts(NamedTuple):
+    """Of one batch. `first_packet` is the earliest that any of them begins in."""
+
+    frames: int
+    lost_places: int
+    lost_bytes: int
+    first_packet: int
+
+
+def count_frames(frames: Frames) -> FrameCounts:
+    """There is one frame at least."""
+    return FrameCounts(*_count_frames(frames.kind, frames.lost, frames.packet))
 
 
 @dataclass(slots=True)
@@ -65,15 +81,16 @@ class Account:
 
     def add_times(self, times: npt.NDArray[np.int64]) -> None:
         if len(times):
-            first, last = int(times.min()), int(times.max())
-            self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
-            self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+            self.add_span(int(times.min()), int(times.max()))
 
-    def add_frames(self, frames: Frames) -> None:
-        lost = frames.kind == LOST
-        self.frames += int((frames.kind < LOST).sum())
-        self.lost_places += int(lost.sum())
-        self.lost_bytes += int(frames.lost[lost].sum())
+    def add_span(self, first: int, last: int) -> None:
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+
+    def add_frames(self, counts: FrameCounts) -> None:
+        self.frames += counts.frames
+        self.lost_places += counts.lost_places
+        self.lost_bytes += counts.lost_bytes
 
     def add_ended(self, other: "Account") -> None:
         """What was found when some of the connections were told to their end."""
@@ -84,12 +101,13 @@ class Account:
 
     def add_batch(self, batch: ExchangeBatch) -> None:
         self.exchanges += len(batch)
-        for status, count in enumerate(np.bincount(batch.status, minlength=len(STATUSES)).tolist()):
+        counts = np.zeros(len(STATUSES), np.int64)
+        size = _count_batch(batch.rows, batch.request, batch.response, batch.status, counts)
+        for status, count in zip(STATUSES, counts.tolist(), strict=True):
             if count:
-                self.statuses[STATUSES[status]] += count
+                self.statuses[status] += count
         if batch.sized:
-            for rows in (batch.request, batch.response):
-                self.exchange_bytes += int(batch.rows[rows[rows >= 0], SIZE].sum())
+            self.exchange_bytes += size
 
     def protocols(self) -> dict[str, tuple[int, int]]:
         """Protocol to (connections, bytes)."""
@@ -98,3 +116,32 @@ class Account:
             number, size = found.get(connection.protocol, (0, 0))
             found[connection.protocol] = (number + 1, size + sum(connection.bytes_seen))
         return found
+
+
+@jit
+def _count_frames(kind: Any, lost: Any, packet: Any) -> Numbers:
+    frames = 0
+    places = 0
+    size = 0
+    first = packet[0]
+    for row in range(len(kind)):
+        first = min(first, packet[row])
+        if kind[row] < LOST:
+            frames += 1
+        elif kind[row] == LOST:
+            places += 1
+            size += lost[row]
+    return frames, places, size, first
+
+
+@jit
+def _count_batch(rows: Any, request: Any, response: Any, status: Any, counts: Any) -> Number:
+    """Exchanges by status into `counts`; the bytes of them all."""
+    size = np.int64(0)
+    for index in range(len(status)):
+        counts[status[index]] += 1
+        if request[index] >= 0:
+            size += rows[request[index], SIZE]
+        if response[index] >= 0:
+            size += rows[response[index], SIZE]
+    return size

@@ -11,6 +11,8 @@ from kafkascope.capture.flow import Bytes
 
 # What waits to be used again, beside what is in use.
 _MOST_FREE = 2
+# Less than this comes from the heap, which has it at hand already.
+_LEAST = 1 << 20
 
 
 class BufferPool:
@@ -19,8 +21,8 @@ class BufferPool:
 
     def take(self, size: int) -> Bytes:
         """At least so many bytes, with anything in them."""
-        if not size:
-            return np.empty(0, np.uint8)
+        if size < _LEAST:
+            return np.empty(size, np.uint8)
         memory = self._used_before(size)
         if memory is None:
             # Those that are too small now are too small for what will come.

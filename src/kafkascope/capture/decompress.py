@@ -33,6 +33,11 @@ class Unpacked:
         self.form: str | None = None
         self.problem: str | None = None
 
+    def is_plain(self) -> bool:
+        if not self._known:
+            self._begin()
+        return self._read_into is None
+
     def fill(self, view: memoryview) -> int:
         if not self._known:
             self._begin()
@@ -41,7 +46,8 @@ class Unpacked:
                 count = min(len(self._held), len(view))
                 view[:count] = self._held[:count]
                 self._held = self._held[count:]
-                return count
+                # What a pipe has not delivered yet is not waited for.
+                return count if self._source.live else count + self._source.fill(view[count:])
             return self._source.fill(view)
         got = 0
         while got < len(view) and not self._ended:

@@ -25,9 +25,10 @@ _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
 _AHEAD = 8
 
 DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
-# Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type.
-CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_MPLS, IN_PPPOE, IN_ERSPAN, IN_MACSEC = range(8)
-REASONS = 8
+# Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of segments that
+# were recorded in part only the packets are counted.
+CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_MPLS, IN_PPPOE, IN_ERSPAN, IN_MACSEC, IN_PART = range(9)
+REASONS = 9
 # Columns of the fragment rows.
 (
     F_ROW, F_VERSION, F_LEVEL, F_IDENTIFICATION, F_PROTOCOL, F_FROM_HIGH, F_FROM_LOW, F_TO_HIGH, F_TO_LOW,
@@ -221,6 +222,8 @@ def dissect(
             start[count] = min(payload, end)
             length[count] = max(0, end - payload)
             wire_length[count] = wire - payload
+            if length[count] != wire_length[count]:
+                bad[IN_PART, 0] += 1
             time_ns[count] = times[row]
             packet[count] = numbers[row]
             acknowledgement[count] = big32(data, at + 8) if data[at + 13] & ACK else np.int64(-1)

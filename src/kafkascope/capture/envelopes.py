@@ -47,26 +47,30 @@ def open_envelopes(
     """Of exchanges whose two bodies were read; `body_at` is the answer's."""
     count = len(outer)
     made = np.zeros((2 * count, WIDTH), dtype=np.int64)
-    made[:, KIND] = FRAME
-    made[count:, RESPONSE] = 1
-    _find(rows, request[outer], response[outer], body_at[outer], made)
-    parse_headers(made, flexible_from())
-    asked = np.arange(count)
-    return Inner(outer, made, asked, np.where(made[count:, SIZE] > 0, count + asked, -1))
+    answered = np.empty(count, dtype=np.int64)
+    _open(rows, request, response, body_at, outer, made, answered, flexible_from())
+    return Inner(outer, made, np.arange(count), answered)
 
 
 @jit
-def _find(rows: Any, request: Any, response: Any, body_at: Any, made: Any) -> None:
+def _open(
+    rows: Any, request: Any, response: Any, body_at: Any, outer: Any, made: Any, answered: Any, first_flexible: Any
+) -> None:
     """The inner frame is the first field of either body, bytes behind their length."""
-    count = len(request)
+    count = len(outer)
     for index in range(count):
         for answer in range(2):
-            which = response[index] if answer else request[index]
+            inner = made[index + answer * count]
+            inner[KIND] = FRAME
+            inner[RESPONSE] = answer
+            which = response[outer[index]] if answer else request[outer[index]]
             if which < 0:
                 continue
             row = rows[which]
             end = row[ADDRESS] + row[SIZE]
-            start = row[ADDRESS] + (body_at[index] if answer else row[BODY_AT])
+            start = row[ADDRESS] + (body_at[outer[index]] if answer else row[BODY_AT])
             length, position = uvarint(start, end)
-            made[index + answer * count, ADDRESS] = position
-            made[index + answer * count, SIZE] = min(max(length - 1, 0), end - position)
+            inner[ADDRESS] = position
+            inner[SIZE] = min(max(length - 1, 0), end - position)
+        answered[index] = count + index if made[count + index, SIZE] > 0 else -1
+    parse_headers(made, 0, first_flexible)

@@ -1,33 +1,20 @@
 """A batch of exchanges in, the columns of the table `exchanges` out as an Arrow record batch. Times are UTC
 microseconds; what is not known is null."""
 
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.arrow_arrays import booleans, numbers, texts, words
+from kafkascope.capture.exchange_pack import CLIENT_ID, COLUMNS, Form, Told, measure, number_ends, write
 from kafkascope.capture.exchanges import ExchangeBatch
-from kafkascope.capture.flow import TOKEN
-from kafkascope.capture.headers import (
-    ADDRESS,
-    API_KEY,
-    CLIENT_AT,
-    CLIENT_SIZE,
-    CONNECTION,
-    CORRELATION,
-    FIRST_NS,
-    KIND,
-    LAST_NS,
-    OFFSET,
-    PACKET,
-    SIZE,
-    VERSION,
-)
-from kafkascope.capture.identity import connection_name, exchange_ids
 from kafkascope.capture.pairing import STATUSES
-from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
+from kafkascope.columnar.form import form_of
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.error_codes import error_codes, error_name
 
 TIME = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
@@ -61,9 +48,6 @@ SCHEMA = pa.schema(
 LONG_POLLS = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
 # A SASL token after SaslHandshake v0 has no header and no API (KIP-43).
 TOKEN_API = "SaslToken"  # noqa: S105
-# The frame's own length is sent too.
-PREFIX_BYTES = 4
-
 # A line of a request log may tell how long an exchange took and not when. FIRST_NS of its rows is then before this, and
 # counts from a moment that nobody knows; their LAST_NS is good for the order alone.
 KNOWN_FROM_NS = -9_000_000_000 * 1_000_000_000
@@ -71,73 +55,52 @@ KNOWN_FROM_NS = -9_000_000_000 * 1_000_000_000
 Ints = npt.NDArray[np.int64]
 
 
+class _Names(NamedTuple):
+    """Texts that are the same for all batches, as the kernel wants them; `words` holds them."""
+
+    apis: Ints
+    errors: Ints
+    first_error: int
+    statuses: Ints
+    words: tuple[bytes, ...]
+
+
 def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     """A row an exchange, in the batch's order."""
-    rows, facts = batch.rows, batch.facts
-    row = batch.row()
-    asked, answered = batch.request >= 0, batch.response >= 0
-    used, where = np.unique(rows[row, CONNECTION], return_inverse=True)
-    ends = [batch.ends[number] for number in used]
-    hashes = np.array([end.number for end in ends], dtype=np.uint64)[where] if len(row) else np.zeros(0, np.uint64)
-    offsets = rows[row, OFFSET]
-    software_from = np.array([end.software_from for end in ends], dtype=np.int64)[where] if len(row) else offsets
-    timed = batch.sized | (rows[row, FIRST_NS] >= KNOWN_FROM_NS)
-    request_ns = np.where(timed, rows[batch.request, LAST_NS], rows[batch.request, FIRST_NS])
-    response_ns = rows[batch.response, FIRST_NS]
-    files, packets = batch.recordings.place(rows[row, PACKET])
-    framed = asked & (rows[row, KIND] != TOKEN)
-    keys = rows[row, API_KEY]
-    latency = (response_ns - request_ns) // 1000
-    both = asked & answered
-    long_poll = asked & np.isin(keys, _long_poll_keys())
-    waits = facts.seen[:, MAX_WAIT] > 0
-    long_poll &= ~waits | (facts.values[:, MAX_WAIT] > 0)
-    read = (facts.seen[:, ERROR] > 0) & answered
-    columns = [
-        exchange_ids(hashes, offsets, (~asked).astype(np.int64)),
-        words([connection_name(end.number) for end in ends], where),
-        words(batch.recordings.uris, files),
-        numbers(packets, pa.int64()),
-        numbers(request_ns // 1000, TIME, asked & timed),
-        numbers(response_ns // 1000, TIME, answered & timed),
-        # A response that was recorded before its request has no latency.
-        numbers(latency, pa.int64(), both & (latency >= 0)),
-        booleans(long_poll),
-        numbers(facts.values[:, MAX_WAIT].astype(np.int32), pa.int32(), long_poll & waits),
-        numbers(keys.astype(np.int16), pa.int16(), framed),
-        _apis(keys, asked, framed),
-        numbers(rows[row, VERSION].astype(np.int16), pa.int16(), framed),
-        numbers(rows[row, CORRELATION].astype(np.int32), pa.int32(), rows[row, KIND] != TOKEN),
-        _client_ids(batch),
-        words([end.client_address for end in ends], where),
-        words([end.broker_address for end in ends], where),
-        words([end.software for end in ends], where, offsets >= software_from),
-        numbers(rows[batch.request, SIZE] + PREFIX_BYTES, pa.int64(), asked & batch.sized),
-        numbers(rows[batch.response, SIZE] + PREFIX_BYTES, pa.int64(), answered & batch.sized),
-        numbers(facts.values[:, ERROR].astype(np.int16), pa.int16(), read),
-        _errors(facts.values[:, ERROR], read),
-        numbers(facts.values[:, THROTTLE].astype(np.int32), pa.int32(), facts.seen[:, THROTTLE] > 0),
-        words(STATUSES, batch.status.astype(np.int64)),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    facts, names = batch.facts, _names()
+    told = Told(
+        rows=batch.rows, request=batch.request, response=batch.response, status=batch.status, values=facts.values,
+        seen=facts.seen, which=np.empty(len(batch), np.int64), ends=names.apis, files=names.apis, apis=names.apis,
+        errors=names.errors, first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS,
+        sized=batch.sized,
+    )  # fmt: skip
+    used = np.empty(len(batch), np.int64)
+    count = number_ends(told, np.zeros(len(batch.ends), np.int64), used)
+    ends = [batch.ends[number] for number in used[:count].tolist()]
+    # Texts of this batch, one behind the other.
+    sides = [text for end in ends for text in (end.client_address, end.broker_address, end.software)]
+    texts, held = _texts([*sides, *batch.recordings.uris])
+    numbers = np.array([(end.number, end.software_from) for end in ends], np.uint64).reshape(-1, 2).view(np.int64)
+    files = np.array(batch.recordings.first_packets, np.int64).reshape(-1, 1)
+    told = told._replace(
+        ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
+        files=np.concatenate([files, texts[len(sides) :]], axis=1),
+    )
+    form = _form()
+    size = measure(told, form)
+    if not size:
+        every = _names(every_error=True)
+        told = told._replace(errors=every.errors, first_error=every.first_error)
+        size = measure(told, form)
+    made = pa.allocate_buffer(size)
+    plain = write(told, form, made.address, size)
+    del held
+    columns = pa.ipc.read_record_batch(made, SCHEMA)
+    return columns if plain else columns.set_column(CLIENT_ID, SCHEMA.field(CLIENT_ID), _client_ids(columns))
 
 
-def _apis(keys: Ints, asked: npt.NDArray[np.bool_], framed: npt.NDArray[np.bool_]) -> pa.Array:
-    """Null for a key that the catalog does not know, and for an answer alone."""
-    known, which = np.unique(np.where(framed, keys, -1), return_inverse=True)
-    names = [apis().get(int(key)) for key in known] + [TOKEN_API]
-    return words(names, np.where(asked & ~framed, len(known), which))
-
-
-def _errors(codes: Ints, read: npt.NDArray[np.bool_]) -> pa.Array:
-    known, which = np.unique(codes, return_inverse=True)
-    return words([error_name(int(code)) if code else None for code in known], which, read)
-
-
-def _client_ids(batch: ExchangeBatch) -> pa.Array:
-    rows = batch.rows[batch.request]
-    there = (batch.request >= 0) & (rows[:, CLIENT_AT] >= 0)
-    found = texts(rows[:, ADDRESS] + rows[:, CLIENT_AT], np.where(there, rows[:, CLIENT_SIZE], -1))
+def _client_ids(columns: pa.RecordBatch) -> pa.Array:
+    found = columns.column(CLIENT_ID)
     try:
         found.validate(full=True)
     except pa.ArrowInvalid:
@@ -147,5 +110,43 @@ def _client_ids(batch: ExchangeBatch) -> pa.Array:
     return found
 
 
-def _long_poll_keys() -> list[int]:
-    return [key for key, api in apis().items() if api in LONG_POLLS]
+def _texts(words: Sequence[str | None]) -> tuple[Ints, bytes]:
+    """(address, size) of each, the size -1 for None; and what they lie in."""
+    encoded = [None if word is None else word.encode() for word in words]
+    held = b"".join([word for word in encoded if word is not None])
+    found = np.empty((len(words), 2), np.int64)
+    sizes = found[:, 1]
+    sizes[:] = [-1 if word is None else len(word) for word in encoded]
+    kept = np.maximum(sizes, 0)
+    found[:, 0] = pa.py_buffer(held).address + np.cumsum(kept) - kept
+    return found, held
+
+
+@cache
+def _names(*, every_error: bool = False) -> _Names:
+    """With the errors that the catalog knows, or with any that there can be."""
+    known = apis()
+    names = [known.get(key) for key in range(max(known) + 1)]
+    api_texts, api_words = _texts([*names, TOKEN_API])
+    waits = np.array([[name in LONG_POLLS] for name in (*names, None)], np.int64)
+    codes = range(-(1 << 15), 1 << 15) if every_error else range(min(error_codes()), max(error_codes()) + 1)
+    errors, error_words = _texts([error_name(code) for code in codes])
+    statuses, status_words = _texts(STATUSES)
+    words = (api_words, error_words, status_words)
+    return _Names(np.concatenate([api_texts, waits], axis=1), errors, codes.start, statuses, words)
+
+
+@cache
+def _bare_form() -> Form:
+    made = form_of(SCHEMA)
+    none = np.empty(0, np.int64)
+    data = np.frombuffer(made.data, np.uint8)
+    return Form(
+        data, made.nodes_at, made.buffers_at, made.length_at, made.body_length_at, none, none.reshape(0, 3), none
+    )
+
+
+def _form() -> Form:
+    """With room of its own."""
+    room = np.empty(COLUMNS, np.int64), np.empty((COLUMNS, 3), np.int64), np.empty(COLUMNS, np.int64)
+    return Form(*_bare_form()[:5], *room)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +23,19 @@ from kafkascope.capture.headers import (
     KIND,
     LAST_NS,
     NEVER,
+    NO_ROWS,
     OFFSET,
     RESPONSE,
     SIZE,
     VERSION,
-    WIDTH,
     Rows,
     flexible_from,
     read_headers,
 )
+from kafkascope.capture.history import differing_bytes
 from kafkascope.capture.identity import address_text, connection_hash
 from kafkascope.capture.memory_view import bytes_at, gather
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.pairing import UNDECODED, pair
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.errors import DecodeError
@@ -42,6 +45,10 @@ from kafkascope.limits import MAX_WAITING_BYTES
 FIRST_WITH_SOFTWARE = 3
 # Longer ones are not kept to be found again.
 MOST_COMMON_BYTES = 1_024
+# How far exchanges are from their places on average, where sorting them one by one still pays.
+MOST_MOVES = 32
+# Requests that name a client's software are compared with so many before them.
+MOST_COMPARED = 8
 # Correlation id 0, client id null; and where a null one ends in a frame.
 _NOBODY, _NULL_CLIENT_END = bytes.fromhex("00000000ffff"), 10
 
@@ -121,14 +128,58 @@ def make_batch(
 ) -> ExchangeBatch:
     """Pairs in, put into the order of their requests and read."""
     if len(request):
-        row = np.where(request >= 0, request, response)
-        order = np.lexsort((rows[row, OFFSET], rows[row, LAST_NS]))
-        request, response, status = request[order], response[order], status[order].copy()
+        order = _order_of(rows, request, response)
+        request, response, status = request[order], response[order], status[order]
     facts = read_facts(rows, request, response, programs, flexible_from_responses(), names=names)
     status[facts.undecoded] = UNDECODED
     return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, keep, record_sizes)
 
 
+def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """By the time of the request, of two at once by their places in the streams."""
+    order = np.empty(len(request), dtype=np.int64)
+    if not _sort(rows, request, response, np.empty(len(rows), dtype=np.int64), order):
+        row = np.where(request >= 0, request, response)
+        order = np.lexsort((rows[row, OFFSET], rows[row, LAST_NS]))
+    return order
+
+
+@jit
+def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> bool:
+    """Frames lie nearly in the order of time: exchanges are taken in the order of their rows, and each moves up to its
+    place. False where that would be too far for too many. `exchange` has room for one of each row."""
+    exchange[:] = -1
+    for index in range(len(request)):
+        exchange[request[index] if request[index] >= 0 else response[index]] = index
+    found = 0
+    moves = MOST_MOVES * len(request)
+    for at in range(len(rows)):
+        index = exchange[at]
+        if index < 0:
+            continue
+        place = found
+        while place > 0:
+            before = order[place - 1]
+            row = rows[request[before] if request[before] >= 0 else response[before]]
+            if row[LAST_NS] != rows[at, LAST_NS]:
+                in_place = row[LAST_NS] < rows[at, LAST_NS]
+            elif row[OFFSET] != rows[at, OFFSET]:
+                in_place = row[OFFSET] < rows[at, OFFSET]
+            else:
+                in_place = before < index
+            if in_place:
+                break
+            order[place] = before
+            place -= 1
+        order[place] = index
+        moves -= found - place
+        if moves < 0:
+            return False
+        found += 1
+    return found == len(request)
+
+
+@cache
 def flexible_from_responses() -> npt.NDArray[np.int64]:
     """API key to the first version with response header v1: as the requests', but ApiVersions never has it."""
     first = flexible_from().copy()
@@ -145,8 +196,8 @@ class Pairer:
         self._recordings = recordings
         self._names = names
         self._programs = ScanPrograms()
-        self._waiting: Rows = np.zeros((0, WIDTH), dtype=np.int64)
-        self._waiting_bytes = np.empty(0, dtype=np.uint8)
+        self._waiting = NO_ROWS
+        self._waiting_bytes = _NO_BYTES
         self.ends: list[Ends] = []
         self.lost_answers = 0
 
@@ -158,10 +209,10 @@ class Pairer:
         return self._pair(frames, finish=True)
 
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
-        new = read_headers(frames) if frames is not None else np.zeros((0, WIDTH), dtype=np.int64)
-        self._learn_ends(new)
-        rows = np.concatenate([self._waiting, new])
-        pairs = pair(rows, len(self._waiting), len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
+        waiting = len(self._waiting)
+        rows = read_headers(frames, self._waiting) if frames is not None else self._waiting
+        self._learn_ends(rows, waiting)
+        pairs = pair(rows, waiting, len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
         self.lost_answers += pairs.lost_answers
         batch = make_batch(
             rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
@@ -172,34 +223,86 @@ class Pairer:
 
     def _wait(self, rows: Rows) -> None:
         """The frames of a batch go with it: what waits is copied."""
+        if not len(rows):
+            self._waiting, self._waiting_bytes = NO_ROWS, _NO_BYTES
+            return
         held = np.empty(int(rows[:, SIZE].sum()), dtype=np.uint8)
         gather(rows[:, ADDRESS].copy(), rows[:, SIZE].copy(), held)
         rows[:, ADDRESS] = held.ctypes.data + np.cumsum(rows[:, SIZE]) - rows[:, SIZE]
         self._waiting, self._waiting_bytes = rows, held
 
-    def _learn_ends(self, rows: Rows) -> None:
+    def _learn_ends(self, rows: Rows, first: int) -> None:
+        """Of the rows from `first` on."""
         self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
-        for number in np.unique(rows[:, CONNECTION]).tolist():
+        met = np.zeros(len(self._connections), dtype=np.uint8)
+        numbers = np.empty(len(rows) - first, dtype=np.int64)
+        telling = np.empty((len(rows) - first, 2 + len(_TELLING)), dtype=np.int64)
+        found, told = _find_telling(rows, first, met, numbers, telling, _TELLING)
+        for number in numbers[:found].tolist():
             if not self.ends[number].client_address:
-                found = self._connections[number]
-                ends = found.ends
-                sides = [address_text(ends.address_a, ends.port_a), address_text(ends.address_b, ends.port_b)]
-                client = found.client or 0
-                self.ends[number] = Ends(connection_hash(found), sides[client], sides[1 - client])
-        telling = (rows[:, KIND] == FRAME) & (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0)
-        telling &= (rows[:, API_KEY] == API_VERSIONS) & (rows[:, VERSION] >= FIRST_WITH_SOFTWARE)
-        for row in rows[telling][:, _TELLING].tolist():
-            number, offset, address, size, client_at, client_size = row
+                self.ends[number] = _ends_of(self._connections[number])
+        software: list[str | None] = []
+        for _, same, number, offset, address, size, client_at, client_size in telling[:told].tolist():
+            if same < len(software):
+                said = software[same]
+            else:
+                said = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
+            software.append(said)
             known = self.ends[number]
-            if known.software is None:
-                software = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
-                if software:
-                    known.software, known.software_from = software, offset
+            if known.software is None and said:
+                known.software, known.software_from = said, offset
 
 
 # Of a connection without a frame of Kafka so far.
 _UNKNOWN = Ends(0, "", "")
-_TELLING = [CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE]
+_TELLING = np.array([CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE])
+_NO_BYTES = np.empty(0, dtype=np.uint8)
+
+
+def _ends_of(connection: Connection) -> Ends:
+    address_a, port_a, address_b, port_b = connection.ends
+    one, other = address_text(address_a, port_a), address_text(address_b, port_b)
+    number = connection_hash(connection)
+    return Ends(number, other, one) if connection.client else Ends(number, one, other)
+
+
+@jit
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether two requests say the same behind the client id, which is what tells one client from another."""
+    if one[VERSION] != other[VERSION] or max(one[SIZE], other[SIZE]) > MOST_COMMON_BYTES:
+        return False
+    start = one[CLIENT_AT] + one[CLIENT_SIZE] if one[CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    begin = other[CLIENT_AT] + other[CLIENT_SIZE] if other[CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    size = one[SIZE] - start
+    if other[SIZE] - begin != size:
+        return False
+    return bool(differing_bytes(one[ADDRESS] + start, other[ADDRESS] + begin, size) == 0)
+
+
+@jit
+def _find_telling(rows: Any, first: Number, met: Any, numbers: Any, telling: Any, columns: Any) -> Numbers:
+    """Of the rows from `first` on each connection once, and the requests that may name the client's software: the row,
+    which of these says the same, the earliest that is known, and its `columns`."""
+    found = 0
+    told = 0
+    for index in range(first, len(rows)):
+        row = rows[index]
+        if not met[row[CONNECTION]]:
+            met[row[CONNECTION]] = 1
+            numbers[found] = row[CONNECTION]
+            found += 1
+        is_request = row[KIND] == FRAME and not row[RESPONSE] and row[BODY_AT] > 0
+        if is_request and row[API_KEY] == API_VERSIONS and row[VERSION] >= FIRST_WITH_SOFTWARE:
+            telling[told, 0] = index
+            telling[told, 1] = told
+            for before in range(max(0, told - MOST_COMPARED), told):
+                if _is_alike(rows[telling[before, 0]], row):
+                    telling[told, 1] = telling[before, 1]
+                    break
+            for place in range(len(columns)):
+                telling[told, 2 + place] = row[columns[place]]
+            told += 1
+    return found, told
 
 
 def software_of(frame: bytes, client_end: int) -> str | None:

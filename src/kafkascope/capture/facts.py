@@ -32,6 +32,7 @@ from kafkascope.capture.scan_program import (
     FACTS,
     GROUP,
     MEMBER,
+    NOT_COMPILED,
     TOPIC,
     TOPIC_ID,
     TOPICS,
@@ -47,8 +48,10 @@ from kafkascope.schema.layout import LayoutField, layout
 ENVELOPE = 58
 UNSUPPORTED_VERSION = 35
 
-# What came of the two bodies of an exchange.
-FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN = 0, 1, 2, 4
+# What came of the two bodies of an exchange; the last only of all together, where one has an envelope.
+FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, ENVELOPED = 0, 1, 2, 4, 8
+# Why the kernel stops.
+DONE, NO_ROOM, NO_PROGRAM_YET = range(3)
 
 
 @dataclass(slots=True)
@@ -76,37 +79,64 @@ def read_facts(
     *,
     names: bool,
 ) -> Facts:
-    facts, state = _scanned(rows, request, response, programs, response_flexible, names=names)
-    careful = np.flatnonzero((state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)) > 0)
-    for index in careful:
-        _read_carefully(facts, int(index), rows, int(request[index]), int(response[index]), names)
-    enveloped = (request >= 0) & (rows[request, API_KEY] == ENVELOPE) if len(request) else np.zeros(0, np.bool_)
-    plain = np.flatnonzero(enveloped & (state == FINE))
+    facts, state, states = _scanned(rows, request, response, programs, response_flexible, names=names)
+    if states & (CAREFUL_REQUEST | CAREFUL_RESPONSE):
+        for index in np.flatnonzero(state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)).tolist():
+            _read_carefully(facts, index, rows, int(request[index]), int(response[index]), names)
+    if not states & ENVELOPED:
+        return facts
+    enveloped = np.empty(len(request), dtype=np.int64)
+    enveloped = enveloped[: _find_envelopes(rows, request, enveloped)]
+    read: set[int] = set()
+    plain = enveloped[state[enveloped] == FINE]
     if len(plain):
         inner = open_envelopes(rows, request, response, facts.body_at, plain)
-        told, state = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
-        if (state != FINE).any():
+        told, state, states = _scanned(
+            inner.rows, inner.request, inner.response, programs, response_flexible, names=names
+        )
+        if states & ~ENVELOPED:
             inner = inner.only(state == FINE)
-            told, state = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
+            told, *_ = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
         _merge(facts, told, inner.outer)
-        enveloped[inner.outer] = False
         facts.inner = inner, told
-    for index in np.flatnonzero(enveloped):
-        _read_envelope(facts, int(index), rows, int(request[index]), int(response[index]), names)
+        read = set(inner.outer.tolist())
+    for index in enveloped.tolist():
+        if index not in read:
+            _read_envelope(facts, index, rows, int(request[index]), int(response[index]), names)
     return facts
+
+
+@jit
+def _find_envelopes(rows: Any, request: Any, found: Any) -> Number:
+    """Which exchanges are envelopes, into `found`; how many."""
+    count = 0
+    for index in range(len(request)):
+        if request[index] >= 0 and rows[request[index], API_KEY] == ENVELOPE:
+            found[count] = index
+            count += 1
+    return count
 
 
 def _merge(facts: Facts, inner: Facts, outer: npt.NDArray[np.int64]) -> None:
     """An error of the envelope itself goes before one inside; else what is inside is the exchange's."""
-    told = inner.seen > 0
-    told[:, ERROR] &= facts.values[outer, ERROR] == 0
-    topics = facts.values[outer, TOPICS] + inner.values[:, TOPICS]
-    facts.values[outer] = np.where(told, inner.values, facts.values[outer])
-    facts.values[outer, TOPICS] = topics
-    facts.seen[outer] |= inner.seen
+    _merge_numbers(facts.values, facts.seen, inner.values, inner.seen, outer)
     if len(inner.names):
         inner.names[:, 0] = outer[inner.names[:, 0]]
         facts.names = np.concatenate([facts.names, inner.names])
+
+
+@jit
+def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, outer: Any) -> None:
+    for index in range(len(outer)):
+        into = values[outer[index]]
+        failed = into[ERROR] != 0
+        topics = into[TOPICS] + inner_values[index, TOPICS]
+        for fact in range(FACTS):
+            if inner_seen[index, fact]:
+                seen[outer[index], fact] |= inner_seen[index, fact]
+                if fact != ERROR or not failed:
+                    into[fact] = inner_values[index, fact]
+        into[TOPICS] = topics
 
 
 def _scanned(
@@ -117,43 +147,52 @@ def _scanned(
     response_flexible: npt.NDArray[np.int64],
     *,
     names: bool,
-) -> tuple[Facts, npt.NDArray[np.uint8]]:
-    """What the kernel reads, and what came of each exchange."""
-    known = request[request >= 0]
-    programs.need(rows[known, API_KEY], rows[known, VERSION])
-    if (rows[known, API_KEY] == API_VERSIONS).any():
-        # The fallback answer is one of version 0.
-        programs.need(np.array([API_VERSIONS]), np.array([0]))
+) -> tuple[Facts, npt.NDArray[np.uint8], int]:
+    """What the kernel reads, what came of each exchange, and of all of them."""
     count = len(request)
-    values = np.zeros((count, FACTS), dtype=np.int64)
-    seen = np.zeros((count, FACTS), dtype=np.uint8)
-    state = np.zeros(count, dtype=np.uint8)
-    body_at = np.full(count, -1, dtype=np.int64)
+    values = np.empty((count, FACTS), dtype=np.int64)
+    seen = np.empty((count, FACTS), dtype=np.uint8)
+    state = np.empty(count, dtype=np.uint8)
+    body_at = np.empty(count, dtype=np.int64)
     found = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
     stack = make_stack()
-    at, named = 0, 0
+    at = named = states = 0
     while True:
-        at, named = _scan_all(
+        at, named, states, why = _scan_all(
             rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible, values,
-            seen, state, body_at, found, at, named, names, stack,
+            seen, state, body_at, found, at, named, states, names, stack,
         )  # fmt: skip
-        if at == count:
-            return Facts(values, seen, (state & UNKNOWN) > 0, body_at, found[:named], [], []), state
-        found = np.concatenate([found, np.empty_like(found)])
+        if why == DONE:
+            undecoded = (state & UNKNOWN) > 0
+            return Facts(values, seen, undecoded, body_at, found[:named], [], []), state, int(states)
+        if why == NO_PROGRAM_YET:
+            _need_all(programs, rows, request)
+        else:
+            found = np.concatenate([found, np.empty_like(found)])
+
+
+def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
+    """At once for all exchanges: every time new programs are made, all are copied."""
+    known = request[request >= 0]
+    # The fallback answer to ApiVersions is one of version 0.
+    keys = np.append(rows[known, API_KEY], API_VERSIONS)
+    programs.need(keys, np.append(rows[known, VERSION], 0))
 
 
 @jit
 def _scan_all(
     rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any, flexible: Any, values: Any,
-    seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number, keep: bool,
+    seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number, states: Number, keep: bool,
     stack: Any,
 ) -> Numbers:  # fmt: skip
-    """(exchange to go on with, names so far): an exchange whose names have no room is begun again."""
+    """(exchange to go on with, names so far, all states so far, why it stopped): an exchange whose names have no room,
+    or whose programs are not made yet, is begun again."""
     for index in range(first, len(request)):
         before = named
         values[index, :] = 0
         seen[index, :] = 0
         state[index] = FINE
+        body_at[index] = -1
         asked = request[index]
         if asked < 0:
             continue
@@ -162,12 +201,19 @@ def _scan_all(
             continue
         key = row[API_KEY]
         version = row[VERSION]
+        if key == ENVELOPE:
+            states |= ENVELOPED
         if row[BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0 or version >= MOST_VERSIONS:
             state[index] = UNKNOWN
+            states |= UNKNOWN
             continue
         program = entry[0, key, version]
+        # Both directions are made together.
+        if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
+            return index, before, states, NO_PROGRAM_YET
         if program < 0:
             state[index] = UNKNOWN
+            states |= UNKNOWN
             continue
         start = row[ADDRESS]
         result, named = scan(
@@ -175,9 +221,10 @@ def _scan_all(
             names, named, keep, stack,
         )  # fmt: skip
         if result == NO_SPACE:
-            return index, before
+            return index, before, states, NO_ROOM
         if result != READ:
             state[index] |= CAREFUL_REQUEST
+            states |= CAREFUL_REQUEST
             named = before
         topics = values[index, TOPICS]
         answer = response[index]
@@ -188,11 +235,13 @@ def _scan_all(
         position = start + 4
         if rows[answer, BODY_AT] < 0:
             state[index] |= UNKNOWN
+            states |= UNKNOWN
             continue
         if version >= flexible[key]:
             position = skip_tags(position, end)
             if position < 0:
                 state[index] |= UNKNOWN
+                states |= UNKNOWN
                 continue
         body_at[index] = position - start
         program = entry[1, key, version]
@@ -201,6 +250,7 @@ def _scan_all(
             program = entry[1, key, 0]
         if program < 0:
             state[index] |= UNKNOWN
+            states |= UNKNOWN
             continue
         middle = named
         result, named = scan(
@@ -208,11 +258,12 @@ def _scan_all(
         )
         values[index, TOPICS] = topics
         if result == NO_SPACE:
-            return index, before
+            return index, before, states, NO_ROOM
         if result != READ:
             state[index] |= CAREFUL_RESPONSE
+            states |= CAREFUL_RESPONSE
             named = middle
-    return len(request), named
+    return len(request), named, states, DONE
 
 
 def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: int, names: bool) -> None:

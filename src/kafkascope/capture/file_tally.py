@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from kafkascope.capture.account import FrameCounts
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import BYTES, LOST, RENEWED, Connection, Frames, Int64s, Pieces
+from kafkascope.capture.numbers import Numbers, jit
 
 _TLS, _UNKNOWN = "tls", "unknown"
 
@@ -27,9 +29,11 @@ class FileTally:
 
     def add_times(self, times: Int64s) -> None:
         if len(times):
-            first, last = int(times.min()), int(times.max())
-            self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
-            self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+            self.add_span(int(times.min()), int(times.max()))
+
+    def add_span(self, first: int, last: int) -> None:
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
 
     def add(self, other: "FileTally") -> None:
         for field in fields(FileTally):
@@ -59,20 +63,34 @@ class FileTallies:
     def add_pieces(self, pieces: Pieces, connections: Sequence[Connection]) -> None:
         """After it was found out what they speak."""
         self._connections = connections
-        for stream in pieces.stream[pieces.kind == RENEWED].tolist():
-            self._undecided.pop(stream >> 1, None)
-        rows = np.flatnonzero(pieces.kind == BYTES)
-        for file, some in self._by_file(rows, pieces.packet[rows]):
-            sizes = np.bincount(pieces.stream[some] >> 1, pieces.length[some]).astype(np.int64)
-            self.of(file).tcp_bytes += int(sizes.sum())
-            for number in np.flatnonzero(sizes).tolist():
-                protocol = connections[number].protocol
-                if protocol == _UNKNOWN:
-                    known = self._undecided.setdefault(number, {})
-                    known[file] = known.get(file, 0) + int(sizes[number])
-                elif protocol == _TLS:
-                    self.of(file).tls_bytes += int(sizes[number])
+        if len(pieces.kind):
+            self._add_sizes(pieces)
         self._decide()
+
+    def _add_sizes(self, pieces: Pieces) -> None:
+        sizes = np.zeros(len(self._connections), np.int64)
+        total, first, renewed = _sum_bytes(pieces.kind, pieces.stream, pieces.length, pieces.packet, sizes)
+        if renewed:
+            for stream in pieces.stream[pieces.kind == RENEWED].tolist():
+                self._undecided.pop(stream >> 1, None)
+        if total and self._is_of_last(first):
+            self._add_bytes(len(self._recordings.uris) - 1, sizes)
+        elif total:
+            rows = np.flatnonzero(pieces.kind == BYTES)
+            for file, some in self._by_file(rows, pieces.packet[rows]):
+                self._add_bytes(file, np.bincount(pieces.stream[some] >> 1, pieces.length[some]).astype(np.int64))
+
+    def _add_bytes(self, file: int, sizes: Int64s) -> None:
+        tally = self.of(file)
+        numbers = np.flatnonzero(sizes)
+        for number, size in zip(numbers.tolist(), sizes[numbers].tolist(), strict=True):
+            tally.tcp_bytes += size
+            protocol = self._connections[number].protocol
+            if protocol == _UNKNOWN:
+                known = self._undecided.setdefault(number, {})
+                known[file] = known.get(file, 0) + size
+            elif protocol == _TLS:
+                tally.tls_bytes += size
 
     def _decide(self) -> None:
         decided = [number for number in self._undecided if self._connections[number].protocol != _UNKNOWN]
@@ -82,7 +100,13 @@ class FileTallies:
                 for file, size in sizes.items():
                     self.of(file).tls_bytes += size
 
-    def add_frames(self, frames: Frames) -> None:
+    def add_frames(self, frames: Frames, counts: FrameCounts) -> None:
+        if self._is_of_last(counts.first_packet):
+            tally = self.of(len(self._recordings.uris) - 1)
+            tally.frames += counts.frames
+            tally.lost_places += counts.lost_places
+            tally.lost_bytes += counts.lost_bytes
+            return
         for file, rows in self._by_file(np.arange(len(frames.kind)), frames.packet):
             kinds, tally = frames.kind[rows], self.of(file)
             tally.frames += int((kinds < LOST).sum())
@@ -95,13 +119,15 @@ class FileTallies:
         for uri, tally in zip(other._recordings.uris, other._tallies, strict=False):
             self.of(self._recordings.uris.index(uri)).add(tally)
 
+    def _is_of_last(self, packet: int) -> bool:
+        """Whether a packet, and all that come behind it, are of the last file."""
+        return packet >= self._recordings.first_packets[len(self._recordings.uris) - 1]
+
     def _by_file(self, rows: Any, packets: Int64s) -> list[tuple[int, Any]]:
         """(file, those of the rows whose packet is in it)"""
         if not len(rows):
             return []
         last = len(self._recordings.uris) - 1
-        if packets.min() >= self._recordings.first_packets[last]:
-            return [(last, rows)]
         files = np.where(packets < 0, last, self._recordings.place(packets)[0])
         return [(file, rows[files == file]) for file in np.unique(files).tolist()]
 
@@ -116,3 +142,20 @@ class FileTallies:
             if target is not None:
                 target.add(tally)
         return found
+
+
+@jit
+def _sum_bytes(kind: Any, stream: Any, length: Any, packet: Any, sizes: Any) -> Numbers:
+    """Connection to its bytes into `sizes`, which has room for all. (all bytes, the first of their packets, numbers of
+    connections that are used again)"""
+    total = 0
+    first = np.int64((1 << 63) - 1)
+    renewed = 0
+    for row in range(len(kind)):
+        if kind[row] == BYTES:
+            sizes[stream[row] >> 1] += length[row]
+            total += length[row]
+            first = min(first, packet[row])
+        elif kind[row] == RENEWED:
+            renewed += 1
+    return total, first, renewed

@@ -2,7 +2,7 @@
 pieces, frames. Rows of one batch lie in the order of the file; a batch is tens of megabytes, so memory stays flat."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,11 @@ Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Uint8s = npt.NDArray[np.uint8]
+
+
+def plain(column: Any, kind: Any) -> Any:
+    """The same numbers as one kind of array, so that the kernels are compiled once."""
+    return column if column.dtype == kind and column.flags.carray else np.require(column, kind, ("C", "W"))
 
 
 @dataclass(frozen=True, slots=True)

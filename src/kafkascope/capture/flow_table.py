@@ -1,6 +1,6 @@
 """Both ends of TCP segments in, flow numbers out: an open-addressing hash that grows."""
 
-import secrets
+import os
 import struct
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy.typing as npt
 from kafkascope.capture.flow import Endpoints, Flows, Int32s
 from kafkascope.capture.numbers import Number, jit
 
-_START = 1 << 12
+_START = 1 << 10
 _MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio
+# A row of `keys`, big endian: both addresses, then both ports in the last half of a number.
+_KEY = struct.Struct(">16s16s4xHH")
 EMPTY, FULL = -1, -1
 # The places of `known`.
 COUNT, UNUSED, STACK = range(3)
@@ -87,7 +89,7 @@ class FlowTable:
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
-        self.seed = np.int64(secrets.randbits(63))
+        self.seed = np.int64(int.from_bytes(os.urandom(8)) >> 1)
         self.keys: npt.NDArray[np.int64] = np.empty((max(_START, 2 * len(flows.ends)), 5), np.int64)
         self.known = np.zeros(STACK + len(self.keys), np.int64)
         self.known[COUNT] = len(flows.ends)
@@ -109,11 +111,12 @@ class FlowTable:
             self.slots = self._slots()
 
     def _slots(self) -> Int32s:
-        used = np.ones(int(self.known[COUNT]), np.bool_)
-        used[self.known[STACK : STACK + self.known[UNUSED]]] = False
         size = 1 << (2 * len(self.keys) - 1).bit_length()
         slots = np.full(size, EMPTY, np.int32)
-        _fill_slots(slots, self.keys, np.flatnonzero(used), self.seed)
+        if self.known[COUNT]:
+            used = np.ones(int(self.known[COUNT]), np.bool_)
+            used[self.known[STACK : STACK + self.known[UNUSED]]] = False
+            _fill_slots(slots, self.keys, np.flatnonzero(used), self.seed)
         return slots
 
     def grow(self) -> None:
@@ -124,15 +127,15 @@ class FlowTable:
     def tell(self) -> None:
         """New flows into the list that the other steps read."""
         ends = self._flows.ends
-        again = self.known[STACK + self.known[UNUSED] : STACK + self._stacked]
-        for number, found in zip(again.tolist(), self._ends(self.keys[again]), strict=True):
-            ends[number] = found
-        self._stacked = int(self.known[UNUSED])
+        if self._stacked:
+            again = self.known[STACK + self.known[UNUSED] : STACK + self._stacked]
+            for number, found in zip(again.tolist(), self._ends(self.keys[again]), strict=True):
+                ends[number] = found
+            self._stacked = int(self.known[UNUSED])
         ends += self._ends(self.keys[len(ends) : self.known[COUNT]])
 
     def _ends(self, keys: npt.NDArray[np.int64]) -> list[Endpoints]:
-        addresses = keys[:, :4].astype(">i8").tobytes()
         return [
-            Endpoints(addresses[at : at + 16], ports >> 16, addresses[at + 16 : at + 32], ports & 0xFFFF)
-            for at, ports in zip(range(0, len(addresses), 32), keys[:, 4].tolist(), strict=True)
+            Endpoints._make((address_a, port_a, address_b, port_b))
+            for address_a, address_b, port_a, port_b in _KEY.iter_unpack(keys.astype(">i8").tobytes())
         ]

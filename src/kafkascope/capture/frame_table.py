@@ -38,6 +38,7 @@ SLOT_WIDTH = 6
 REMEMBERED = 64
 
 CHUNK = 4_096
+FIRST_CONNECTIONS, FIRST_SLOTS, FIRST_CHUNKS = 64, 64, 64
 # The places of `counts`.
 (
     ROWS,
@@ -54,6 +55,10 @@ COUNT_WIDTH = 9
 
 # The places of a cursor: a piece, a byte of it, and the piece that is read again before it goes on, or -1.
 AT_PIECE, AT_BYTE, AGAIN, LOOKING = range(4)
+_START = (0, 0, -1, 0)
+
+# A piece by itself: kind, stream, offset, time, packet, length, bytes.
+Given = tuple[int, int, int, int, int, int, bytes]
 
 
 class Tables(NamedTuple):
@@ -99,22 +104,44 @@ class Output(NamedTuple):
 
 
 def make_tables() -> Tables:
+    """With first room: a small recording takes no more, and memory that is not used costs nothing."""
     count = np.zeros(COUNT_WIDTH, np.int64)
-    count[FREE_CHUNK] = -1
+    count[FREE_SLOTS] = FIRST_SLOTS
+    count[FREE_CHUNKS] = FIRST_CHUNKS
+    following = np.arange(1, FIRST_CHUNKS + 1)
+    following[-1] = -1
     return Tables(
-        place=np.empty(0, np.int64),
-        opened=np.empty(0, np.uint8),
-        starters=np.empty(0, np.int64),
-        first=np.empty((0, FIRST_WIDTH), np.int64),
-        waiting=np.empty(0, np.int64),
-        free_slots=np.empty(0, np.int64),
-        state=np.empty((0, STATE_WIDTH), np.int64),
-        slots=np.empty((0, SLOT_WIDTH), np.int64),
-        asked=np.empty((0, REMEMBERED, 3), np.int32),
-        pool=np.empty(0, np.uint8),
-        following=np.empty(0, np.int64),
+        place=np.full(2 * FIRST_CONNECTIONS, FRESH, np.int64),
+        opened=np.zeros(2 * FIRST_CONNECTIONS, np.uint8),
+        starters=np.full(FIRST_CONNECTIONS, UNKNOWN, np.int64),
+        first=np.zeros((FIRST_CONNECTIONS, FIRST_WIDTH), np.int64),
+        waiting=np.empty(FIRST_CONNECTIONS, np.int64),
+        free_slots=np.arange(FIRST_SLOTS - 1, -1, -1),
+        state=np.zeros((2 * FIRST_SLOTS, STATE_WIDTH), np.int64),
+        slots=np.empty((FIRST_SLOTS, SLOT_WIDTH), np.int64),
+        asked=np.empty((FIRST_SLOTS, REMEMBERED, 3), np.int32),
+        pool=np.empty(FIRST_CHUNKS * CHUNK, np.uint8),
+        following=following,
         counts=count,
     )
+
+
+def make_piece(pieces: list[Given]) -> tuple[Bytes, Piece]:
+    """Pieces that were taken apart, and what their bytes lie in."""
+    data = np.frombuffer(b"".join([piece[6] for piece in pieces]), np.uint8)
+    kinds, streams, *rest, _ = zip(*pieces, strict=True) if pieces else ((),) * 7
+    offsets, times, packets, lengths = rest
+    at = data.ctypes.data
+    addresses = []
+    for piece in pieces:
+        addresses.append(at)
+        at += len(piece[6])
+    numbers = np.array((offsets, addresses, lengths, times, packets), np.int64)
+    return data, Piece(np.array(kinds, np.uint8), np.array(streams, np.int32), *numbers)
+
+
+def make_cursor() -> Int64s:
+    return np.array(_START, np.int64)
 
 
 def make_output(rows: int, body: Bytes) -> Output:
@@ -162,14 +189,22 @@ def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -
     )
 
 
+# For nobody to write to: there is no room.
+NO_OUTPUT = make_output(0, np.empty(0, np.uint8))
+NO_FRAMES = take_frames(NO_OUTPUT, np.zeros(COUNT_WIDTH, np.int64), ())
+
+
 def with_streams(tables: Tables, streams: int) -> Tables:
     """With room for streams numbered below `streams`, an even number."""
-    return tables._replace(
-        place=longer(tables.place, streams, FRESH),
-        opened=longer(tables.opened, streams, 0),
-        starters=longer(tables.starters, streams // 2, UNKNOWN),
-        first=longer(tables.first, streams // 2, 0),
-        waiting=longer(tables.waiting, streams // 2),
+    if len(tables.place) >= streams and 2 * len(tables.first) >= streams:
+        return tables
+    return Tables(
+        longer(tables.place, streams, FRESH),
+        longer(tables.opened, streams, 0),
+        longer(tables.starters, streams // 2, UNKNOWN),
+        longer(tables.first, streams // 2, 0),
+        longer(tables.waiting, streams // 2),
+        *tables[5:],
     )
 
 

@@ -8,7 +8,7 @@ its length, or LOST.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,8 @@ from kafkascope.capture.frame_table import (
     HANDSHAKE_ID,
     HAVE,
     LAST_NS,
-    LEFT,
+    NO_FRAMES,
+    NO_OUTPUT,
     OFFSET,
     PACKET,
     PREFIX,
@@ -51,10 +52,12 @@ from kafkascope.capture.frame_table import (
     ROWS,
     SKIP,
     TOKENS,
-    WAITING,
     WANT_BODY,
+    Given,
     Piece,
+    make_cursor,
     make_output,
+    make_piece,
     make_tables,
     put_row,
     take_frames,
@@ -63,7 +66,7 @@ from kafkascope.capture.frame_table import (
     with_slots,
     with_streams,
 )
-from kafkascope.capture.fresh import HINTED, SURE, UNKNOWN, make_scanning
+from kafkascope.capture.fresh import HINTED, UNKNOWN, make_scanning
 from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
@@ -83,8 +86,9 @@ from kafkascope.capture.split import (
     go_on,
     note,
     renew,
-    split,
+    split_arrays,
 )
+from kafkascope.capture.survey import survey, take_sure
 from kafkascope.capture.tokens import is_request, is_response
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
@@ -92,9 +96,7 @@ from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOT
 # What a connection or a piece that waits takes beside its bytes.
 CONNECTION_COST = 2_048
 PIECE_COST = 256
-# One kind of array, so that the kernel is compiled once.
-_PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
-_NONE, _NO_BODY = np.empty(0, np.int32), np.empty(0, np.uint8)
+_NONE = np.empty(0, np.int32)
 
 
 @dataclass(slots=True)
@@ -109,8 +111,7 @@ class Search:
     time: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(NamedTuple):
     """Pieces to read, out of `memory`; `following` links those that are read again, and is empty where none can be."""
 
     memory: tuple[Bytes, ...]
@@ -120,8 +121,8 @@ class _Work:
 
     @property
     def at(self) -> int:
-        again = int(self.cursor[AGAIN])
-        return again if again >= 0 else int(self.cursor[AT_PIECE])
+        again: int = self.cursor.item(AGAIN)
+        return again if again >= 0 else int(self.cursor.item(AT_PIECE))
 
 
 class Framer:
@@ -138,34 +139,30 @@ class Framer:
         self._searches: dict[int, Search] = {}
         self._kept = 0
         self._pool = BufferPool()
-        self._output = make_output(0, _NO_BODY)
-        self._work: list[_Work] = []
+        self._output = NO_OUTPUT
+        self._work: list[_Work | list[Given]] = []  # or pieces by themselves, the next one last
         self._problems: list[Problem] = []
 
     def feed(self, pieces: Pieces) -> Frames:
-        piece = Piece(
-            np.require(pieces.kind, np.uint8, _PLAIN),
-            np.require(pieces.stream, np.int32, _PLAIN),
-            np.require(pieces.offset, np.int64, _PLAIN),
-            pieces.addresses(),
-            np.require(pieces.length, np.int64, _PLAIN),
-            np.require(pieces.time_ns, np.int64, _PLAIN),
-            np.require(pieces.packet, np.int64, _PLAIN),
-        )
-        streams = (int(piece.stream.max()) | 1) + 1 if len(piece.stream) else 0
+        if not len(pieces.kind):
+            return self._frames()
+        piece, streams, size, begun, following = survey(pieces)
         self._tables = with_streams(self._tables, streams)
-        self._note_starters(piece)
-        room = int(piece.length[piece.kind == BYTES].sum()) + 4_096
-        self._output = make_output(len(piece.kind) + 64, self._pool.take(room))
-        following = np.empty(len(piece.kind), np.int32)
-        self._work.append(_Work((pieces.data, pieces.waited), piece, _cursor(), following))
+        self._note_starters(begun)
+        self._output = make_output(len(piece.kind) + 64, self._pool.take(size + 4_096))
+        self._work.append(_Work((pieces.data, pieces.waited), piece, make_cursor(), following))
         self._run()
-        self._tell()
+        # The kernel's own finds, to the connections.
+        for number in take_sure(self._tables, following):
+            if number < 0:
+                self._connections[~number].protocol = "tls"
+            else:
+                connection = self._connections[number]
+                connection.protocol, connection.client = "kafka", self._tables.starters.item(number) & 1
         return self._frames()
 
     def finish(self) -> Frames:
         """The recording ends: a frame that is not complete is lost, a search takes what it can get."""
-        self._output = make_output(64, np.empty(4_096, np.uint8))
         for number in list(self._undecided):
             self._decide(number, final=True)
             self._run()
@@ -173,36 +170,28 @@ class Framer:
             while stream in self._searches:
                 self._last_chance(stream, None)
                 self._run()
-        for row in range(len(self._tables.state)):
+        for row in self._tables.state[:, HAVE].nonzero()[0].tolist():
             state = self._tables.state[row]
-            if state[HAVE]:
-                lost = int(state[HAVE] + state[FILLED])
-                connection = int(self._tables.slots[row >> 1, CONNECTION])
-                free_chunks(self._tables.following, self._tables.counts, state)
-                self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
-                begin_frame(state)
+            lost = int(state[HAVE] + state[FILLED])
+            connection = int(self._tables.slots[row >> 1, CONNECTION])
+            free_chunks(self._tables.following, self._tables.counts, state)
+            self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
+            begin_frame(state)
         return self._frames()
 
-    def _note_starters(self, piece: Piece) -> None:
+    def _note_starters(self, begun: list[int]) -> None:
         """What the kernel must know of connections that begin."""
-        for number in np.unique(piece.stream[piece.kind == OPEN] >> 1).tolist():
+        starters, ports = self._tables.starters, self._ports
+        for number in set(begun):
             connection = self._connections[number]
             opener = connection.opener
-            hinted = self._ports and (connection.ends.port_a in self._ports or connection.ends.port_b in self._ports)
-            self._tables.starters[number] = UNKNOWN if opener is None else opener | HINTED if hinted else opener
-
-    def _tell(self) -> None:
-        """The kernel's own finds, to the connections."""
-        tables = self._tables
-        waiting = tables.waiting[: tables.counts[WAITING]]
-        for number in waiting[tables.first[waiting, SURE] == 1].tolist():
-            connection = self._connections[number]
-            connection.protocol, connection.client = "kafka", int(tables.starters[number]) & 1
-        tables.first[waiting] = 0
-        tables.counts[WAITING] = tables.counts[LEFT] = 0
+            hinted = ports and (connection.ends.port_a in ports or connection.ends.port_b in ports)
+            starters[number] = UNKNOWN if opener is None else opener | HINTED if hinted else opener
 
     def _frames(self) -> Frames:
-        output, self._output = self._output, make_output(0, _NO_BODY)
+        if self._output is NO_OUTPUT and not self._problems:
+            return NO_FRAMES
+        output, self._output = self._output, NO_OUTPUT
         problems, self._problems = tuple(self._problems), []
         return take_frames(output, self._tables.counts, problems)
 
@@ -210,7 +199,10 @@ class Framer:
         """All work, and what is read again on the way before what comes after it."""
         while self._work:
             now = self._work[-1]
-            why = split(self._tables, self._output, now.piece, now.cursor, now.following, self._scanning)
+            if isinstance(now, list):
+                self._go_through(now)
+                continue
+            why = split_arrays(*self._tables, *self._output, *now.piece, now.cursor, now.following, *self._scanning)
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
@@ -225,10 +217,25 @@ class Framer:
                 self._scanning = make_scanning(self._programs)
             elif why == ATTEND:
                 self._attend(now, now.at)
+                while self._work[-1] is now and self._is_left(now):
+                    self._attend(now, now.at)
             elif why == NONSENSE:
                 self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
             else:
-                self._judge(int(self._tables.counts[ROWS]) - 1)
+                self._judge(now, int(self._tables.counts[ROWS]) - 1)
+
+    def _go_through(self, pieces: list[Given]) -> None:
+        """What nobody can split yet is searched without the kernel, up to the first piece that is to be split."""
+        if not pieces:
+            self._work.pop()
+            return
+        kind, stream, offset, time, packet, length, data = pieces[-1]
+        if stream in self._searches:
+            pieces.pop()
+            self._search(stream, kind, offset, data, length, time, packet)
+        else:
+            self._work.pop()
+            self._read_again(pieces[::-1])
 
     def _grow_pool(self, row: int) -> None:
         tables = with_chunks(self._tables)
@@ -239,14 +246,19 @@ class Framer:
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         self._tables.state[row, DAMAGED] = 1
 
+    def _is_left(self, work: _Work) -> bool:
+        """Whether the kernel would leave the next piece to us as well."""
+        at = work.at
+        return at < len(work.piece.kind) and self._tables.place.item(work.piece.stream.item(at)) == PYTHON
+
     def _attend(self, work: _Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
         piece = work.piece
         go_on(work.cursor, work.following, len(piece.kind))
-        kind, stream, length = int(piece.kind[at]), int(piece.stream[at]), int(piece.length[at])
-        data = bytes_at(piece.address[at], length) if kind == BYTES else b""
-        place = (kind, int(piece.offset[at]), data, length, int(piece.time[at]), int(piece.packet[at]))
-        row = int(self._tables.place[stream])
+        kind, stream, length = piece.kind.item(at), piece.stream.item(at), piece.length.item(at)
+        data = bytes_at(piece.address.item(at), length) if kind == BYTES else b""
+        place = (kind, piece.offset.item(at), data, length, piece.time.item(at), piece.packet.item(at))
+        row = self._tables.place.item(stream)
         if row >= 0:
             state = self._tables.state[row]
             if state[HAVE]:
@@ -324,17 +336,11 @@ class Framer:
                 first = next((entry for entry in undecided.entries if entry.direction == direction), None)
                 offset, time, packet = (first.offset, first.time, first.packet) if first else (0, 0, -1)
                 self._lose(stream, row, offset, time, packet, offset)
-        self._read_again(
-            [
-                (entry.kind, 2 * number + entry.direction, entry.offset, entry.time, entry.packet, entry.length, b"")
-                if entry.run is None or entry.kind != BYTES
-                else (
-                    entry.kind, 2 * number + entry.direction, entry.offset, entry.time, entry.packet, entry.length,
-                    bytes(entry.run.data[entry.start : entry.start + entry.length]),
-                )
-                for entry in undecided.entries
-            ]
-        )  # fmt: skip
+        pieces: list[Given] = []
+        for kind, direction, offset, run, start, length, time, packet in reversed(undecided.entries):
+            data = bytes(run.data[start : start + length]) if run is not None and kind == BYTES else b""
+            pieces.append((kind, 2 * number + direction, offset, time, packet, length, data))
+        self._work.append(pieces)
 
     def _lose(self, stream: int, row: int, offset: int, first_ns: int, packet: int, at: int) -> None:
         """The stream's frames are lost from `offset` on; its bytes go on at `at`."""
@@ -388,7 +394,7 @@ class Framer:
         search.run.drop(len(search.run.data) // 2)
         self._kept -= before - len(search.run.data) - PIECE_COST * len(search.run.marks)
 
-    def _last_chance(self, stream: int, behind: tuple[int, int, int, int, int, int, bytes] | None) -> None:
+    def _last_chance(self, stream: int, behind: Given | None) -> None:
         """Nothing follows on these bytes: one frame is enough now. `behind` is the piece that ends them."""
         search = self._searches[stream]
         found = self._find(search, final=True)
@@ -425,7 +431,7 @@ class Framer:
         known = min(int(self._tables.slots[slot, ASKED]), REMEMBERED)
         return {identity: (key, version) for identity, key, version in self._tables.asked[slot, :known].tolist()}
 
-    def _resume(self, stream: int, found: int, behind: tuple[int, int, int, int, int, int, bytes] | None) -> None:
+    def _resume(self, stream: int, found: int, behind: Given | None) -> None:
         """A frame begins at place `found` of the run: what lies before it is lost, the rest is split."""
         search = self._searches.pop(stream)
         run = search.run
@@ -434,7 +440,7 @@ class Framer:
         if lost:
             number = stream >> 1
             self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
-        align(self._tables, stream, search.row)
+        align(self._tables.place, self._tables.state, stream, search.row)
         pieces = []
         ends = [place for place, _, _ in run.marks[1:]] + [len(run.data)]
         for (place, time, packet), end in zip(run.marks, ends, strict=True):
@@ -444,28 +450,17 @@ class Framer:
                 pieces.append((BYTES, stream, run.offset + start, time, packet, end - start, data))
         self._read_again(pieces if behind is None else [*pieces, behind])
 
-    def _read_again(self, pieces: list[tuple[int, int, int, int, int, int, bytes]]) -> None:
-        data = np.frombuffer(b"".join(piece[6] for piece in pieces), np.uint8)
-        numbers = np.array([piece[:6] for piece in pieces], np.int64).reshape(-1, 6)
-        sizes = np.array([len(piece[6]) for piece in pieces], np.int64)
-        piece = Piece(
-            numbers[:, 0].astype(np.uint8),
-            numbers[:, 1].astype(np.int32),
-            numbers[:, 2].copy(),
-            data.ctypes.data + np.cumsum(sizes) - sizes,
-            numbers[:, 5].copy(),
-            numbers[:, 3].copy(),
-            numbers[:, 4].copy(),
-        )
-        self._work.append(_Work((data,), piece, _cursor(), _NONE))
+    def _read_again(self, pieces: list[Given]) -> None:
+        data, piece = make_piece(pieces)
+        self._work.append(_Work((data,), piece, make_cursor(), _NONE))
 
-    def _judge(self, row: int) -> None:
+    def _judge(self, work: _Work, row: int) -> None:
         """A frame that may be a raw SASL token, and the kernel is not sure."""
         output, tables = self._output, self._tables
         start, end = int(output.ends[row]), int(output.ends[row + 1])
         raw = (end - start).to_bytes(4, "big") + output.body[start:end].tobytes()
         role = int(output.is_response[row])
-        slot = int(tables.place[self._work[-1].piece.stream[self._work[-1].at]]) >> 1
+        slot = int(tables.place[work.piece.stream[work.at]]) >> 1
         if role:
             handshake_id, tokens = int(tables.slots[slot, HANDSHAKE_ID]), bool(tables.state[2 * slot, TOKENS])
             is_frame = is_response(raw, self._asked(slot), handshake_id, tokens=tokens)
@@ -489,9 +484,3 @@ class Framer:
     def _problem(self, kind: str, detail: str, packet: int) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(Problem(kind, detail, packet, -1, 0))
-
-
-def _cursor() -> Any:
-    cursor = np.zeros(4, np.int64)
-    cursor[AGAIN] = -1
-    return cursor

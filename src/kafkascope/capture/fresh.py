@@ -1,8 +1,9 @@
-"""The first pieces of a connection whose start is there: in, whether it is Kafka for sure, in a kernel. What it is not
-sure of is for `undecided` to say, which comes to the same answer at the same piece.
+"""The first pieces of a connection whose start is there: in, whether it is Kafka or TLS for sure, in a kernel. What it
+is not sure of is for `undecided` to say, which comes to the same answer at the same piece.
 
 Sure are two requests with a client id, or one with its answer, known to the catalog and plain to their last byte."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,18 @@ from kafkascope.capture.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
 from kafkascope.capture.headers import API_VERSIONS, NEVER, flexible_from
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.recognise import (
+    CLIENT_HELLO,
     CONTROLLED_SHUTDOWN,
     MOST_CLIENT_ID,
     MOST_KEYS,
+    MOST_TLS_RECORD,
     MOST_VERSIONS,
+    SERVER_HELLO,
     SMALLEST_REQUEST,
     SMALLEST_RESPONSE,
+    TLS_HANDSHAKE,
+    TLS_MAJOR,
+    TLS_MINOR,
 )
 from kafkascope.capture.scan_program import FACTS, NOT_COMPILED, ScanPrograms
 from kafkascope.capture.stream_table import copy
@@ -38,9 +45,10 @@ from kafkascope.limits import MAX_FRAME_BYTES
     VERSION,
     IDENTITY,
     ENDED,
-    SURE,  # 1: it is Kafka
+    SURE,  # IS_KAFKA or IS_TLS
 ) = range(13)
 FIRST_WIDTH = 13
+IS_KAFKA, IS_TLS = 1, 2
 
 # What `starters` says of a connection: nobody knows who began it, or direction 0 or 1 did; with HINTED one request is
 # enough.
@@ -50,7 +58,7 @@ UNKNOWN, HINTED = -1, 2
 MOST_BYTES = 65_536
 MOST_PIECES = 64
 
-WAIT, KAFKA, UNSURE, COMPILE = range(4)
+WAIT, KAFKA, UNSURE, COMPILE, TLS = range(5)
 
 
 class Scanning(NamedTuple):
@@ -70,14 +78,12 @@ class Scanning(NamedTuple):
 
 
 def make_scanning(programs: ScanPrograms) -> Scanning:
-    response_tags = flexible_from().copy()
-    response_tags[API_VERSIONS] = NEVER
     return Scanning(
         programs.entry,
         programs.operations,
         programs.tags,
         flexible_from(),
-        response_tags,
+        response_tags(),
         np.zeros(FACTS, np.int64),
         np.zeros(FACTS, np.uint8),
         np.zeros((0, 4), np.int64),
@@ -85,6 +91,13 @@ def make_scanning(programs: ScanPrograms) -> Scanning:
         make_stack(),
         np.zeros(2, np.int64),
     )
+
+
+@cache
+def response_tags() -> Int64s:
+    tags = flexible_from().copy()
+    tags[API_VERSIONS] = NEVER
+    return tags
 
 
 @jit
@@ -191,10 +204,23 @@ def judge_response(s: Scanning, first: Any, body: Number, end: Number) -> Number
 
 
 @jit
+def is_tls(at: Number, length: Number) -> Number:
+    """The first bytes of a stream, as `other_protocol` has it."""
+    if length < 6 or load_u8(at) != TLS_HANDSHAKE or load_u8(at + 1) != TLS_MAJOR or load_u8(at + 2) > TLS_MINOR:
+        return False
+    if not 0 < (load_u8(at + 3) << 8 | load_u8(at + 4)) <= MOST_TLS_RECORD:
+        return False
+    return load_u8(at + 5) in (CLIENT_HELLO, SERVER_HELLO)
+
+
+@jit
 def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Number:
     """What all pieces of the connection say together, now that there is one more."""
     if first[PIECES] > MOST_PIECES or first[ENDED] == 3:
         return UNSURE
+    only = first[HEAD]
+    if first[PIECES] == 1 and p.offset[only] == 0 and is_tls(p.address[only], p.length[only]):
+        return TLS
     scratch = s.scratch.ctypes.data
     client = first[CLIENT]
     other = first[HAVE + 1 - client]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.flow import FRAME, Frames
+from kafkascope.capture.flow import FRAME, Frames, plain
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.codec.frame import header_version
 from kafkascope.columnar.memory import load_i16, load_i32, load_u8
@@ -42,6 +42,7 @@ FIRST_FLEXIBLE_PRODUCE, FIRST_TRANSACTIONAL_PRODUCE = 9, 3
 # API keys and versions beyond these are not in the catalog.
 MOST_KEYS, MOST_VERSIONS = 256, 64
 NEVER = 1 << 20
+NO_ROWS: Rows = np.empty((0, WIDTH), dtype=np.int64)
 
 
 @cache
@@ -54,20 +55,16 @@ def flexible_from() -> npt.NDArray[np.int64]:
     return first
 
 
-def read_headers(frames: Frames) -> Rows:
-    """One row a frame, in their order."""
-    count = len(frames.kind)
-    rows = np.zeros((count, WIDTH), dtype=np.int64)
-    rows[:, KIND] = frames.kind
-    rows[:, CONNECTION] = frames.connection
-    rows[:, RESPONSE] = frames.is_response
-    rows[:, OFFSET] = frames.offset
-    rows[:, FIRST_NS] = frames.first_ns
-    rows[:, LAST_NS] = frames.time_ns
-    rows[:, PACKET] = frames.packet
-    rows[:, ADDRESS] = frames.body.ctypes.data + frames.ends[:-1]
-    rows[:, SIZE] = np.diff(frames.ends)
-    parse_headers(rows, flexible_from())
+def read_headers(frames: Frames, before: Rows = NO_ROWS) -> Rows:
+    """The rows `before`, and behind them one row a frame, in their order."""
+    rows = np.empty((len(before) + len(frames.kind), WIDTH), dtype=np.int64)
+    rows[: len(before)] = before
+    _make_rows(
+        rows, len(before), frames.body.ctypes.data, plain(frames.ends, np.int64), plain(frames.kind, np.uint8),
+        plain(frames.connection, np.int32), plain(frames.is_response, np.uint8), plain(frames.offset, np.int64),
+        plain(frames.first_ns, np.int64), plain(frames.time_ns, np.int64), plain(frames.packet, np.int64),
+        flexible_from(),
+    )  # fmt: skip
     return rows
 
 
@@ -125,8 +122,9 @@ def acks_are_zero(position: Number, end: Number, version: Number) -> Number:
 
 
 @jit
-def parse_headers(rows: Any, first_flexible: Any) -> None:
-    for index in range(len(rows)):
+def parse_headers(rows: Any, first: Number, first_flexible: Any) -> None:
+    """From row `first` on."""
+    for index in range(first, len(rows)):
         row = rows[index]
         row[CLIENT_AT] = -1
         row[BODY_AT] = -1
@@ -168,3 +166,23 @@ def parse_headers(rows: Any, first_flexible: Any) -> None:
         row[BODY_AT] = position - start
         if key == PRODUCE and acks_are_zero(position, end, version):
             row[NO_ANSWER] = 1
+
+
+@jit
+def _make_rows(
+    rows: Any, first: Number, address: Number, ends: Any, kind: Any, connection: Any, is_response: Any, offset: Any,
+    first_ns: Any, last_ns: Any, packet: Any, first_flexible: Any,
+) -> None:  # fmt: skip
+    for index in range(len(kind)):
+        row = rows[first + index]
+        row[:] = 0
+        row[KIND] = kind[index]
+        row[CONNECTION] = connection[index]
+        row[RESPONSE] = is_response[index]
+        row[OFFSET] = offset[index]
+        row[FIRST_NS] = first_ns[index]
+        row[LAST_NS] = last_ns[index]
+        row[PACKET] = packet[index]
+        row[ADDRESS] = address + ends[index]
+        row[SIZE] = ends[index + 1] - ends[index]
+    parse_headers(rows, first, first_flexible)

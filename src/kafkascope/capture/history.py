@@ -51,7 +51,8 @@ def forget_before(t: Tables, stream: int, offset: int) -> None:
 def time_of(t: Tables, stream: int, end: int) -> Number:
     """When the byte before `end` came first, `NEVER` where that is forgotten."""
     slot = stream & (RINGS - 1)
-    if t.ring_owner[slot] != stream:
+    # Nothing before the first byte that was seen was ever delivered.
+    if t.ring_owner[slot] != stream or end <= 0:
         return NEVER
     best = -1
     time = NEVER

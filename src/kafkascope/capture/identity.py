@@ -12,24 +12,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.flow import Connection
-from kafkascope.capture.numbers import jit
+from kafkascope.capture.numbers import Number, jit
+from kafkascope.columnar.memory import store_8
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
-_ENDS, _STARTS = Struct(">16sH16sH"), Struct(">IcI")
+_ENDS, _OPENED = Struct(">16sH16sH"), Struct(">16sH16sHIcI")
 # What an IPv4 address has in front as one of IPv6.
 _IPV4 = bytes.fromhex("00000000000000000000ffff")
 
 
 def connection_hash(connection: Connection) -> int:
     """Both ends, and the initial sequence numbers or, where the start was not recorded, the first time seen."""
-    ends = connection.ends
-    both = _ENDS.pack(ends.address_a.rjust(16, b"\0"), ends.port_a, ends.address_b.rjust(16, b"\0"), ends.port_b)
+    address_a, port_a, address_b, port_b = connection.ends
+    if len(address_a) != 16 or len(address_b) != 16:
+        address_a, address_b = address_a.rjust(16, b"\0"), address_b.rjust(16, b"\0")
     first, second = connection.initial_sequence
     if first is not None and second is not None:
-        return text_hash(both + _STARTS.pack(first, b"/", second))
+        opened = _OPENED.pack(address_a, port_a, address_b, port_b, first, b"/", second)
+        return int.from_bytes(blake2b(opened, digest_size=8).digest(), "big")
     parts = [
-        both,
+        _ENDS.pack(address_a, port_a, address_b, port_b),
         b"" if first is None else first.to_bytes(4, "big"),
         b"/",
         b"" if second is None else second.to_bytes(4, "big"),
@@ -77,12 +80,21 @@ def _mix(value: Any) -> Any:
 
 @jit
 def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:
-    golden = np.uint64(0x9E3779B97F4A7C15)
     for index in range(len(hashes)):
-        first = _mix(_mix(hashes[index] + golden) ^ (offsets[index] + sides[index] * golden))
-        second = _mix(first + golden + hashes[index])
-        at = index * EXCHANGE_DIGITS
-        for place in range(EXCHANGE_DIGITS):
-            word = first if place < 16 else second
-            nibble = (word >> np.uint64(60 - 4 * (place % 16))) & np.uint64(15)
-            digits[at + place] = np.uint8(nibble) + np.uint8(48 if nibble < 10 else 87)
+        write_id(hashes[index], offsets[index], sides[index], digits.ctypes.data + index * EXCHANGE_DIGITS)
+
+
+@jit
+def write_id(number: Number, offset: Number, side: Number, address: Number) -> None:
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    first = _mix(_mix(number + golden) ^ (offset + side * golden))
+    write_digits(first, np.int64(16), address)
+    write_digits(_mix(first + golden + number), np.int64(EXCHANGE_DIGITS - 16), address + 16)
+
+
+@jit
+def write_digits(value: Number, count: Number, address: Number) -> None:
+    """The first of its hex digits."""
+    for at in range(count):
+        nibble = np.int64(value >> np.uint64(60 - 4 * at)) & 15
+        store_8(address + at, nibble + (48 if nibble < 10 else 87))

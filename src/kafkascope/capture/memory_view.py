@@ -48,6 +48,9 @@ def gather(addresses: Any, sizes: Any, data: Any) -> None:
 
 
 @jit
-def copy_all(addresses: Any, sizes: Any, destinations: Any) -> None:
-    for index in range(len(addresses)):
-        _copy(destinations[index], addresses[index], sizes[index])
+def copy_all(addresses: Any, ends: Any, starts: Any, targets: Any) -> None:
+    """Those from each of `starts` on to a target of their own, one behind the other."""
+    for group in range(len(targets)):
+        base = targets[group] - ends[starts[group]]
+        for index in range(starts[group], starts[group + 1]):
+            _copy(base + ends[index], addresses[index], ends[index + 1] - ends[index])

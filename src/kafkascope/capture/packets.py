@@ -21,6 +21,8 @@ FIRST_BYTES = 1 << 20
 GROWTH = 2
 # Packets are looked for in so many bytes at a time, while the processor has them at hand.
 STEP_BYTES = 512 << 10
+# For all files: fresh memory would be the longest part of reading a small one.
+_FIRST_BUFFERS = BufferPool()
 
 
 def read_packets(
@@ -44,7 +46,7 @@ def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[P
     rows = Rows()
     reader: PcapReader | PcapngReader | None = None
     pool = BufferPool()
-    buffer = pool.take(min(chunk_bytes, FIRST_BYTES))
+    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BYTES))
     filled = position = base = 0
     while True:
         if filled == len(buffer):
@@ -74,6 +76,14 @@ def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[P
             yield packets
         if final:
             return
+
+
+def _first_buffer(unpacked: Unpacked, source: Source, size: int) -> Bytes:
+    """Of a small file only as much as it does not fill: there is less to index, and it ends in this buffer all the
+    same."""
+    if 0 < source.left < size and unpacked.is_plain():
+        return _FIRST_BUFFERS.take(size)[: source.left + 1]
+    return _FIRST_BUFFERS.take(size)[:size]
 
 
 def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader | None:

@@ -42,6 +42,7 @@ LONGEST_WAIT_NS = 600_000_000_000
 LOST_WITH, LOST_BEHIND, IN_DOUBT = 1, 2, 4
 # How far a response looks for its request. Java has 5 in flight, librdkafka as many as fit its queue.
 DEEPEST = 4_096
+_NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,14 @@ def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish:
     """The first `waiting` rows are those that were left before. With `finish` nothing is left; otherwise what has
     waited too long is not, nor are the oldest once they hold more than `most_bytes`."""
     count = len(rows)
-    request = np.full(count, -1, dtype=np.int64)
-    response = np.full(count, -1, dtype=np.int64)
-    status = np.zeros(count, dtype=np.uint8)
-    used = np.zeros(count, dtype=np.uint8)
-    following = np.full(count, -1, dtype=np.int64)
+    request, response, following = np.empty((3, count), dtype=np.int64)
+    status, used = np.empty((2, count), dtype=np.uint8)
     # One list of waiting requests and one of waiting responses a connection.
-    ends = np.full((2, 2, connections), -1, dtype=np.int64)
-    found, lost = _pair(rows, waiting, request, response, status, used, following, ends[0], ends[1], most_bytes, finish)
-    return Pairs(request[:found], response[:found], status[:found], np.flatnonzero(used == 0), int(lost))
+    head, tail = np.empty((2, 2, connections), dtype=np.int64)
+    found, left, lost = _pair(rows, waiting, request, response, status, used, following, head, tail, most_bytes, finish)
+    return Pairs(
+        request[:found], response[:found], status[:found], np.flatnonzero(used == 0) if left else _NONE, int(lost)
+    )
 
 
 @jit
@@ -92,6 +92,13 @@ def _pair(
     rows: Any, waiting: int, request: Any, response: Any, status: Any, used: Any, following: Any, head: Any, tail: Any,
     most_bytes: int, finish: bool,
 ) -> Numbers:  # fmt: skip
+    """(pairs, rows that still wait, answers that were lost)"""
+    request[:] = -1
+    response[:] = -1
+    used[:] = 0
+    following[:] = -1
+    head[:] = -1
+    tail[:] = -1
     found = 0
     lost = 0
     newest = np.int64(-(1 << 62))
@@ -227,9 +234,11 @@ def _pair(
         used[index] = 1
         used[partner] = 1
     held = np.int64(0)
+    left = 0
     for index in range(len(rows)):
         if not used[index]:
             held += rows[index, SIZE]
+            left += 1
     for index in range(len(rows)):
         if used[index]:
             continue
@@ -245,4 +254,5 @@ def _pair(
             found += 1
             used[index] = 1
             held -= row[SIZE]
-    return found, lost
+            left -= 1
+    return found, left, lost

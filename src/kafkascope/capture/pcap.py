@@ -248,6 +248,8 @@ class PcapReader:
                 if not found and not final:
                     return position
                 self._tell(found, base + position)
+            if position == len(data):
+                return position
             rows.count, position, why, self._near, self._last = index_records(
                 data, position, self._big, self._unit, self._link, self._near, self._last, self._trusted - base,
                 rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kafkascope.capture.account import Account
+from kafkascope.capture.account import Account, count_frames
 from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_bytes import after
 from kafkascope.capture.carry_choose import Chooser
@@ -204,10 +204,14 @@ class Reading:
             self._numbers_before += known - len(packets.start)
             self.account.packets += len(packets.start)
             self.account.bytes_read = bytes_before + packets.base + len(packets.data)
-            self.account.add_times(packets.time_ns)
             tally.packets += len(packets.start)
-            tally.add_times(packets.time_ns)
-            yield from capture.feed(dataclasses.replace(packets, first=packets.first + first), live=found.live)
+            if len(packets.start):
+                span = int(packets.time_ns.min()), int(packets.time_ns.max())
+                self.account.add_span(*span)
+                tally.add_span(*span)
+            if first:
+                packets = dataclasses.replace(packets, first=packets.first + first)
+            yield from capture.feed(packets, live=found.live)
 
     def _log(self, found: Found) -> Iterator[ExchangeBatch]:
         log = RequestLog(self.recordings, names=self.names)
@@ -344,9 +348,11 @@ class Capture:
                 self._reassembler.connections[one.number].bytes_seen[:] = last.bytes_seen
 
     def _hold(self, frames: Frames) -> None:
-        self._account.add_frames(frames)
-        if self._tallies is not None:
-            self._tallies.add_frames(frames)
+        if len(frames.kind):
+            counts = count_frames(frames)
+            self._account.add_frames(counts)
+            if self._tallies is not None:
+                self._tallies.add_frames(frames, counts)
         self._account.add_problems(frames.problems)
         self._held.append(frames)
 
@@ -357,16 +363,19 @@ class Capture:
     def _note_files(self, *steps: Any) -> None:
         """What is wrong with the files whatever connections are read of them."""
         if self._part.tells_files:
-            self._note(*steps)
+            for step in steps:
+                self._account.add_problems(step.problems)
 
-    def _note(self, *steps: Any) -> None:
-        for step in steps:
-            self._account.add_problems(step.problems)
+    def _note(self, pieces: Pieces) -> None:
+        self._account.add_problems(pieces.problems)
         self._account.forgotten = self._reassembler.forgotten
 
 
 def join_frames(parts: list[Frames]) -> Frames:
     """Several batches as one."""
+    parts = [part for part in parts if len(part.kind)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
     bodies = [part.body[part.ends[0] : part.ends[-1]] for part in parts]
     starts = np.cumsum([0, *map(len, bodies)])
     ends = [part.ends[1:] - part.ends[0] + start for part, start in zip(parts, starts, strict=False)]

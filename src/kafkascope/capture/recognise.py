@@ -2,14 +2,17 @@
 when its header is known and its body decodes to the last byte; ports say nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from struct import Struct
+from typing import NamedTuple
 
-from kafkascope.codec.frame import DecodedFrame, decode_frame
+from kafkascope.codec.engine import FastDecoder, fast_decoder
+from kafkascope.codec.frame import DecodedFrame, decode_frame, header_version
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import layout
 
 Buffer = bytes | bytearray | memoryview
 
@@ -21,6 +24,10 @@ MOST_KEYS, MOST_VERSIONS = 256, 64
 # Kafka has no cap of its own on client ids; they are names.
 MOST_CLIENT_ID = 1_024
 CONTROLLED_SHUTDOWN = 7
+API_VERSIONS = 18
+UNSUPPORTED_VERSION = (35).to_bytes(2, "big")
+# Length, key, version, correlation id and the client id's length; length and correlation id.
+_REQUEST_HEAD, _RESPONSE_HEAD = Struct(">ihhih"), Struct(">ii")
 
 
 class Grade(Enum):
@@ -30,8 +37,7 @@ class Grade(Enum):
     STRONG = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(NamedTuple):
     """A frame that begins somewhere in a buffer; `end` is where the next one begins, -1 where the header is not all
     there yet."""
 
@@ -51,23 +57,21 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
     left = len(buffer) - at
     if left < 4:
         return MORE
-    length = int.from_bytes(buffer[at : at + 4], "big", signed=True)
+    length, api_key, version, correlation_id, size = _REQUEST_HEAD.unpack(bytes(buffer[at : at + 14]).ljust(14, b"\0"))
     if not SMALLEST_REQUEST <= length <= MAX_FRAME_BYTES:
         return BAD
     end = at + 4 + length
     if left < 8:
         return MORE
-    api_key = int.from_bytes(buffer[at + 4 : at + 6], "big", signed=True)
-    version = int.from_bytes(buffer[at + 6 : at + 8], "big", signed=True)
     if not (0 <= api_key < MOST_KEYS and 0 <= version < MOST_VERSIONS):
         return BAD
     client_id = None
+    body_at = 12
     if (api_key, version) != (CONTROLLED_SHUTDOWN, 0):
         if length < SMALLEST_REQUEST + 2:
             return BAD
         if left < 14:
             return MORE
-        size = int.from_bytes(buffer[at + 12 : at + 14], "big", signed=True)
         if not -1 <= size <= min(length - 10, MOST_CLIENT_ID):
             return BAD
         if left < 14 + size:
@@ -75,12 +79,17 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
         client_id = _text(buffer[at + 14 : at + 14 + size]) if size >= 0 else ""
         if client_id is None:
             return BAD
+        body_at = 14 + max(size, 0)
     if end > len(buffer):
         return Graded(Grade.MORE, end)
-    correlation_id = int.from_bytes(buffer[at + 8 : at + 12], "big", signed=True)
     grade = Grade.WEAK
     if is_known(api_key, version):
-        grade = _judge(bytes(buffer[at:end]), None, other_layouts(f"{apis()[api_key]}Request", version))
+        found = _quick(api_key, version, False)
+        if end - at - body_at < found.least:
+            grade = Grade.BAD
+        else:
+            raw = bytes(buffer[at:end])
+            grade = Grade.STRONG if _is_plain(raw, body_at, found) else _judge(raw, None, found.name, version)
     return Graded(grade, end, api_key, version, correlation_id, client_id)
 
 
@@ -89,13 +98,12 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
     left = len(buffer) - at
     if left < 4:
         return MORE
-    length = int.from_bytes(buffer[at : at + 4], "big", signed=True)
+    length, correlation_id = _RESPONSE_HEAD.unpack(bytes(buffer[at : at + 8]).ljust(8, b"\0"))
     if not SMALLEST_RESPONSE <= length <= MAX_FRAME_BYTES:
         return BAD
     end = at + 4 + length
     if left < 8:
         return MORE
-    correlation_id = int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True)
     found = asked.get(correlation_id)
     if found is None:
         return Graded(Grade.BAD, end, correlation_id=correlation_id)
@@ -103,8 +111,14 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
         return Graded(Grade.MORE, end)
     grade = Grade.WEAK
     if is_known(*found):
-        layouts = other_layouts(f"{apis()[found[0]]}Response", found[1])
-        grade = _judge(bytes(buffer[at:end]), (apis()[found[0]], found[1]), layouts)
+        api_key, version = found
+        quick = _quick(api_key, version, True)
+        raw = bytes(buffer[at:end])
+        # Asked for a version that it does not know, a broker answers in another one.
+        if (api_key != API_VERSIONS or raw[8:10] != UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
+            grade = Grade.STRONG
+        else:
+            grade = _judge(raw, (apis()[api_key], version), quick.name, version)
     return Graded(grade, end, *found, correlation_id)
 
 
@@ -124,9 +138,39 @@ def other_layouts(name: str, version: int) -> tuple[str, ...]:
     )
 
 
-def _judge(raw: bytes, response_to: tuple[str, int] | None, layouts: tuple[str, ...]) -> Grade:
+class _Quick(NamedTuple):
+    """A message, its quick decoder, whether its header has tags, and the fewest bytes behind the rest of its header,
+    whatever its layout: what chance finds is often shorter."""
+
+    name: str
+    decode: FastDecoder
+    tagged: bool
+    least: int
+
+
+@cache
+def _quick(api_key: int, version: int, response: bool) -> _Quick:
+    name = f"{apis()[api_key]}{'Response' if response else 'Request'}"
+    # Headers have tags from version 1 on, those of requests from version 2 on.
+    tagged = header_version(name, version) == (1 if response else 2)
+    layouts = [layout(name, version, release) for release in (None, *other_layouts(name, version))]
+    least = min(sum(field.minimum for field in one.fields) + one.flexible for one in layouts)
+    return _Quick(name, fast_decoder(layouts[0]), tagged, tagged + least)
+
+
+def _is_plain(raw: bytes, at: int, quick: _Quick) -> bool:
+    """Whether the quick decoder reads the frame to its last byte, as nearly all true ones: its header goes to `at`, but
+    for tags, of which there are none. What it leaves is for the careful decoder, many times as slow, to say."""
+    if quick.tagged:
+        if raw[at : at + 1] != b"\0":
+            return False
+        at += 1
+    return at <= len(raw) and quick.decode(raw, at) is not None
+
+
+def _judge(raw: bytes, response_to: tuple[str, int] | None, name: str, version: int) -> Grade:
     best = Grade.BAD
-    for release in (None, *layouts):
+    for release in (None, *other_layouts(name, version)):
         try:
             frame = decode_frame(raw, response_to=response_to, release=release)
         except DecodeError:
@@ -154,10 +198,11 @@ _HTTP = (
     b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"HTTP/1.",
     b"PRI * HTTP/2",
 )  # fmt: skip
-_TLS_HANDSHAKE, _CLIENT_HELLO, _SERVER_HELLO = 22, 1, 2
+TLS_HANDSHAKE, CLIENT_HELLO, SERVER_HELLO = 22, 1, 2
+TLS_MAJOR, TLS_MINOR = 3, 4
 _TLS_TYPES = range(20, 25)
 # A TLS record and what encryption adds to it (RFC 5246; RFC 8446 allows less).
-_MOST_TLS_RECORD = 16_384 + 2_048
+MOST_TLS_RECORD = 16_384 + 2_048
 
 
 def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
@@ -169,8 +214,8 @@ def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
         if (
             len(head) >= 6
             and _tls_record(buffer, 0)
-            and head[0] == _TLS_HANDSHAKE
-            and head[5] in (_CLIENT_HELLO, _SERVER_HELLO)
+            and head[0] == TLS_HANDSHAKE
+            and head[5] in (CLIENT_HELLO, SERVER_HELLO)
         ):
             return "tls"
         return "http" if head.startswith(_HTTP) else None
@@ -187,7 +232,7 @@ def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
 def _tls_record(buffer: Buffer, at: int) -> int:
     """Where the record ends, 0 where there is none."""
     head = bytes(buffer[at : at + 5])
-    if len(head) < 5 or head[0] not in _TLS_TYPES or head[1] != 3 or head[2] > 4:
+    if len(head) < 5 or head[0] not in _TLS_TYPES or head[1] != TLS_MAJOR or head[2] > TLS_MINOR:
         return 0
     length = int.from_bytes(head[3:5], "big")
-    return at + 5 + length if 0 < length <= _MOST_TLS_RECORD else 0
+    return at + 5 + length if 0 < length <= MOST_TLS_RECORD else 0

@@ -1,6 +1,8 @@
 """Segments of one stream in any order in, its bytes in order out. The first copy of a byte wins; what is missing
 becomes a gap when it is sure not to come, or when more waits for it than `limits` allow."""
 
+from typing import Any
+
 from kafkascope.capture.flow import BYTES, CLOSE, GAP
 from kafkascope.capture.history import (
     NEVER,
@@ -266,6 +268,19 @@ def give_up_all(t: Tables, o: Output, data: int, stream: int, time: int, packet:
     state = t.streams[stream]
     if not state[CLOSED] and state[ACKED] - state[NEXT] > 1:
         deliver(t, o, data, GAP, stream, 0, state[ACKED] - state[NEXT], time, packet)
+
+
+@jit
+def first_open(streams: Any, stream: int, count: int) -> Number:
+    """The first stream from `stream` on that `give_up_all` has something to do for, `count` where there is none."""
+    while stream < count:
+        state = streams[stream]
+        if state[HEAD] >= 0 or state[NEXT] < state[FIN_AT]:
+            break
+        if not state[CLOSED] and state[ACKED] - state[NEXT] > 1:
+            break
+        stream += 1
+    return stream
 
 
 @jit

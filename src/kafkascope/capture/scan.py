@@ -39,11 +39,12 @@ def request_candidates(buffer: bytearray, start: int) -> tuple[list[int], int]:
 
 
 def response_candidates(buffer: bytearray, start: int, correlation_ids: npt.NDArray[np.int64]) -> tuple[list[int], int]:
+    """The same of answers to requests with these ids, which are sorted."""
     if len(buffer) - start < RESPONSE_HEAD or not len(correlation_ids):
         return [], start
     found = np.empty(MOST_CANDIDATES, np.int64)
     view = np.frombuffer(buffer, np.uint8)
-    count, stop = _responses(view, start, np.sort(correlation_ids), found)
+    count, stop = _responses(view, start, correlation_ids, found)
     return found[:count].tolist(), int(stop)
 
 

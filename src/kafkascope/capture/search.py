@@ -2,11 +2,11 @@
 fits goes wrong in real traffic; frames that follow each other and decode do not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.recognise import Grade, Graded, grade_request, grade_response
+from kafkascope.capture.recognise import MORE, Grade, Graded, grade_request, grade_response
 from kafkascope.capture.scan import MOST_CANDIDATES, request_candidates, response_candidates
 
 # Frames of a chain that are looked at: more would prove no more.
@@ -19,11 +19,11 @@ SASL_HANDSHAKE = 17
 # Raw tokens behind a handshake, as far as frames are looked for behind them: Kerberos sends three.
 MOST_TOKENS, MOST_TOKEN_BYTES = 4, 65_536
 
+_NO_FRAME = (Grade.BAD, Grade.MORE)
 Asked = Mapping[int, tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """Frames from `at` on. `broken`: what follows them is no frame; otherwise it is not there yet."""
 
     at: int
@@ -104,7 +104,7 @@ class Run:
             looked.scanned = 0
             looked.candidates = []
             looked.grades = {at: known for at, known in looked.grades.items() if known.api_key >= 0}
-        identities = np.fromiter(asked, np.int64, len(asked))
+        identities = np.array(sorted(asked), np.int64)
         more = MOST_CANDIDATES
         found: list[int] = []
         while more == MOST_CANDIDATES:
@@ -116,9 +116,12 @@ class Run:
     def _kept(self, looked: _Looked, found: list[int], asked: Asked | None) -> list[Chain]:
         """A place whose frame is not all there is kept, and no chain yet."""
         kept, chains = [], []
+        size = len(self.data)
         for at in looked.candidates[-MOST_CANDIDATES:] + found:
-            if at + 4 + int.from_bytes(self.data[at : at + 4], "big") > len(self.data):
+            if at + 4 + int.from_bytes(self.data[at : at + 4], "big") > size:
                 kept.append(at)
+                continue
+            if self._grade(at, looked, asked).grade in _NO_FRAME:
                 continue
             chain = self._chain(at, looked, asked)
             if _may_be_true(chain):
@@ -132,10 +135,7 @@ class Run:
         place = at
         tokens = 0
         while len(frames) < LONGEST_CHAIN:
-            graded = looked.grades.get(place)
-            if graded is None or (graded.grade is Grade.MORE and graded.end <= len(self.data)):
-                graded = grade_request(self.data, place) if asked is None else grade_response(self.data, place, asked)
-                looked.grades[place] = graded
+            graded = self._grade(place, looked, asked)
             if graded.grade is Grade.BAD:
                 end = self._token_end(place) if tokens < MOST_TOKENS and _is_handshake(frames) else -1
                 if end < 0:
@@ -150,6 +150,15 @@ class Run:
             frames.append(graded)
             place = graded.end
         return Chain(at, tuple(frames), False, place)
+
+    def _grade(self, at: int, looked: _Looked, asked: Asked | None) -> Graded:
+        if len(self.data) - at < 4:
+            return MORE
+        graded = looked.grades.get(at)
+        if graded is None or (graded.grade is Grade.MORE and graded.end <= len(self.data)):
+            graded = grade_request(self.data, at) if asked is None else grade_response(self.data, at, asked)
+            looked.grades[at] = graded
+        return graded
 
     def _token_end(self, at: int) -> int:
         """Of a raw SASL token behind its handshake, -1 where there is none."""

@@ -2,6 +2,7 @@
 
 Fragments are put together first: their segment stands where the last missing one came."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from kafkascope.capture.dissect import (
     IN_ERSPAN,
     IN_MACSEC,
     IN_MPLS,
+    IN_PART,
     IN_PPPOE,
     LINK_NOT_KNOWN,
     MALFORMED,
@@ -63,6 +65,8 @@ _REASONS = {
 }
 
 Columns = dict[str, Any]
+_NOTHING: Columns = {name: np.empty(0, kind) for name, kind in _COLUMNS}
+_NO_SEGMENTS = Segments(data=np.empty(0, np.uint8), **_NOTHING)
 
 
 class SegmentReader:
@@ -83,30 +87,33 @@ class SegmentReader:
             "times": packets.time_ns, "links": packets.link, "numbers": numbers, "levels": levels,
         }  # fmt: skip
         data = packets.data
-        found, whole = self._dissect(data, given, packets)
+        found, whole, cut = self._dissect(data, given, packets)
         parts = [found]
         # A datagram that was put together may be a tunnel with fragments in it.
         while whole:
             data, given = _appended(data, given, whole)
-            found, whole = self._dissect(data, given, packets)
+            found, whole, more_cut = self._dissect(data, given, packets)
             parts.append(found)
+            cut += more_cut
         if len(numbers):
             self._store.give_up_old(int(packets.time_ns[-1]))
         self._table.tell()
         ordered = _in_order(parts)
-        self._tell_cut(ordered, packets)
+        if cut:
+            self._tell_cut(ordered, packets)
         return Segments(data=data, **ordered, problems=self._problems.take())
 
     def finish(self) -> Segments:
         """No segments: the problems of what is still incomplete."""
         self._store.give_up_all()
-        empty: Columns = {name: np.empty(0, kind) for name, kind in _COLUMNS}
-        return Segments(data=np.empty(0, np.uint8), **empty, problems=self._problems.take())
+        problems = self._problems.take()
+        return replace(_NO_SEGMENTS, problems=problems) if problems else _NO_SEGMENTS
 
     def _dissect(
         self, data: Bytes, given: Columns, packets: Packets
-    ) -> tuple[Columns, list[tuple[int, int, Datagram]]]:
-        """Segments, and datagrams that became whole: (row, tunnels around it, datagram)."""
+    ) -> tuple[Columns, list[tuple[int, int, Datagram]], int]:
+        """Segments; datagrams that became whole: (row, tunnels around it, datagram); how many segments are recorded in
+        part."""
         room = len(given["starts"])
         out = {name: np.empty(room, kind) for name, kind in _COLUMNS}
         bad = np.zeros((REASONS, 4), np.int64)
@@ -124,8 +131,9 @@ class SegmentReader:
             for piece in self._fragments[:pieces].tolist():
                 made = self._add(data, given, piece, packets)
                 whole += [(piece[F_ROW], piece[F_LEVEL], made)] if made else []
-        self._tell(bad, given, packets)
-        return {name: column[:count] for name, column in out.items()}, whole
+        told = bad.tolist()
+        self._tell(told, given, packets)
+        return {name: column[:count] for name, column in out.items()}, whole, told[IN_PART][0]
 
     def _add(self, data: Bytes, given: Columns, piece: list[int], packets: Packets) -> Datagram | None:
         row = piece[F_ROW]
@@ -141,9 +149,9 @@ class SegmentReader:
             packets.base + int(packets.start[number - packets.first]),
         )
 
-    def _tell(self, bad: Any, given: Columns, packets: Packets) -> None:
+    def _tell(self, bad: list[list[int]], given: Columns, packets: Packets) -> None:
         for reason, (kind, said) in _REASONS.items():
-            count, size, row, link = bad[reason].tolist()
+            count, size, row, link = bad[reason]
             if count:
                 named = f"{said} ({link})" if reason == LINK_NOT_KNOWN else said
                 self._count(kind, count, named, size, int(given["numbers"][row]), packets)
@@ -151,9 +159,8 @@ class SegmentReader:
     def _tell_cut(self, found: Columns, packets: Packets) -> None:
         missing = found["wire_length"] - found["length"]
         cut = np.flatnonzero(missing)
-        if len(cut):
-            first, lost = int(found["packet"][cut[0]]), int(missing[cut].sum(dtype=np.int64))
-            self._count("snap length", len(cut), "recorded in part", lost, first, packets)
+        first, lost = int(found["packet"][cut[0]]), int(missing[cut].sum(dtype=np.int64))
+        self._count("snap length", len(cut), "recorded in part", lost, first, packets)
 
     def _count(self, kind: str, count: int, said: str, size: int, number: int, packets: Packets) -> None:
         offset = packets.base + int(packets.start[number - packets.first])

@@ -52,6 +52,8 @@ def sniff(given: Input, waiting: Waiting | None = None) -> Found:
         kind, packed = held.kind()
         return Found(held, kind, True, None, packed)
     try:
+        if _is_capture(file):
+            return Found(file, CAPTURE, waiting is not None, file)
         start = file.tell()
         kind, packed, _ = _kind(Source(file, waiting), uri_of(given))
         file.seek(start)
@@ -59,6 +61,15 @@ def sniff(given: Input, waiting: Waiting | None = None) -> Found:
         file.close()
         raise
     return Found(file, kind, waiting is not None, file, packed)
+
+
+def _is_capture(file: io.FileIO) -> bool:
+    """Most files are plain captures, and their first bytes say so: nothing has to be read twice."""
+    try:
+        head = os.pread(file.fileno(), len(MAGIC), file.tell())
+    except OSError:
+        return False  # reading it again says why it cannot be
+    return head in MAGICS or head == MAGIC
 
 
 def uri_of(given: Input) -> str:

@@ -77,7 +77,8 @@ class Source:
         self.problem: str | None = None
         self._file, self.name, self._ours = _open(given)
         self._descriptor = _descriptor(self._file)
-        mode = os.fstat(self._descriptor).st_mode if self._descriptor >= 0 else 0
+        found = os.fstat(self._descriptor) if self._descriptor >= 0 else None
+        mode = found.st_mode if found is not None else 0
         if stat.S_ISDIR(mode):
             raise InputError(f"{self.name} is a directory; a recording is a file")
         self._regular = stat.S_ISREG(mode)
@@ -86,6 +87,10 @@ class Source:
             self._waiting = None  # a pipe's end is its end
         # Whether to hand on what is there rather than to fill a whole batch.
         self.live = not self._regular or self._waiting is not None
+        # Bytes that are left of a file that is read as it is and does not grow, 0 where nobody knows.
+        self.left = 0
+        if found is not None and not self.live and isinstance(self._file, io.FileIO):
+            self.left = found.st_size - self._file.tell()
 
     def fill(self, view: memoryview) -> int:
         got = 0

@@ -7,6 +7,7 @@ import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
+from kafkascope.capture.numbers import jit
 from kafkascope.columnar.memory import copy_bytes
 
 # As the kernels call it, without the first argument that numba fills in.
@@ -95,7 +96,7 @@ RING_BYTES = 32_768
 MARKS = 32
 _RINGS = BufferPool()
 # What there is room for at first: the kernel comes back for more.
-_CONNECTIONS, _NODES = 512, 64
+_CONNECTIONS, _NODES, _FLOWS = 128, 64, 512
 
 
 class Tables(NamedTuple):
@@ -144,29 +145,44 @@ class Output(NamedTuple):
 
 
 def make_tables() -> Tables:
+    """With room to begin with."""
     count = np.zeros(COUNT_WIDTH, np.int64)
     # Pages are taken as streams come; of small recordings that would be the longest part.
     ring = _RINGS.take(RINGS * RING_BYTES)
     spill = np.empty(0, np.uint8)
-    count[RING_ADDRESS] = ring.ctypes.data
-    count[SPILL_ADDRESS] = spill.ctypes.data
-    count[WANT_CONNECTIONS], count[WANT_NODES] = _CONNECTIONS, _NODES
-    return Tables(
-        current=np.empty(0, np.int64),
-        connections=np.empty((0, CONNECTION_WIDTH), np.int64),
-        streams=np.empty((0, STREAM_WIDTH), np.int64),
-        nodes=np.empty((0, NODE_WIDTH), np.int64),
-        free=np.empty(0, np.int64),
-        fresh=np.empty(0, np.int64),
-        dirty=np.empty(0, np.int64),
+    tables = Tables(
+        current=np.empty(_FLOWS, np.int64),
+        connections=np.empty((_CONNECTIONS, CONNECTION_WIDTH), np.int64),
+        streams=np.empty((2 * _CONNECTIONS, STREAM_WIDTH), np.int64),
+        nodes=np.empty((_NODES, NODE_WIDTH), np.int64),
+        free=np.empty(_NODES, np.int64),
+        fresh=np.empty(_NODES, np.int64),
+        dirty=np.empty(_CONNECTIONS, np.int64),
         counts=count,
         forgotten=np.zeros((len(PROTOCOLS), 2), np.int64),
         spill=spill,
-        ring_owner=np.full(RINGS, -1, np.int64),
-        ring_low=np.zeros(RINGS, np.int64),
-        marks=np.zeros((RINGS, MARKS, 2), np.int64),
+        ring_owner=np.empty(RINGS, np.int64),
+        ring_low=np.empty(RINGS, np.int64),
+        marks=np.empty((RINGS, MARKS, 2), np.int64),
         ring=ring,
     )
+    _begin(count, tables.current, tables.nodes, tables.free, tables.ring_owner, ring, spill)
+    return tables
+
+
+@jit
+def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any, ring: Any, spill: Any) -> None:
+    """No flow has a connection, all nodes are free, and no ring has an owner. A kernel has addresses at hand; asking an
+    array for its own takes Python longer than all of this."""
+    current[:] = -1
+    ring_owner[:] = -1
+    for node in range(len(nodes)):
+        nodes[node, OFFSET] = -1
+        nodes[node, LISTED] = 0
+        free[node] = node
+    count[FREE] = len(nodes)
+    count[RING_ADDRESS] = ring.ctypes.data
+    count[SPILL_ADDRESS] = spill.ctypes.data
 
 
 def make_output(rows: int) -> Output:
@@ -190,9 +206,13 @@ def longer(array: Any, length: int, fill: int | None = None) -> Any:
 def grown(tables: Tables, flows: int) -> Tables:
     """Room for what the kernel asked for, and for flows numbered below `flows`."""
     count = tables.counts
-    connections = longer(tables.connections, int(count[CONNECTIONS] + count[WANT_CONNECTIONS]))
+    wanted = int(count[CONNECTIONS] + count[WANT_CONNECTIONS])
+    missing = max(0, int(count[WANT_NODES] - count[FREE]))
+    if wanted <= len(tables.connections) and not missing and flows <= len(tables.current):
+        return tables
+    connections = longer(tables.connections, wanted)
     nodes_before = len(tables.nodes)
-    nodes = longer(tables.nodes, nodes_before + max(0, int(count[WANT_NODES] - count[FREE])))
+    nodes = longer(tables.nodes, nodes_before + missing)
     free = longer(tables.free, len(nodes))
     added = len(nodes) - nodes_before
     free[count[FREE] : count[FREE] + added] = np.arange(nodes_before, len(nodes))

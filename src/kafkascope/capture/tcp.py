@@ -5,12 +5,14 @@ In-order segments are not copied: pieces point into the batch's own data. What c
 batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.
 """
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments
+from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments, plain
+from kafkascope.capture.numbers import jit
 from kafkascope.capture.reassemble import finish_streams, reassemble
+from kafkascope.capture.reorder import first_open
 from kafkascope.capture.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
 from kafkascope.capture.stream_table import (
     AFTER_FIN_BYTES,
@@ -24,6 +26,7 @@ from kafkascope.capture.stream_table import (
     ENDED,
     FIRST_NS,
     FLOW,
+    FRESH,
     GAP_BYTES,
     INITIAL,
     IS_NEW,
@@ -53,11 +56,17 @@ from kafkascope.capture.stream_table import (
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")
-# One kind of array, so that the kernels are compiled once.
-_PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 _NO_DATA = np.empty(0, np.uint8)
-# Of either stream, what its connection tells.
-_TOLD = np.array([INITIAL, SEEN_BYTES, GAP_BYTES])
+_NO_NUMBERS = np.empty(0, np.int64)
+_NO_PIECES = Pieces(
+    _NO_DATA, np.empty(0, np.uint8), np.empty(0, np.int32), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS,
+    _NO_NUMBERS,
+)  # fmt: skip
+# What Python is told of a connection: its number, these of its row, and of either stream these.
+_TOLD = np.array(
+    [FLOW, FIRST_NS, LAST_NS, OPENED, OPENER, ENDED, CLOSED_NS, CONFLICTS, RETRANSMITTED, DUPLICATED, IS_NEW]
+)
+_TOLD_OF_STREAM = np.array([INITIAL, SEEN_BYTES, GAP_BYTES])
 
 
 class Reassembler:
@@ -71,7 +80,7 @@ class Reassembler:
         self._tables = make_tables()
         self._told = {STRAYS: 0, AFTER_FIN_BYTES: 0, REFUSED: 0}
         self._told_forgotten = 0
-        self._touched = np.empty(0, np.int64)
+        self._touched = _NO_NUMBERS
 
     @property
     def forgotten(self) -> dict[str, tuple[int, int]]:
@@ -86,17 +95,20 @@ class Reassembler:
         self._tables = grown(self._tables, flows)
         output = make_output(len(segment.flow) + 64)
         data = np.ascontiguousarray(segments.data)
-        at = reassemble(self._tables, output, data.ctypes.data, segment, 0)
+        address = data.ctypes.data
+        at = reassemble(self._tables, output, address, segment, 0)
         while at < len(segment.flow):
             self._tables = grown(self._tables, flows)
             output = _wider(output, int(self._tables.counts[WANT_ROWS]))
-            at = reassemble(self._tables, output, data.ctypes.data, segment, at)
+            at = reassemble(self._tables, output, address, segment, at)
         pieces = self._pieces(data, output)
         self._free_flows()
         return pieces
 
     def _learn_protocols(self) -> None:
         """What was found in the connections of the last batch."""
+        if not len(self._touched):
+            return
         rows = self._tables.connections
         known = rows[self._touched, PROTOCOL]
         found = np.array([PROTOCOLS.index(self.connections[n].protocol) for n in self._touched.tolist()], np.int64)
@@ -113,20 +125,25 @@ class Reassembler:
 
     def finish(self) -> Pieces:
         """The recording ends: what waits for missing bytes is delivered behind gaps."""
+        streams = 2 * int(self._tables.counts[CONNECTIONS])
+        at = int(first_open(self._tables.streams, 0, streams))
+        if at == streams:
+            return _NO_PIECES
         output = make_output(64)
-        at = finish_streams(self._tables, output, 0)
-        while at < 2 * self._tables.counts[CONNECTIONS]:
+        at = finish_streams(self._tables, output, at)
+        while at < streams:
             output = _wider(output, int(self._tables.counts[WANT_ROWS]))
             at = finish_streams(self._tables, output, at)
         return self._pieces(_NO_DATA, output)
 
     def _pieces(self, data: Bytes, output: Output) -> Pieces:
         tables = self._tables
-        spilled = spilled_bytes(tables, output)
-        waited = np.empty(spilled, np.uint8)
-        if spilled:
+        waited = _NO_DATA
+        if tables.counts[SPILL_USED]:
+            waited = np.empty(spilled_bytes(tables, output), np.uint8)
             gather(tables, output, waited.ctypes.data, len(data))
-        self._keep(data)
+        if tables.counts[FRESH] or tables.counts[SPILL_USED]:
+            self._keep(data)
         self._update()
         problems = self._problems(output)
         rows = int(tables.counts[ROWS])
@@ -161,44 +178,41 @@ class Reassembler:
     def _update(self) -> None:
         """Brings the `Connection`s up to what the tables say."""
         tables = self._tables
-        dirty = np.sort(tables.dirty[: tables.counts[DIRTIES]])
+        dirty = tables.dirty[: tables.counts[DIRTIES]].copy()
+        if not len(dirty):
+            return
+        dirty.sort()
         tables.counts[DIRTIES] = 0
         self._touched = np.concatenate([self._touched, dirty])
-        rows = tables.connections[dirty].tolist()
-        streams = tables.streams[(2 * dirty)[:, None] + (0, 1)][:, :, _TOLD].reshape(-1, 6).tolist()
-        tables.connections[dirty, DIRTY] = 0
-        tables.connections[dirty, IS_NEW] = 0
+        rows = np.empty((len(dirty), 1 + len(_TOLD) + 2 * len(_TOLD_OF_STREAM)), np.int64)
+        _tell(tables.connections, tables.streams, dirty, _TOLD, _TOLD_OF_STREAM, rows)
         connections, ends = self.connections, self._flows.ends
-        for number, row, told in zip(dirty.tolist(), rows, streams, strict=True):
-            first, seen, gaps, other_first, other_seen, other_gaps = told
-            opened, closed = bool(row[OPENED]), ENDINGS[row[ENDED]]
-            closed_ns = row[CLOSED_NS] if row[CLOSED_NS] >= 0 else None
-            opener = row[OPENER] if row[OPENER] >= 0 else None
+        for (
+            number, flow, first_ns, last_ns, opened, opener, ended, closed_ns, conflicts, retransmitted, duplicated,
+            is_new, first, seen, gaps, other_first, other_seen, other_gaps,
+        ) in rows.tolist():  # fmt: skip
             sequence = first if first >= 0 else None, other_first if other_first >= 0 else None
-            bytes_seen, gap_bytes = [seen, other_seen], [gaps, other_gaps]
-            if number == len(connections) or row[IS_NEW]:
-                flow = row[FLOW]
+            if number == len(connections) or is_new:
                 # In their order: there are very many, and names take as long again.
-                connections[number : number + 1] = [
-                    Connection(
-                        number, flow, ends[flow], row[FIRST_NS], row[LAST_NS], sequence, opened, closed, closed_ns,
-                        None, PROTOCOLS[0], bytes_seen, gap_bytes, row[CONFLICTS], row[RETRANSMITTED], row[DUPLICATED],
-                        opener,
-                    )
-                ]  # fmt: skip
+                connection = Connection(
+                    number, flow, ends[flow], first_ns, last_ns, sequence, opened > 0, ENDINGS[ended],
+                    closed_ns if closed_ns >= 0 else None, None, PROTOCOLS[0], [seen, other_seen], [gaps, other_gaps],
+                    conflicts, retransmitted, duplicated, opener if opener >= 0 else None,
+                )  # fmt: skip
+                connections[number : number + 1] = [connection]
                 continue
             connection = connections[number]
-            connection.last_ns = row[LAST_NS]
-            connection.opened, connection.opener = opened, opener
-            connection.closed, connection.closed_ns = closed, closed_ns
+            connection.last_ns = last_ns
+            connection.opened, connection.opener = opened > 0, opener if opener >= 0 else None
+            connection.closed, connection.closed_ns = ENDINGS[ended], closed_ns if closed_ns >= 0 else None
             connection.initial_sequence = sequence
-            connection.bytes_seen, connection.gap_bytes = bytes_seen, gap_bytes
-            connection.conflict_bytes = row[CONFLICTS]
-            connection.retransmitted_bytes = row[RETRANSMITTED]
-            connection.duplicated_bytes = row[DUPLICATED]
+            connection.bytes_seen, connection.gap_bytes = [seen, other_seen], [gaps, other_gaps]
+            connection.conflict_bytes = conflicts
+            connection.retransmitted_bytes = retransmitted
+            connection.duplicated_bytes = duplicated
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
-        count = self._tables.counts
+        count = self._tables.counts.tolist()
         problems = [
             Problem(
                 "conflict",
@@ -209,8 +223,8 @@ class Reassembler:
             )
             for stream, offset, different, packet in output.conflicts[: count[CONFLICT_ROWS]].tolist()
         ]
-        new = {what: int(count[what]) - told for what, told in self._told.items()}
-        self._told = {what: int(count[what]) for what in self._told}
+        new = {what: count[what] - told for what, told in self._told.items()}
+        self._told = {what: count[what] for what in self._told}
         if new[STRAYS]:
             problems.append(Problem("stray", f"{new[STRAYS]} segments fit no connection of their flow", -1, -1, 0))
         if new[AFTER_FIN_BYTES]:
@@ -219,7 +233,7 @@ class Reassembler:
         if new[REFUSED]:
             said = f"more than {MAX_CONNECTIONS} connections; {new[REFUSED]} segments of further ones are left out"
             problems.append(Problem("too_many_connections", said, -1, -1, 0))
-        forgotten = int(self._tables.forgotten[:, 0].sum())
+        forgotten = sum(self._tables.forgotten[:, 0].tolist())
         if forgotten > self._told_forgotten:
             new_ones = forgotten - self._told_forgotten
             said = f"more than {MAX_OTHER_CONNECTIONS} connections without Kafka; {new_ones} of them are forgotten"
@@ -232,19 +246,37 @@ def _place(stream: int) -> str:
     return f"connection {stream >> 1}, direction {stream & 1}"
 
 
+@jit
+def _tell(connections: Any, streams: Any, numbers: Any, told: Any, told_of_stream: Any, rows: Any) -> None:
+    """One row a connection, which is not touched any more then."""
+    for index in range(len(numbers)):
+        number = numbers[index]
+        rows[index, 0] = number
+        at = 1
+        for column in told:
+            rows[index, at] = connections[number, column]
+            at += 1
+        for stream in range(2 * number, 2 * number + 2):
+            for column in told_of_stream:
+                rows[index, at] = streams[stream, column]
+                at += 1
+        connections[number, DIRTY] = 0
+        connections[number, IS_NEW] = 0
+
+
 def _columns(segments: Segments) -> Segment:
     acknowledgement = segments.acknowledgement
     return Segment(
-        np.require(segments.flow, np.int32, _PLAIN),
-        np.require(segments.direction, np.uint8, _PLAIN),
-        np.require(segments.sequence, np.int64, _PLAIN),
-        np.require(segments.flags, np.uint8, _PLAIN),
-        np.require(segments.start, np.int64, _PLAIN),
-        np.require(segments.length, np.int32, _PLAIN),
-        np.require(segments.wire_length, np.int32, _PLAIN),
-        np.require(segments.time_ns, np.int64, _PLAIN),
-        np.require(segments.packet, np.int64, _PLAIN),
-        np.empty(0, np.int64) if acknowledgement is None else np.require(acknowledgement, np.int64, _PLAIN),
+        plain(segments.flow, np.int32),
+        plain(segments.direction, np.uint8),
+        plain(segments.sequence, np.int64),
+        plain(segments.flags, np.uint8),
+        plain(segments.start, np.int64),
+        plain(segments.length, np.int32),
+        plain(segments.wire_length, np.int32),
+        plain(segments.time_ns, np.int64),
+        plain(segments.packet, np.int64),
+        _NO_NUMBERS if acknowledgement is None else plain(acknowledgement, np.int64),
     )
 
 

@@ -1,7 +1,7 @@
 """A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is only what several
 frames, or a request and its answer, agree on; its pieces are kept until then, to be read again as Kafka."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkascope.capture.flow import BYTES, CLOSE, GAP, RESET
 from kafkascope.capture.recognise import Grade, grade_response, other_protocol
@@ -19,16 +19,14 @@ NAMED_BY = 16
 LOOKED_AT_OFTEN = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """`client` is the direction that requests come from, where the protocol is Kafka."""
 
     protocol: str
     client: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A piece as it came; its bytes lie in a run."""
 
     kind: int

@@ -1,22 +1,26 @@
-"""Bodies that wait to be decoded: those of one direction of a batch, and what there is of a message and version so far.
+"""Bodies that wait to be decoded: those of a batch, and what there is of a message and version so far.
 
-The messages of a small batch share memory. Those of a large one have their own, so that a rare one that waits for long
-holds no memory of others."""
+The messages of a small batch lie in one piece of memory, as long as there is no other batch. Each has its own after
+that, so that a rare one that waits for long holds no memory of others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.arrow_arrays import numbers
+from kafkascope.capture.body_places import Kind, Places
 from kafkascope.capture.memory_view import copy_all
 from kafkascope.capture.record_sizes import Sizes
 
 # Where bodies or their keys are more than this, each message is worth memory of its own.
-SHARED_BYTES, SHARED_KEY_BYTES = 512 << 10, 256 << 10
+SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
+# Of one message and version there may be so many bytes, where many are decoded together.
+FEW_BYTES = 512 << 10
 # Keys of others that a table may hold: copying takes longer than reading a few rows.
 MOST_OTHER_KEY_BYTES = 32 << 10
 
@@ -24,57 +28,54 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bodies:
-    """Sorted by message and version. Those in one piece of memory, not large, go each from `base` and an int32 of
-    `ends` to `base` and the next; `base` is 0 for others."""
+@dataclass(eq=False)
+class Block:
+    """Bodies sorted by message and version, see `Places`. `content` is that of each kind, or of all where they share
+    memory. Number n of the bodies has the key number `order[n]` of `unsorted`."""
 
-    keys: pa.RecordBatch
-    sizes: Ints
-    ends: npt.NDArray[np.int32] | None = None
-    ends_at: int = 0
-    base: int = 0
+    kinds: Sequence[Kind]
+    starts: Sequence[int]
+    unsorted: pa.RecordBatch
+    order: Ints
+    ends: Ints
+    content: Sequence[Bytes]
+    shared: bool
+    record_sizes: Sequence[Sizes] = ()  # of each body, where that is all a recording tells of records
+
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1])
+
+    @cached_property
+    def keys(self) -> pa.RecordBatch:
+        return self.unsorted.take(numbers(self.order, pa.int64()))
+
+    def part(self, index: int) -> "Part":
+        start, end = self.starts[index : index + 2]
+        ends = self.ends[start : end + 1]
+        content = self.content[0][ends[0] : ends[-1]].copy() if self.shared else self.content[index]
+        return Part(self.keys.slice(start, end - start), np.diff(ends), content)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Of some bodies those of one message and version, from number `start` to before `end`."""
+    """Bodies of one message and version, side by side."""
 
-    bodies: Bodies
-    start: int
-    end: int
+    keys: pa.RecordBatch
+    sizes: Ints
     content: Bytes
 
-    def keys(self) -> pa.RecordBatch:
-        return self.bodies.keys.slice(self.start, self.end - self.start)
 
-    def sizes(self) -> Ints:
-        return self.bodies.sizes[self.start : self.end]
-
-
-def copied(keys: pa.RecordBatch, starts: Sequence[int], addresses: Ints, sizes: Ints) -> tuple[list[Part], int]:
-    """A part for each message, whose bodies begin at number `starts`; and how many bytes they share."""
-    ends = _ends(sizes)
-    bounds = [*starts, len(sizes)]
-    places = ends[bounds].tolist()
-    held = keys.nbytes
-    if places[-1] <= SHARED_BYTES and held <= SHARED_KEY_BYTES:
-        held += places[-1]
-        whole = np.empty(places[-1], np.uint8)
-        copy_all(addresses, sizes, ends[:-1] + whole.ctypes.data)
-        content = [whole[start:end] for start, end in pairwise(places)]
-        bodies = _small(keys, sizes, ends, whole)
-    else:
-        content = [np.empty(end - start, np.uint8) for start, end in pairwise(places)]
-        shift = np.array([one.ctypes.data for one in content], np.int64) - places[:-1]
-        copy_all(addresses, sizes, ends[:-1] + np.repeat(shift, np.diff(bounds)))
-        bodies = Bodies(keys, sizes)
-    return [Part(bodies, *at, own) for at, own in zip(pairwise(bounds), content, strict=True)], held
-
-
-def _small(keys: pa.RecordBatch, sizes: Ints, ends: Ints, content: Bytes) -> Bodies:
-    narrow = ends.astype(np.int32)
-    return Bodies(keys, sizes, narrow, int(narrow.ctypes.data), int(content.ctypes.data))
+def copied(keys: pa.RecordBatch, places: Places, record_sizes: Sequence[Sizes] = ()) -> Block:
+    """The bodies at these places; `record_sizes` are those of each row of the batch."""
+    ends, starts = places.ends, places.starts
+    told = [record_sizes[row] for row in places.rows.tolist()] if record_sizes else []
+    shared = bool(ends[-1] <= SHARED_BYTES and keys.nbytes <= SHARED_KEY_BYTES)
+    bounds = [0, starts[-1]] if shared else starts
+    content = [np.empty(end - start, np.uint8) for start, end in pairwise(ends[bounds].tolist())]
+    targets = np.array([pa.py_buffer(one).address for one in content], np.int64)
+    copy_all(places.addresses, ends, np.array(bounds, np.int64), targets)
+    return Block(places.kinds, starts, keys, places.exchanges, ends, content, shared, told)
 
 
 def _ends(sizes: Ints) -> Ints:
@@ -94,7 +95,7 @@ class Group:
 
     def put(self, part: Part) -> None:
         self.parts.append(part)
-        self.rows += part.end - part.start
+        self.rows += len(part.sizes)
         self.size += len(part.content)
 
     def bodies(self) -> pa.LargeBinaryArray:
@@ -102,33 +103,34 @@ class Group:
         return pa.Array.from_buffers(pa.large_binary(), self.rows, buffers)
 
     def keys(self) -> pa.RecordBatch:
-        """Slices hold all the keys of the batches that they are of: copied, they do not."""
-        keys = [part.keys() for part in self.parts]
-        if len(keys) > 1:
-            return pa.concat_batches(keys)
-        if keys[0].get_total_buffer_size() > keys[0].nbytes + MOST_OTHER_KEY_BYTES:
-            return keys[0].take(numbers(np.arange(self.rows), pa.int64()))
-        return keys[0]
-
-    def small(self) -> Part | None:
-        """All of it in one piece, if it is not large."""
-        if self.size > SHARED_BYTES:
-            return None
-        if len(self.parts) > 1 or not self.parts[0].bodies.base:
-            self.own()
-        return self.parts[0]
+        keys = [part.keys for part in self.parts]
+        return pa.concat_batches(keys) if len(keys) > 1 else own_keys(keys[0])
 
     def own(self) -> None:
         """After this it holds no memory of others."""
-        sizes = self._sizes()
         content = np.concatenate([part.content for part in self.parts])
-        small = self.size <= SHARED_BYTES
-        bodies = _small(self.keys(), sizes, _ends(sizes), content) if small else Bodies(self.keys(), sizes)
-        self.parts = [Part(bodies, 0, self.rows, content)]
+        self.parts = [Part(self.keys(), self._sizes(), content)]
 
     def _sizes(self) -> Ints:
-        return np.concatenate([part.sizes() for part in self.parts])
+        return np.concatenate([part.sizes for part in self.parts])
 
     def _content(self) -> Bytes:
         first = self.parts[0].content
         return first if len(self.parts) == 1 else np.concatenate([part.content for part in self.parts])
+
+
+def own_keys(keys: pa.RecordBatch) -> pa.RecordBatch:
+    """Slices hold all the keys of the batches that they are of: copied, they do not."""
+    if keys.get_total_buffer_size() > keys.nbytes + MOST_OTHER_KEY_BYTES:
+        return keys.take(numbers(np.arange(len(keys)), pa.int64()))
+    return keys
+
+
+def joined(groups: Mapping[tuple[str, int], Group]) -> Block:
+    """Groups in the order of their names and versions as one block."""
+    parts = [part for group in groups.values() for part in group.parts]
+    content = np.concatenate([part.content for part in parts])
+    starts = [0, *accumulate(group.rows for group in groups.values())]
+    keys = pa.concat_batches([part.keys for part in parts])
+    ends = _ends(np.concatenate([part.sizes for part in parts]))
+    return Block(list(groups), starts, keys, np.arange(len(keys)), ends, [content], shared=True)

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
@@ -133,6 +133,7 @@ def _wrap(text: str, room: int) -> list[str]:
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
+@lru_cache(maxsize=4_096)
 def cells(text: str) -> int:
     """The columns that it takes: two for a letter of East Asia or an emoji, none for a mark on another letter."""
     return len(text) if text.isascii() else sum(map(_cells, text))

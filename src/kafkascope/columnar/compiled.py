@@ -19,8 +19,8 @@ from kafkascope.columnar.pack import pack, packed_size
 
 Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
 _SOURCES = (
-    "batches", "compiled", "few_kernel", "job", "kernel", "machine", "memory", "notes", "offsets", "operations", "pack",
-    "pieces", "scan", "sections", "values", "../limits",
+    "batches", "compiled", "few_kernel", "job", "join", "kernel", "machine", "memory", "notes", "offsets", "operations",
+    "pack", "pieces", "scan", "sections", "values", "../limits",
 )  # fmt: skip
 _SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
 # What the kernel is asked to do: one entry for all of it, since each takes its time to load.
@@ -75,7 +75,7 @@ def _entry(stamp: int) -> Kernel:
         if task == NOTES:
             return write_notes(job, a, b, c), np.int64(0)
         if task == FEW:
-            return read_few(job, a, b, c, d, e)
+            return read_few(job, a, b, c, d)
         if task == CHECK:
             return check_offsets(job, a, b)
         if task == NARROW:

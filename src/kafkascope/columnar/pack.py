@@ -40,8 +40,8 @@ def packed_size(job: Int) -> Int:
         if word(field, 0) & ABSENT == 0:
             rows = _rows(job, field)
             if word(field, 4):
-                size += _lines(_bytes_of_bits(rows))
-            size += _lines(_values_size(field, rows)) + _lines(word(word(job, COUNTED), word(field, 7)))
+                size += lines(_bytes_of_bits(rows))
+            size += lines(_values_size(field, rows)) + lines(word(word(job, COUNTED), word(field, 7)))
     return size
 
 
@@ -61,32 +61,32 @@ def pack(job: Int, target: Int) -> Int:
         size = _values_size(field, rows)
         if kind & ABSENT:
             nulls = rows
-            entry = _entry(entry, np.int64(0), _bytes_of_bits(rows))
+            entry = put_entry(entry, np.int64(0), _bytes_of_bits(rows))
             if kind & 3 != STRUCT:
-                entry = _entry(entry, np.int64(0), size)
+                entry = put_entry(entry, np.int64(0), size)
             if kind & 3 == TEXT:
-                entry = _entry(entry, np.int64(0), np.int64(0))
+                entry = put_entry(entry, np.int64(0), np.int64(0))
         else:
             if word(field, 4):
                 nulls = rows - _ones(word(field, 4), rows)
             bits = _bytes_of_bits(rows) if nulls else np.int64(0)
             if bits:
                 _put_bits(body + at, word(field, 4), rows, bits)
-            entry = _entry(entry, at, bits)
-            at += _lines(bits)
+            entry = put_entry(entry, at, bits)
+            at += lines(bits)
             if kind != STRUCT:
                 if kind == BITS:
                     _put_bits(body + at, word(field, 5), rows, size)
                 else:
                     _put(body + at, word(field, 5), size)
-                entry = _entry(entry, at, size)
-                at += _lines(size)
+                entry = put_entry(entry, at, size)
+                at += lines(size)
             if kind == TEXT:
                 size = word(word(job, COUNTED), word(field, 7))
                 _put(body + at, word(field, 6), size)
-                entry = _entry(entry, at, size)
-                at += _lines(size)
-        node = _entry(node, rows, nulls)
+                entry = put_entry(entry, at, size)
+                at += lines(size)
+        node = put_entry(node, rows, nulls)
     store_64(target + word(job, LENGTH_AT), word(word(job, COUNTED), 0))
     store_64(target + word(job, BODY_LENGTH_AT), at)
     return at
@@ -101,7 +101,7 @@ def _zeros(job: Int) -> Int:
         if word(field, 0) & ABSENT:
             rows = _rows(job, field)
             most = max(most, _bytes_of_bits(rows), _values_size(field, rows))
-    return _lines(most)
+    return lines(most)
 
 
 @inline
@@ -122,35 +122,35 @@ def _bytes_of_bits(rows: Int) -> Int:
 
 
 @inline
-def _lines(size: Int) -> Int:
+def lines(size: Int) -> Int:
     return (size + (_LINE - 1)) & -_LINE
 
 
 @inline
-def _entry(at: Int, first: Int, second: Int) -> Int:
+def put_entry(at: Int, first: Int, second: Int) -> Int:
     store_64(at, first)
     store_64(at + 8, second)
     return at + 16
 
 
 @inline
-def _clear_last_line(target: Int, size: Int) -> None:
+def clear_last_line(target: Int, size: Int) -> None:
     if size:
-        last = target + _lines(size) - _LINE
+        last = target + lines(size) - _LINE
         for index in range(8):
             store_64(last + 8 * index, np.int64(0))
 
 
 @plain
 def _put(target: Int, source: Int, size: Int) -> None:
-    _clear_last_line(target, size)
+    clear_last_line(target, size)
     copy_bytes(target, source, size)
 
 
 @plain
 def _put_bits(target: Int, source: Int, rows: Int, size: Int) -> None:
     """A bit for each byte: whether it is not 0, which is what a bool is to Java."""
-    _clear_last_line(target, size)
+    clear_last_line(target, size)
     for index in range(rows >> 3):
         store_8(target + index, _bits(load_raw64(source + 8 * index)))
     left = rows & 7

@@ -1,0 +1,345 @@
+"""Rows of exchanges in, the bytes of one Arrow IPC record batch with the columns of `exchanges` out: one kernel goes
+over them once to measure and once to write.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkascope.capture.flow import TOKEN, Int64s, Uint8s
+from kafkascope.capture.headers import (
+    ADDRESS,
+    API_KEY,
+    CLIENT_AT,
+    CLIENT_SIZE,
+    CONNECTION,
+    CORRELATION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    OFFSET,
+    PACKET,
+    SIZE,
+    VERSION,
+)
+from kafkascope.capture.identity import CONNECTION_DIGITS, EXCHANGE_DIGITS, write_digits, write_id
+from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
+from kafkascope.capture.stream_table import copy
+from kafkascope.columnar.memory import load_u8, store_8, store_16, store_32, store_64
+
+# The columns, in their order.
+(
+    EXCHANGE_ID,
+    CONNECTION_ID,
+    CAPTURE_URI,
+    PACKET_NUMBER,
+    REQUEST_AT,
+    RESPONSE_AT,
+    LATENCY,
+    LONG_POLL,
+    MAX_WAIT_MS,
+    KEY,
+    API,
+    API_VERSION,
+    CORRELATION_ID,
+    CLIENT_ID,
+    CLIENT_ADDRESS,
+    BROKER_ADDRESS,
+    SOFTWARE,
+    REQUEST_BYTES,
+    RESPONSE_BYTES,
+    ERROR_CODE,
+    ERROR_NAME,
+    THROTTLE_MS,
+    STATUS,
+) = range(23)
+COLUMNS = 23
+# Bytes a value; a text has offsets in front of its bytes, and a bit takes an eighth.
+TEXT, BIT = 0, -1
+WIDTHS = np.array([0, 0, 0, 8, 8, 8, 8, -1, 4, 2, 0, 2, 4, 0, 0, 0, 0, 8, 8, 2, 0, 4, 0], np.int64)
+_LINE = 64
+PREFIX_BYTES = 4  # the frame's own length is sent too
+
+# The words of an end: number, where its software is known from, and three texts.
+END_HASH, END_FROM, END_CLIENT, END_BROKER, END_SOFTWARE = 0, 1, 2, 4, 6
+END_WIDTH = 8
+# What is known of an API: its name, and whether its answer may wait by design.
+API_NAME, API_WAITS = 0, 2
+API_WIDTH = 3
+
+
+class Told(NamedTuple):
+    """A batch as arrays. Texts are (address, size), the size below 0 for null."""
+
+    rows: Int64s
+    request: Int64s
+    response: Int64s
+    status: Uint8s
+    values: Int64s
+    seen: Uint8s
+    which: Int64s  # exchange to row of `ends`
+    ends: Int64s
+    files: Int64s  # (first packet, uri) of each
+    apis: Int64s  # by key; the last is that of raw tokens
+    errors: Int64s  # by code, from `first_error` on
+    first_error: int
+    statuses: Int64s
+    known_from_ns: int
+    sized: bool
+
+
+class Form(NamedTuple):
+    """What the kernel fills in of a form, see `columnar.form`, and room to work in."""
+
+    data: Uint8s
+    nodes_at: int
+    buffers_at: int
+    length_at: int
+    body_length_at: int
+    sizes: Int64s  # bytes of each text column
+    places: Int64s  # where the bits, values and bytes of each column are
+    nulls: Int64s
+
+
+@jit
+def lines(size: Number) -> Number:
+    return (size + (_LINE - 1)) & -_LINE
+
+
+@jit
+def is_token(t: Told, i: Number) -> Number:
+    return t.request[i] >= 0 and t.rows[t.request[i], KIND] == TOKEN
+
+
+@jit
+def file_of(t: Told, packet: Number) -> Number:
+    low, high = np.int64(0), np.int64(len(t.files))
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if t.files[middle, 0] <= packet:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@jit
+def api_of(t: Told, i: Number, row: Number) -> Number:
+    """Row of `apis`, -1 where the catalog does not know the key, and for an answer alone."""
+    if is_token(t, i):
+        return len(t.apis) - 1
+    key = t.rows[row, API_KEY]
+    return key if t.request[i] >= 0 and 0 <= key < len(t.apis) - 1 else -1
+
+
+@jit
+def api_text(t: Told, i: Number, row: Number) -> Numbers:
+    api = api_of(t, i, row)
+    return (t.apis[api, API_NAME], t.apis[api, API_NAME + 1]) if api >= 0 else (np.int64(0), np.int64(-1))
+
+
+@jit
+def client_text(t: Told, i: Number) -> Numbers:
+    request = t.request[i]
+    if request < 0 or t.rows[request, CLIENT_AT] < 0:
+        return np.int64(0), np.int64(-1)
+    return t.rows[request, ADDRESS] + t.rows[request, CLIENT_AT], t.rows[request, CLIENT_SIZE]
+
+
+@jit
+def software_text(t: Told, i: Number, row: Number) -> Numbers:
+    end = t.which[i]
+    known = t.rows[row, OFFSET] >= t.ends[end, END_FROM]
+    return t.ends[end, END_SOFTWARE], t.ends[end, END_SOFTWARE + 1] if known else np.int64(-1)
+
+
+@jit
+def error_text(t: Told, i: Number) -> Numbers:
+    """Of no error there is none."""
+    code = t.values[i, ERROR]
+    if t.response[i] < 0 or not t.seen[i, ERROR] or code == 0:
+        return np.int64(0), np.int64(-1)
+    return t.errors[code - t.first_error, 0], t.errors[code - t.first_error, 1]
+
+
+@jit
+def number_ends(t: Told, numbers: Any, used: Any) -> Number:
+    """Connections of the batch: each gets a number in the order of appearance. `numbers` are zeros, one a connection;
+    how many there are comes back."""
+    count = np.int64(0)
+    for i in range(len(t.request)):
+        connection = t.rows[t.request[i] if t.request[i] >= 0 else t.response[i], CONNECTION]
+        if numbers[connection] == 0:
+            used[count] = connection
+            count += 1
+            numbers[connection] = count
+        t.which[i] = numbers[connection] - 1
+    return count
+
+
+@jit
+def measure(t: Told, form: Form) -> Number:
+    """Bytes of the batch, 0 where there is an error of which `errors` has no row."""
+    count = len(t.request)
+    sizes = form.sizes
+    sizes[:] = 0
+    for i in range(count):
+        if not 0 <= t.values[i, ERROR] - t.first_error < len(t.errors):
+            return np.int64(0)
+        row = t.request[i] if t.request[i] >= 0 else t.response[i]
+        end = t.which[i]
+        sizes[CAPTURE_URI] += t.files[file_of(t, t.rows[row, PACKET]), 2]
+        sizes[API] += max(api_text(t, i, row)[1], 0)
+        sizes[CLIENT_ID] += max(client_text(t, i)[1], 0)
+        sizes[CLIENT_ADDRESS] += t.ends[end, END_CLIENT + 1]
+        sizes[BROKER_ADDRESS] += t.ends[end, END_BROKER + 1]
+        sizes[SOFTWARE] += max(software_text(t, i, row)[1], 0)
+        sizes[ERROR_NAME] += max(error_text(t, i)[1], 0)
+        sizes[STATUS] += t.statuses[t.status[i], 1]
+    sizes[EXCHANGE_ID] = EXCHANGE_DIGITS * count
+    sizes[CONNECTION_ID] = CONNECTION_DIGITS * count
+    return place(form, count, np.int64(0))
+
+
+@jit
+def place(form: Form, count: Number, target: Number) -> Number:
+    """Where everything goes; the bytes it takes together. A target of 0 only asks for these."""
+    start = np.int64(len(form.data))
+    bits = (count + 7) >> 3
+    at = start
+    entry = target + form.buffers_at
+    for column in range(COLUMNS):
+        width = WIDTHS[column]
+        sizes = (
+            bits,
+            4 * (count + 1) if width == TEXT else bits if width == BIT else width * count,
+            form.sizes[column],
+        )
+        for part in range(3 if width == TEXT else 2):
+            form.places[column, part] = target + at
+            if target:
+                store_64(entry, at - start)
+                store_64(entry + 8, sizes[part])
+                entry += 16
+            at += lines(sizes[part])
+    return at
+
+
+@jit
+def put_bit(address: Number, i: Number, there: Number) -> None:
+    if there:
+        store_8(address + (i >> 3), load_u8(address + (i >> 3)) | 1 << (i & 7))
+
+
+@jit
+def put_number(form: Form, column: Number, i: Number, value: Number, there: Number) -> None:
+    """What is null is 0."""
+    if there:
+        put_bit(form.places[column, 0], i, True)
+    else:
+        form.nulls[column] += 1
+        value = np.int64(0)
+    width = WIDTHS[column]
+    address = form.places[column, 1] + width * i
+    if width == 8:
+        store_64(address, value)
+    elif width == 4:
+        store_32(address, value)
+    else:
+        store_16(address, value)
+
+
+@jit
+def put_text(form: Form, column: Number, i: Number, text: Numbers) -> None:
+    address, size = text
+    if size >= 0:
+        put_bit(form.places[column, 0], i, True)
+        copy(form.places[column, 2], address, size)
+    else:
+        form.nulls[column] += 1
+        size = np.int64(0)
+    end_text(form, column, i, size)
+
+
+@jit
+def end_text(form: Form, column: Number, i: Number, size: Number) -> None:
+    form.places[column, 2] += size
+    form.sizes[column] += size
+    store_32(form.places[column, 1] + 4 * i + 4, form.sizes[column])
+
+
+@jit
+def is_ascii(text: Numbers) -> Number:
+    address, size = text
+    high = np.int64(0)
+    for at in range(size):
+        high |= load_u8(address + at)
+    return high < 0x80
+
+
+@jit
+def write(t: Told, form: Form, target: Number, size: Number) -> Number:
+    """As `measure` said; whether all client ids are ASCII."""
+    count = len(t.request)
+    copy(target, form.data.ctypes.data, np.int64(len(form.data)))
+    for at in range(target + len(form.data), target + size, 8):
+        store_64(at, np.int64(0))
+    place(form, count, target)
+    form.sizes[:] = 0
+    form.nulls[:] = 0
+    plain = True
+    for i in range(count):
+        asked, answered = t.request[i] >= 0, t.response[i] >= 0
+        row = t.request[i] if asked else t.response[i]
+        end = t.which[i]
+        offset = t.rows[row, OFFSET]
+        write_id(np.uint64(t.ends[end, END_HASH]), np.uint64(offset), np.uint64(not asked), form.places[EXCHANGE_ID, 2])
+        end_text(form, EXCHANGE_ID, i, np.int64(EXCHANGE_DIGITS))
+        write_digits(np.uint64(t.ends[end, END_HASH]), np.int64(CONNECTION_DIGITS), form.places[CONNECTION_ID, 2])
+        end_text(form, CONNECTION_ID, i, np.int64(CONNECTION_DIGITS))
+        packet = t.rows[row, PACKET]
+        file = file_of(t, packet)
+        put_text(form, CAPTURE_URI, i, (t.files[file, 1], t.files[file, 2]))
+        put_number(form, PACKET_NUMBER, i, packet - t.files[file, 0], True)
+        timed = t.sized or t.rows[row, FIRST_NS] >= t.known_from_ns
+        request_ns, response_ns = np.int64(0), np.int64(0)
+        if asked:
+            request_ns = t.rows[row, LAST_NS] if timed else t.rows[row, FIRST_NS]
+        if answered:
+            response_ns = t.rows[t.response[i], FIRST_NS]
+        put_number(form, REQUEST_AT, i, request_ns // 1000, asked and timed)
+        put_number(form, RESPONSE_AT, i, response_ns // 1000, answered and timed)
+        # A response that was recorded before its request has no latency.
+        latency = (response_ns - request_ns) // 1000
+        put_number(form, LATENCY, i, latency, asked and answered and latency >= 0)
+        framed = asked and t.rows[row, KIND] != TOKEN
+        key = t.rows[row, API_KEY]
+        waits = t.seen[i, MAX_WAIT] > 0
+        long_poll = asked and 0 <= key < len(t.apis) and t.apis[key, API_WAITS] > 0
+        long_poll = long_poll and (not waits or t.values[i, MAX_WAIT] > 0)
+        put_bit(form.places[LONG_POLL, 1], i, long_poll)
+        put_number(form, MAX_WAIT_MS, i, t.values[i, MAX_WAIT], long_poll and waits)
+        put_number(form, KEY, i, key, framed)
+        put_text(form, API, i, api_text(t, i, row))
+        put_number(form, API_VERSION, i, t.rows[row, VERSION], framed)
+        put_number(form, CORRELATION_ID, i, t.rows[row, CORRELATION], t.rows[row, KIND] != TOKEN)
+        client = client_text(t, i)
+        plain = plain and is_ascii(client)
+        put_text(form, CLIENT_ID, i, client)
+        put_text(form, CLIENT_ADDRESS, i, (t.ends[end, END_CLIENT], t.ends[end, END_CLIENT + 1]))
+        put_text(form, BROKER_ADDRESS, i, (t.ends[end, END_BROKER], t.ends[end, END_BROKER + 1]))
+        put_text(form, SOFTWARE, i, software_text(t, i, row))
+        put_number(form, REQUEST_BYTES, i, t.rows[row, SIZE] + PREFIX_BYTES, asked and t.sized)
+        response_size = t.rows[t.response[i], SIZE] if answered else np.int64(0)
+        put_number(form, RESPONSE_BYTES, i, response_size + PREFIX_BYTES, answered and t.sized)
+        put_number(form, ERROR_CODE, i, t.values[i, ERROR], answered and t.seen[i, ERROR] > 0)
+        put_text(form, ERROR_NAME, i, error_text(t, i))
+        put_number(form, THROTTLE_MS, i, t.values[i, THROTTLE], t.seen[i, THROTTLE] > 0)
+        put_text(form, STATUS, i, (t.statuses[t.status[i], 0], t.statuses[t.status[i], 1]))
+    for column in range(COLUMNS):
+        store_64(target + form.nodes_at + 16 * column, count)
+        store_64(target + form.nodes_at + 16 * column + 8, form.nulls[column])
+    store_64(target + form.length_at, count)
+    store_64(target + form.body_length_at, size - len(form.data))
+    return plain

@@ -1,0 +1,78 @@
+"""A batch of pieces as a whole: before it is split, what that takes; behind it, what the kernel found
+connections to speak. One look of a kernel each, for a small recording has little else to do."""
+
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.flow import BYTES, OPEN, Pieces
+from kafkascope.capture.frame_table import LEFT, WAITING, Piece, Tables
+from kafkascope.capture.fresh import IS_TLS, SURE
+from kafkascope.capture.numbers import Numbers, jit
+
+_UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
+
+
+def plain(array: Any, kind: Any) -> Any:
+    """One kind of array, so that the kernel is compiled once."""
+    return array if array.dtype is kind and array.flags.carray else np.require(array, kind, ("C", "W"))
+
+
+def survey(pieces: Pieces) -> tuple[Piece, int, int, list[int], Any]:
+    """(columns, streams are numbered below this even number, bytes in all, connections that begin, room for links)"""
+    kind, stream = plain(pieces.kind, _UINT8), plain(pieces.stream, _INT32)
+    length = plain(pieces.length, _INT64)
+    address = np.empty(len(kind), np.int64)
+    links = np.empty(len(kind), np.int32)
+    waited = pieces.waited.ctypes.data if len(pieces.waited) else 0
+    start = plain(pieces.start, _INT64)
+    highest, total, begun = look_over(
+        kind, stream, length, start, len(pieces.data), pieces.data.ctypes.data, waited, address, links
+    )
+    piece = Piece(
+        kind, stream, plain(pieces.offset, _INT64), address, length, plain(pieces.time_ns, _INT64),
+        plain(pieces.packet, _INT64),
+    )  # fmt: skip
+    return piece, (highest | 1) + 1, total, links[:begun].tolist(), links
+
+
+@jit
+def look_over(
+    kinds: Any, streams: Any, lengths: Any, starts: Any, size: int, data: int, waited: int, addresses: Any, begun: Any
+) -> Numbers:
+    """(highest stream or -1, bytes, how many connections of `begun` begin). `Pieces.addresses` are filled in."""
+    highest = np.int64(-1)
+    total = np.int64(0)
+    count = np.int64(0)
+    for i in range(len(kinds)):
+        highest = max(highest, np.int64(streams[i]))
+        addresses[i] = data + starts[i] if starts[i] < size else waited + starts[i] - size
+        if kinds[i] == BYTES:
+            total += lengths[i]
+        elif kinds[i] == OPEN:
+            begun[count] = streams[i] >> 1
+            count += 1
+    return highest, total, count
+
+
+def take_sure(tables: Tables, room: Any) -> list[int]:
+    """Connections that the kernel found to speak Kafka in this batch, or -1 and below (`~connection`) TLS. Nothing of
+    it waits any more."""
+    found = sure(tables.waiting, tables.first, tables.counts, room)
+    numbers: list[int] = room[:found].tolist()
+    return numbers
+
+
+@jit
+def sure(waiting: Any, first: Any, count: Any, numbers: Any) -> Numbers:
+    found = np.int64(0)
+    for i in range(count[WAITING]):
+        connection = waiting[i]
+        # One that was renewed stands here twice.
+        if first[connection, SURE]:
+            numbers[found] = ~connection if first[connection, SURE] == IS_TLS else connection
+            found += 1
+        first[connection, :] = 0
+    count[WAITING] = 0
+    count[LEFT] = 0
+    return found
