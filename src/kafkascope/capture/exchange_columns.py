@@ -68,24 +68,21 @@ class _Names(NamedTuple):
 def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     """A row an exchange, in the batch's order."""
     facts, names = batch.facts, _names()
-    told = Told(
-        rows=batch.rows, request=batch.request, response=batch.response, status=batch.status, values=facts.values,
-        seen=facts.seen, which=np.empty(len(batch), np.int64), ends=names.apis, files=names.apis, apis=names.apis,
-        errors=names.errors, first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS,
-        sized=batch.sized,
-    )  # fmt: skip
-    used = np.empty(len(batch), np.int64)
-    count = number_ends(told, np.zeros(len(batch.ends), np.int64), used)
+    which, used = np.empty((2, len(batch)), np.int64)
+    numbered = np.zeros(len(batch.ends), np.int64)
+    count = number_ends(batch.rows, batch.request, batch.response, numbered, which, used)
     ends = [batch.ends[number] for number in used[:count].tolist()]
     # Texts of this batch, one behind the other.
     sides = [text for end in ends for text in (end.client_address, end.broker_address, end.software)]
     texts, held = _texts([*sides, *batch.recordings.uris])
     numbers = np.array([(end.number, end.software_from) for end in ends], np.uint64).reshape(-1, 2).view(np.int64)
     files = np.array(batch.recordings.first_packets, np.int64).reshape(-1, 1)
-    told = told._replace(
-        ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
-        files=np.concatenate([files, texts[len(sides) :]], axis=1),
-    )
+    told = Told(
+        rows=batch.rows, request=batch.request, response=batch.response, status=batch.status, values=facts.values,
+        seen=facts.seen, which=which, ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
+        files=np.concatenate([files, texts[len(sides) :]], axis=1), apis=names.apis, errors=names.errors,
+        first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS, sized=batch.sized,
+    )  # fmt: skip
     form = _form()
     size = measure(told, form)
     if not size:

@@ -164,17 +164,17 @@ def error_text(t: Told, i: Number) -> Numbers:
 
 
 @jit
-def number_ends(t: Told, numbers: Any, used: Any) -> Number:
-    """Connections of the batch: each gets a number in the order of appearance. `numbers` are zeros, one a connection;
+def number_ends(rows: Any, request: Any, response: Any, numbered: Any, which: Any, used: Any) -> Number:
+    """Connections of the batch: each gets a number in the order of appearance. `numbered` are zeros, one a connection;
     how many there are comes back."""
     count = np.int64(0)
-    for i in range(len(t.request)):
-        connection = t.rows[t.request[i] if t.request[i] >= 0 else t.response[i], CONNECTION]
-        if numbers[connection] == 0:
+    for i in range(len(request)):
+        connection = rows[request[i] if request[i] >= 0 else response[i], CONNECTION]
+        if numbered[connection] == 0:
             used[count] = connection
             count += 1
-            numbers[connection] = count
-        t.which[i] = numbers[connection] - 1
+            numbered[connection] = count
+        which[i] = numbered[connection] - 1
     return count
 
 

@@ -3,8 +3,7 @@ latencies in buckets for percentiles."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,7 @@ CALLS = 5
 _MOST_WAITING = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """`percentiles` are those of `PERCENTILES`, in microseconds. They and the slowest are None where no latency is
     known."""
 
@@ -103,15 +101,15 @@ class Tallies:
             keys, counts = keys[order], counts[order]
         found = np.empty((count, len(PERCENTILES)), np.int64)
         find_percentiles(keys, counts, sums, np.array(PERCENTILES), found)
+        unknown: tuple[None, ...] = (None,) * len(PERCENTILES)
         return [
-            Tally(
-                calls, requests, responses, errors, unanswered,
-                None if slowest < 0 else slowest, tuple(None if slowest < 0 else one for one in some),
-            )
+            Tally(calls, requests, responses, errors, unanswered, slowest, tuple(some))
+            if slowest >= 0
+            else Tally(calls, requests, responses, errors, unanswered, None, unknown)
             for (requests, responses, errors, unanswered, slowest, calls), some in zip(
                 sums.tolist(), found.tolist(), strict=True
             )
-        ]  # fmt: skip
+        ]
 
     def _settle(self) -> None:
         if self._waiting:

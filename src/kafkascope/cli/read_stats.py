@@ -73,10 +73,12 @@ def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -
     while needed() + min(longest, least) > window and len(shown) > 1:
         shown.remove(min(shown, key=lambda one: COLUMNS[one[0][0]]))
     room = min(longest, window - needed())
-    for index, name in enumerate(names):
-        numbers = "".join([column[index].rjust(2 + wide) for column, wide in shown])
-        line = f"  {padded(cut_middle(name, room), room)}{numbers}".rstrip()
-        print(paint(line, "dim") if index == 0 else line)
+    aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
+    lines = [
+        f"  {padded(cut_middle(name, room), room)}{''.join(row)}".rstrip()
+        for name, row in zip(names, zip(*aligned, strict=True), strict=True)
+    ]
+    print("\n".join([paint(lines[0], "dim"), *lines[1:]]))
 
 
 def _errors(rows: list[tuple[str, str, str]]) -> None:

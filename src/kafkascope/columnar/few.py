@@ -67,8 +67,10 @@ def decode_few(few: Few) -> Iterator[Made]:
     jobs = _jobs(few, scratch)
     starts = np.array(few.starts, np.int64)
     count = starts[1:] - starts[:-1]
-    works = np.array([job[:2] for job in jobs], np.int64).reshape(-1, told.WORK)
-    works[:, told.JOB] *= count <= works[:, told.COUNT]
+    works = np.empty((len(jobs), told.WORK), np.int64)
+    works[:, told.JOB] = [
+        job.address if rows <= job.most else 0 for job, rows in zip(jobs, count.tolist(), strict=True)
+    ]
     works[:, told.COUNT] = count
     found = _messages(few)
     wholes = [_whole(name, few.key) for name, _, _ in found]
