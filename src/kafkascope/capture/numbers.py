@@ -9,12 +9,18 @@ import numpy as np
 Number = Any
 Numbers = Any  # several, as a tuple
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+
 
 def jit(function: Any) -> Any:
     """No kernel makes arrays, and who calls it holds those that it gets: nothing has to be counted. With numba's
     runtime every table that is handed on, and every row of one, would be, by atomic operations."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
-    return numba.njit(cache=True, **options)(function)
+    return numba.njit(cache=True, **_OPTIONS)(function)
+
+
+def inlined(function: Any) -> Any:
+    """As `jit`, but never called: handing over forty arrays for each piece took longer than the piece."""
+    return numba.njit(cache=True, forceinline=True, **_OPTIONS)(function)
 
 
 @jit

@@ -4,8 +4,6 @@ where memory is short, and goes on from there."""
 
 from typing import Any
 
-import numba
-
 from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, RESET, TOKEN
 from kafkascope.capture.frame_table import (
     AGAIN,
@@ -66,7 +64,7 @@ from kafkascope.capture.fresh import (
     wait,
 )
 from kafkascope.capture.fresh import HEAD as FIRST_PIECE
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number, inlined, jit
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.stream_table import copy
 from kafkascope.capture.tokens import IS_FRAME, IS_TOKEN, judge
@@ -79,12 +77,6 @@ DONE, FULL, POOL, ATTEND, NONSENSE, JUDGE, SLOTS, PROGRAM = range(8)
 # One empty frame answers a SASL token (GOTCHAS 9c); this many are zeros that somebody sends.
 MOST_SHORT = 16
 SASL_HANDSHAKE = 17
-
-
-def inlined(function: Any) -> Any:
-    """As `jit`, but never called: handing over forty arrays for each piece took longer than the piece."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
-    return numba.njit(cache=True, forceinline=True, **options)(function)
 
 
 @jit

@@ -5,17 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.flow import BYTES, OPEN, Pieces
+from kafkascope.capture.flow import BYTES, OPEN, Pieces, plain
 from kafkascope.capture.frame_table import LEFT, WAITING, Piece, Tables
 from kafkascope.capture.fresh import IS_TLS, SURE
 from kafkascope.capture.numbers import Numbers, jit
 
 _UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
-
-
-def plain(array: Any, kind: Any) -> Any:
-    """One kind of array, so that the kernel is compiled once."""
-    return array if array.dtype is kind and array.flags.carray else np.require(array, kind, ("C", "W"))
 
 
 def survey(pieces: Pieces) -> tuple[Piece, int, int, list[int], Any]:
