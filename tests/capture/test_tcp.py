@@ -472,3 +472,17 @@ def test_number_of_a_forgotten_connection_begins_anew() -> None:
     assert reassembler.connections[0].flow == most
     assert reassembler.connections[0].bytes_seen == [3, 0]
     assert reassembler.forgotten == {"unknown": (1, 3)}
+
+
+def test_bytes_from_before_the_recording_were_never_seen_whatever_is_in_fresh_memory() -> None:
+    """They come again, and nothing says when they came first: memory that was never written to least of all."""
+
+    def sent(sequence: int, time: int) -> Packet:
+        return Packet(0, 0, 0, sequence, ACK, b"x" * 50, 50, time, 0, 0)
+
+    reassembler = Reassembler(Flows([endpoints(0)]))
+    reassembler._tables.marks[:] = 2_000_000
+    reassembler.feed(segments([sent(1_000, 1_000_000)]))
+    reassembler.feed(segments([sent(900, 2_000_000)]))
+    (connection,) = reassembler.connections
+    assert (connection.retransmitted_bytes, connection.duplicated_bytes) == (50, 0)
