@@ -127,6 +127,30 @@ def test_where_there_is_little_room_more_is_made(room: int, monkeypatch: pytest.
     assert tables(given) == wanted
 
 
+@pytest.mark.parametrize("room", [1_003, 5_000, 20_011, 100_000])
+def test_nothing_is_written_behind_the_room_that_there_is(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    canary, regions = 0xA5, []
+
+    def guarded(size: int) -> np.ndarray:
+        region = np.full(size + 4_096, canary, np.uint8)
+        regions.append((region, size))
+        return region[:size]
+
+    given = every_message(2)
+    monkeypatch.setattr(few_module, "_ROOM_BYTES", room)
+    monkeypatch.setattr(few_module, "allocate", lambda size: pa.py_buffer(guarded(size)))
+    monkeypatch.setattr(scratch_module, "_FREE", [])
+    wanted = len({name for name, _, _ in given})
+    for stage in (room, 1 << 20):
+        scratch = scratch_module.Scratch()
+        scratch.stage = guarded(stage)
+        monkeypatch.setattr(few_module, "take", lambda scratch=scratch: scratch)
+        assert len(decoded(given)) == wanted
+    assert len(regions) > 2
+    for region, size in regions:
+        assert (region[size:] == canary).all()
+
+
 def test_the_first_call_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its area grows from message to message."""
     given = every_message(1)[:200]
