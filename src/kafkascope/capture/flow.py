@@ -111,12 +111,6 @@ class Pieces:
     problems: tuple[Problem, ...] = ()
     waited: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
 
-    def addresses(self) -> Int64s:
-        """Where the bytes of each row lie in memory, as long as both arrays live."""
-        behind = self.start - len(self.data)
-        found: Int64s = np.where(behind < 0, self.data.ctypes.data + self.start, self.waited.ctypes.data + behind)
-        return found
-
 
 BYTES, GAP, OPEN, CLOSE, RESET, RENEWED = range(6)
 

@@ -35,7 +35,8 @@ def survey(pieces: Pieces) -> tuple[Piece, int, int, list[int], Any]:
 def look_over(
     kinds: Any, streams: Any, lengths: Any, starts: Any, size: int, data: int, waited: int, addresses: Any, begun: Any
 ) -> Numbers:
-    """(highest stream or -1, bytes, how many connections of `begun` begin). `Pieces.addresses` are filled in."""
+    """(highest stream or -1, bytes, how many connections of `begun` begin). Where the bytes of each piece lie is filled
+    in."""
     highest = np.int64(-1)
     total = np.int64(0)
     count = np.int64(0)
