@@ -4,7 +4,8 @@ KafkascopeError
 ├── UsageError          wrong use: an unknown message, a version that does not exist (exit code 2)
 │   └── NotFoundError   the answer is no: nothing of that name (exit code 1)
 ├── InputError          bad input: odd hex, an empty file, more bytes than a limit allows (exit code 3)
-│   └── DecodeError     bytes that are not this message
+│   ├── DecodeError     bytes that are not this message
+│   └── KernelError     a check inside a compiled kernel stopped it: a bug of ours, and no memory was touched
 ├── EncodeError         a value that is not this message (exit code 3)
 ├── ReachError          no connection, no authentication, or no answer in time (exit code 4)
 └── RefusedError        a broker answered with an error code (exit code 1)
@@ -37,6 +38,15 @@ class InputError(KafkascopeError):
 
 class DecodeError(InputError):
     """ShareFetchRequest v2, topics[0].partitions: count 70000 needs 140000 bytes, 41 left (offset 132)"""
+
+
+class KernelError(InputError):
+    """night.pcap, after packet 1,204: a kernel reached past its arrays, and was stopped before it touched anything"""
+
+    @classmethod
+    def at(cls, place: str) -> "KernelError":
+        said = "a kernel reached past its arrays, and was stopped before it touched anything"
+        return cls(f"{place}: {said}; this is a bug, please report it")
 
 
 class EncodeError(KafkascopeError):

@@ -11,7 +11,6 @@ from kafkascope.capture.exchange import inner_frames
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import KIND
-from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import encode_frame
 from tests.captures import NAMES, capture
@@ -27,7 +26,8 @@ def test_every_body_is_there_once_with_its_message_and_version(name: str) -> Non
         for (message, version), start, end in zip(places.kinds, places.starts, places.starts[1:], strict=False):
             for at in range(start, end):
                 size = places.ends[at + 1] - places.ends[at]
-                found[message, version, int(places.exchanges[at]), bytes_at(places.addresses[at], size)] += 1
+                body = places.content.bytes(int(places.places[at]), int(size))
+                found[message, version, int(places.exchanges[at]), body] += 1
         wanted: Counter[tuple[str | None, int, int, bytes]] = Counter()
         for index in range(len(batch)):
             request, response = batch.request_frame(index), batch.response_frame(index)

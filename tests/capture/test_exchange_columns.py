@@ -12,13 +12,13 @@ from kafkascope.capture.exchange_columns import LONG_POLLS, SCHEMA, TOKEN_API, t
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import TOKEN
 from kafkascope.capture.headers import (
-    ADDRESS,
     API_KEY,
     CLIENT_AT,
     CLIENT_SIZE,
     CONNECTION,
     CORRELATION,
     FIRST_NS,
+    FRAME_AT,
     KIND,
     LAST_NS,
     OFFSET,
@@ -27,7 +27,6 @@ from kafkascope.capture.headers import (
     VERSION,
 )
 from kafkascope.capture.identity import connection_name, exchange_ids
-from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
@@ -50,7 +49,8 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
     api = TOKEN_API if asked and token else apis().get(row[API_KEY]) if framed else None
     latency = (answer[FIRST_NS] - row[LAST_NS]) // 1000 if asked and answer else -1
     waits = asked and api in LONG_POLLS and not (seen[MAX_WAIT] and values[MAX_WAIT] <= 0)
-    client = bytes_at(row[ADDRESS] + row[CLIENT_AT], row[CLIENT_SIZE]) if asked and row[CLIENT_AT] >= 0 else None
+    named = asked and row[CLIENT_AT] >= 0
+    client = batch.content.bytes(row[FRAME_AT] + row[CLIENT_AT], row[CLIENT_SIZE]) if named else None
     error = values[ERROR] if answer and seen[ERROR] else None
     file = max(at for at, first in enumerate(batch.recordings.first_packets) if first <= row[PACKET])
     return {

@@ -9,7 +9,8 @@ import numpy as np
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.flow import FRAME, Int64s
-from kafkascope.capture.headers import ADDRESS, API_KEY, API_VERSIONS, BODY_AT, KIND, SIZE, VERSION, Rows
+from kafkascope.capture.headers import API_KEY, API_VERSIONS, BODY_AT, FRAME_AT, KIND, SIZE, VERSION, Rows
+from kafkascope.capture.memory_view import Content
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.scan_program import ERROR
 from kafkascope.schema.catalog import apis, message
@@ -25,14 +26,16 @@ _WIDTH = 5
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
     """Bodies sorted by message and version: those of number i of `kinds` begin with number i of `starts`, which has one
-    more. Each has its exchange, its row in the batch, its address, and ends with `ends`, which begin with 0."""
+    more. Each has its exchange, its row in the batch and its place in `content`; it ends with `ends`, which begin with
+    0."""
 
     kinds: list[Kind]
     starts: list[int]
     exchanges: Int64s
     rows: Int64s
-    addresses: Int64s
+    places: Int64s
     ends: Int64s
+    content: Content
 
 
 def places_of(batch: ExchangeBatch) -> Places:
@@ -56,7 +59,7 @@ def places_of(batch: ExchangeBatch) -> Places:
             if name is None:
                 kept[LENGTH, start:end] = 0
         np.cumsum(kept[LENGTH], out=ends[1:])
-    return Places(kinds, bounds, kept[EXCHANGE], kept[ROW], kept[PLACE], ends)
+    return Places(kinds, bounds, kept[EXCHANGE], kept[ROW], kept[PLACE], ends, batch.content)
 
 
 _SAME = np.empty(0, np.int64)
@@ -94,7 +97,7 @@ def note(found: Any, at: Number, rows: Any, row: Number, exchange: Number, code:
     found[CODE, at] = code
     found[EXCHANGE, at] = exchange
     found[ROW, at] = row
-    found[PLACE, at] = rows[row, ADDRESS] + body_at
+    found[PLACE, at] = rows[row, FRAME_AT] + body_at
     found[LENGTH, at] = rows[row, SIZE] - body_at
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kafkascope.capture.checked import read_i16, read_i32
 from kafkascope.capture.headers import varint
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.scan_program import (
@@ -25,14 +26,13 @@ from kafkascope.capture.scan_program import (
     TOPICS,
     UUID,
 )
-from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_STRING_BYTES
 
 # Arrays and tags within each other; the deepest message of the catalog has six.
 DEPTH = 32
 # What a body came to.
 READ, NOT_PLAIN, NO_SPACE = 0, 1, 2
-# A name: which exchange, which kind, address, size.
+# A name: which exchange, which kind, its place in the content, size.
 NAME_WIDTH = 4
 
 
@@ -42,11 +42,11 @@ def make_stack() -> npt.NDArray[np.int64]:
 
 @jit
 def scan(
-    operations: Any, tags: Any, first: Number, position: Number, end: Number, facts: Any, seen: Any, body: Number,
-    names: Any, named: Number, keep: bool, stack: Any,
+    operations: Any, tags: Any, first: Number, data: Any, before: Number, position: Number, end: Number, facts: Any,
+    seen: Any, body: Number, names: Any, named: Number, keep: bool, stack: Any,
 ) -> Numbers:  # fmt: skip
-    """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). `facts` and `seen` are one exchange's; `stack` is room to
-    work in, as `make_stack` gives it."""
+    """(READ, NOT_PLAIN or NO_SPACE in `names`, names so far). The body is in `data`, which has `before` bytes of the
+    content before it. `facts` and `seen` are one exchange's; `stack` is room to work in, as `make_stack` gives it."""
     loop_left = stack[0]
     tag_left = stack[1]
     tag_last = stack[2]
@@ -68,7 +68,7 @@ def scan(
             if end - p < size:
                 return NOT_PLAIN, named
             fact = operations[pc, 1]
-            value = load_i16(p) if size == 2 else load_i32(p)
+            value = read_i16(data, p) if size == 2 else read_i32(data, p)
             if fact != ERROR or facts[ERROR] == 0:
                 facts[fact] = value
             seen[fact] = 1
@@ -76,7 +76,7 @@ def scan(
             pc += 1
         elif code == BYTES:
             if operations[pc, 2]:
-                length, p = varint(p, end)
+                length, p = varint(data, p, end)
                 length -= 1
                 if length < -1:
                     return NOT_PLAIN, named
@@ -84,7 +84,7 @@ def scan(
                 size = 2 if operations[pc, 4] else 4
                 if end - p < size:
                     return NOT_PLAIN, named
-                length = load_i16(p) if size == 2 else load_i32(p)
+                length = read_i16(data, p) if size == 2 else read_i32(data, p)
                 p += size
             if length > end - p or length < -1 or (length == -1 and not operations[pc, 3]):
                 return NOT_PLAIN, named
@@ -99,7 +99,7 @@ def scan(
                         return NO_SPACE, named
                     names[named, 0] = body
                     names[named, 1] = kind
-                    names[named, 2] = p
+                    names[named, 2] = before + p
                     names[named, 3] = length
                     named += 1
             p += max(length, 0)
@@ -113,14 +113,14 @@ def scan(
                 pc += 1
         elif code in (ARRAY, FIXED_ARRAY):
             if operations[pc, 1]:
-                length, p = varint(p, end)
+                length, p = varint(data, p, end)
                 length -= 1
                 if length < -1:
                     return NOT_PLAIN, named
             else:
                 if end - p < 4:
                     return NOT_PLAIN, named
-                length = load_i32(p)
+                length = read_i32(data, p)
                 p += 4
             if length < -1 or (length == -1 and not operations[pc, 2]):
                 return NOT_PLAIN, named
@@ -147,7 +147,7 @@ def scan(
                     return NO_SPACE, named
                 names[named, 0] = body
                 names[named, 1] = TOPIC_ID
-                names[named, 2] = p
+                names[named, 2] = before + p
                 names[named, 3] = 16
                 named += 1
             p += 16
@@ -155,7 +155,7 @@ def scan(
         elif code == PRESENT:
             if p >= end:
                 return NOT_PLAIN, named
-            present = load_u8(p)
+            present = data[p]
             p += 1
             if present == 1:
                 pc += 1
@@ -164,7 +164,7 @@ def scan(
             else:
                 return NOT_PLAIN, named
         elif code == TAGS:
-            number, p = varint(p, end)
+            number, p = varint(data, p, end)
             if number < 0 or sections + 1 >= DEPTH:
                 return NOT_PLAIN, named
             sections += 1
@@ -186,8 +186,8 @@ def scan(
                     pc = operations[section, 3]
                     break
                 tag_left[sections] -= 1
-                number, p = varint(p, end)
-                size, p = varint(p, end)
+                number, p = varint(data, p, end)
+                size, p = varint(data, p, end)
                 if number <= tag_last[sections] or size < 0 or size > end - p:
                     return NOT_PLAIN, named
                 tag_last[sections] = number

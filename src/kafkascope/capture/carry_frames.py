@@ -249,8 +249,7 @@ def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]
             framer._tables = larger
         tables = framer._tables
         state[FILLED] = 0
-        bytes_ = np.frombuffer(data, np.uint8)
-        collect(tables.pool.ctypes.data, tables.following, counts, state, bytes_.ctypes.data, filled)
+        collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, filled)
         return []
     state[DAMAGED] = 1
     return [f"{filled} bytes of an unfinished frame"]

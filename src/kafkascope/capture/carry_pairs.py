@@ -101,8 +101,8 @@ def restore_waiting(
             "is_response": numbers[:, 2].astype(np.uint8), "offset": numbers[:, 3], "first_ns": numbers[:, 4],
             "time_ns": numbers[:, 5], "packet": numbers[:, 6], "lost": np.zeros(len(rows), np.int64),
         }  # fmt: skip
-        held = np.frombuffer(b"".join(bodies), np.uint8).copy()
-        waiting = read_headers(Frames(body=held, ends=ends, **columns))
+        held = np.frombuffer(bytearray().join(bodies), np.uint8)
+        waiting, content = read_headers(Frames(body=held, ends=ends, **columns))
         waiting[:, AFTER_LOSS] = numbers[:, 7]
-        pairer._waiting, pairer._waiting_bytes = waiting, held
+        pairer._waiting, pairer._waiting_bytes = waiting, content.second
     return unread

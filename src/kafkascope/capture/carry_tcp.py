@@ -53,7 +53,6 @@ from kafkascope.capture.stream_table import (
     RINGS,
     SEEN_BYTES,
     SEGMENTS,
-    SPILL_ADDRESS,
     SPILL_LIVE,
     SPILL_USED,
     TAIL,
@@ -160,7 +159,6 @@ def restore(
     counts[OTHERS] = sum(one.protocol != PROTOCOLS[KAFKA] for one in carried)
     counts[SPILL_USED] = counts[SPILL_LIVE] = len(spill)
     held = np.frombuffer(bytes(spill), np.uint8).copy()
-    counts[SPILL_ADDRESS] = held.ctypes.data
     reassembler._tables = tables._replace(spill=held)
     return unread
 

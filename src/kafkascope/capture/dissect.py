@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from kafkascope.capture.checked import prefetch
 from kafkascope.capture.flow import ACK
 from kafkascope.capture.flow_table import FULL, flow_number
 from kafkascope.capture.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.numbers import Number, Numbers, big16, big32, big64, jit
 from kafkascope.capture.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
-from kafkascope.columnar.memory import prefetch
 from kafkascope.limits import MAX_TUNNELS
 
 TCP = 6
@@ -56,11 +56,10 @@ def dissect(
 ) -> Numbers:  # fmt: skip
     """(packet to go on with, segments, fragments, why it stopped)"""
     pieces = 0
-    address = data.ctypes.data
     for row in range(first, len(starts)):
         if row + _AHEAD < len(starts):
-            prefetch(address + starts[row + _AHEAD])
-            prefetch(address + starts[row + _AHEAD] + 64)
+            prefetch(data, starts[row + _AHEAD])
+            prefetch(data, starts[row + _AHEAD] + 64)
         at = starts[row]
         end = at + captured[row]
         wire = max(end, at + original[row])

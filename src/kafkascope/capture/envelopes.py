@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kafkascope.capture.checked import place
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import (
-    ADDRESS,
     BODY_AT,
+    FRAME_AT,
     KIND,
     RESPONSE,
     SIZE,
@@ -20,6 +21,7 @@ from kafkascope.capture.headers import (
     parse_headers,
     uvarint,
 )
+from kafkascope.capture.memory_view import Content
 from kafkascope.capture.numbers import jit
 
 
@@ -38,6 +40,7 @@ class Inner:
 
 
 def open_envelopes(
+    content: Content,
     rows: Rows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
@@ -48,14 +51,15 @@ def open_envelopes(
     count = len(outer)
     made = np.zeros((2 * count, WIDTH), dtype=np.int64)
     answered = np.empty(count, dtype=np.int64)
-    _open(rows, request, response, body_at, outer, made, answered, flexible_from())
+    _open(*content, rows, request, response, body_at, outer, made, answered, flexible_from())
     return Inner(outer, made, np.arange(count), answered)
 
 
 @jit
 def _open(
-    rows: Any, request: Any, response: Any, body_at: Any, outer: Any, made: Any, answered: Any, first_flexible: Any
-) -> None:
+    waited: Any, body: Any, rows: Any, request: Any, response: Any, body_at: Any, outer: Any, made: Any, answered: Any,
+    first_flexible: Any,
+) -> None:  # fmt: skip
     """The inner frame is the first field of either body, bytes behind their length."""
     count = len(outer)
     for index in range(count):
@@ -67,10 +71,12 @@ def _open(
             if which < 0:
                 continue
             row = rows[which]
-            end = row[ADDRESS] + row[SIZE]
-            start = row[ADDRESS] + (body_at[outer[index]] if answer else row[BODY_AT])
-            length, position = uvarint(start, end)
-            inner[ADDRESS] = position
+            data, start = place(waited, body, row[FRAME_AT])
+            before = row[FRAME_AT] - start
+            end = start + row[SIZE]
+            start += body_at[outer[index]] if answer else row[BODY_AT]
+            length, position = uvarint(data, start, end)
+            inner[FRAME_AT] = before + position
             inner[SIZE] = min(max(length - 1, 0), end - position)
         answered[index] = count + index if made[count + index, SIZE] > 0 else -1
-    parse_headers(made, 0, first_flexible)
+    parse_headers(waited, body, made, 0, first_flexible)

@@ -13,6 +13,7 @@ from kafkascope.capture.exchange_pack import CLIENT_ID, COLUMNS, Form, Told, mea
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.columnar.form import form_of
+from kafkascope.errors import KernelError
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.error_codes import error_codes, error_name
 
@@ -56,17 +57,24 @@ Ints = npt.NDArray[np.int64]
 
 
 class _Names(NamedTuple):
-    """Texts that are the same for all batches, as the kernel wants them; `words` holds them."""
+    """Texts that are the same for all batches, as the kernel wants them: places in `words`."""
 
     apis: Ints
     errors: Ints
     first_error: int
     statuses: Ints
-    words: tuple[bytes, ...]
+    words: npt.NDArray[np.uint8]
 
 
 def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     """A row an exchange, in the batch's order."""
+    try:
+        return _to_arrow(batch)
+    except IndexError as error:
+        raise KernelError.at(f"exchanges of {batch.recordings.uris[-1]}") from error
+
+
+def _to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     facts, names = batch.facts, _names()
     which, used = np.empty((2, len(batch)), np.int64)
     numbered = np.zeros(len(batch.ends), np.int64)
@@ -78,7 +86,8 @@ def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     numbers = np.array([(end.number, end.software_from) for end in ends], np.uint64).reshape(-1, 2).view(np.int64)
     files = np.array(batch.recordings.first_packets, np.int64).reshape(-1, 1)
     told = Told(
-        rows=batch.rows, request=batch.request, response=batch.response, status=batch.status, values=facts.values,
+        waited=batch.content.first, body=batch.content.second, texts=held, words=names.words, rows=batch.rows,
+        request=batch.request, response=batch.response, status=batch.status, values=facts.values,
         seen=facts.seen, which=which, ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
         files=np.concatenate([files, texts[len(sides) :]], axis=1), apis=names.apis, errors=names.errors,
         first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS, sized=batch.sized,
@@ -87,11 +96,16 @@ def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     size = measure(told, form)
     if not size:
         every = _names(every_error=True)
-        told = told._replace(errors=every.errors, first_error=every.first_error)
+        told = told._replace(
+            apis=every.apis,
+            errors=every.errors,
+            first_error=every.first_error,
+            statuses=every.statuses,
+            words=every.words,
+        )
         size = measure(told, form)
     made = pa.allocate_buffer(size)
-    plain = write(told, form, made.address, size)
-    del held
+    plain = write(told, form, np.frombuffer(made, np.uint8))
     columns = pa.ipc.read_record_batch(made, SCHEMA)
     return columns if plain else columns.set_column(CLIENT_ID, SCHEMA.field(CLIENT_ID), _client_ids(columns))
 
@@ -107,15 +121,15 @@ def _client_ids(columns: pa.RecordBatch) -> pa.Array:
     return found
 
 
-def _texts(words: Sequence[str | None]) -> tuple[Ints, bytes]:
-    """(address, size) of each, the size -1 for None; and what they lie in."""
+def _texts(words: Sequence[str | None]) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """(place, size) of each, the size -1 for None; and what they are in."""
     encoded = [None if word is None else word.encode() for word in words]
-    held = b"".join([word for word in encoded if word is not None])
+    held = np.frombuffer(bytearray().join([word for word in encoded if word is not None]), np.uint8)
     found = np.empty((len(words), 2), np.int64)
     sizes = found[:, 1]
     sizes[:] = [-1 if word is None else len(word) for word in encoded]
     kept = np.maximum(sizes, 0)
-    found[:, 0] = pa.py_buffer(held).address + np.cumsum(kept) - kept
+    found[:, 0] = np.cumsum(kept) - kept
     return found, held
 
 
@@ -124,12 +138,10 @@ def _names(*, every_error: bool = False) -> _Names:
     """With the errors that the catalog knows, or with any that there can be."""
     known = apis()
     names = [known.get(key) for key in range(max(known) + 1)]
-    api_texts, api_words = _texts([*names, TOKEN_API])
     waits = np.array([[name in LONG_POLLS] for name in (*names, None)], np.int64)
     codes = range(-(1 << 15), 1 << 15) if every_error else range(min(error_codes()), max(error_codes()) + 1)
-    errors, error_words = _texts([error_name(code) for code in codes])
-    statuses, status_words = _texts(STATUSES)
-    words = (api_words, error_words, status_words)
+    texts, words = _texts([*names, TOKEN_API, *STATUSES, *(error_name(code) for code in codes)])
+    api_texts, statuses, errors = np.split(texts, [len(waits), len(waits) + len(STATUSES)])
     return _Names(np.concatenate([api_texts, waits], axis=1), errors, codes.start, statuses, words)
 
 
@@ -137,7 +149,7 @@ def _names(*, every_error: bool = False) -> _Names:
 def _bare_form() -> Form:
     made = form_of(SCHEMA)
     none = np.empty(0, np.int64)
-    data = np.frombuffer(made.data, np.uint8)
+    data = np.frombuffer(bytearray(made.data), np.uint8)
     return Form(
         data, made.nodes_at, made.buffers_at, made.length_at, made.body_length_at, none, none.reshape(0, 3), none
     )

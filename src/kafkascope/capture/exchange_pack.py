@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kafkascope.capture.checked import copy, place, write_16, write_32, write_64
 from kafkascope.capture.flow import TOKEN, Int64s, Uint8s
 from kafkascope.capture.headers import (
-    ADDRESS,
     API_KEY,
     CLIENT_AT,
     CLIENT_SIZE,
     CONNECTION,
     CORRELATION,
     FIRST_NS,
+    FRAME_AT,
     KIND,
     LAST_NS,
     OFFSET,
@@ -25,8 +26,6 @@ from kafkascope.capture.headers import (
 from kafkascope.capture.identity import CONNECTION_DIGITS, EXCHANGE_DIGITS, write_digits, write_id
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
-from kafkascope.capture.stream_table import copy
-from kafkascope.columnar.memory import load_u8, store_8, store_16, store_32, store_64
 
 # The columns, in their order.
 (
@@ -70,8 +69,13 @@ API_WIDTH = 3
 
 
 class Told(NamedTuple):
-    """A batch as arrays. Texts are (address, size), the size below 0 for null."""
+    """A batch as arrays. Texts are (place, size), the size below 0 for null: those of `ends` and `files` in `texts`,
+    those of `apis`, `errors` and `statuses` in `words`, client ids in `waited`, then `body`."""
 
+    waited: Uint8s
+    body: Uint8s
+    texts: Uint8s
+    words: Uint8s
     rows: Int64s
     request: Int64s
     response: Int64s
@@ -98,7 +102,7 @@ class Form(NamedTuple):
     length_at: int
     body_length_at: int
     sizes: Int64s  # bytes of each text column
-    places: Int64s  # where the bits, values and bytes of each column are
+    places: Int64s  # where the bits, values and bytes of each column go
     nulls: Int64s
 
 
@@ -144,7 +148,7 @@ def client_text(t: Told, i: Number) -> Numbers:
     request = t.request[i]
     if request < 0 or t.rows[request, CLIENT_AT] < 0:
         return np.int64(0), np.int64(-1)
-    return t.rows[request, ADDRESS] + t.rows[request, CLIENT_AT], t.rows[request, CLIENT_SIZE]
+    return t.rows[request, FRAME_AT] + t.rows[request, CLIENT_AT], t.rows[request, CLIENT_SIZE]
 
 
 @jit
@@ -199,16 +203,16 @@ def measure(t: Told, form: Form) -> Number:
         sizes[STATUS] += t.statuses[t.status[i], 1]
     sizes[EXCHANGE_ID] = EXCHANGE_DIGITS * count
     sizes[CONNECTION_ID] = CONNECTION_DIGITS * count
-    return place(form, count, np.int64(0))
+    return lay_out(form, count, form.data[:0])
 
 
 @jit
-def place(form: Form, count: Number, target: Number) -> Number:
-    """Where everything goes; the bytes it takes together. A target of 0 only asks for these."""
+def lay_out(form: Form, count: Number, out: Any) -> Number:
+    """Where everything goes; the bytes it takes together. An empty `out` only asks for these."""
     start = np.int64(len(form.data))
     bits = (count + 7) >> 3
     at = start
-    entry = target + form.buffers_at
+    entry = np.int64(form.buffers_at)
     for column in range(COLUMNS):
         width = WIDTHS[column]
         sizes = (
@@ -217,75 +221,73 @@ def place(form: Form, count: Number, target: Number) -> Number:
             form.sizes[column],
         )
         for part in range(3 if width == TEXT else 2):
-            form.places[column, part] = target + at
-            if target:
-                store_64(entry, at - start)
-                store_64(entry + 8, sizes[part])
+            form.places[column, part] = at
+            if len(out):
+                write_64(out, entry, at - start)
+                write_64(out, entry + 8, sizes[part])
                 entry += 16
             at += lines(sizes[part])
     return at
 
 
 @jit
-def put_bit(address: Number, i: Number, there: Number) -> None:
+def put_bit(out: Any, at: Number, i: Number, there: Number) -> None:
     if there:
-        store_8(address + (i >> 3), load_u8(address + (i >> 3)) | 1 << (i & 7))
+        out[at + (i >> 3)] |= 1 << (i & 7)
 
 
 @jit
-def put_number(form: Form, column: Number, i: Number, value: Number, there: Number) -> None:
+def put_number(out: Any, form: Form, column: Number, i: Number, value: Number, there: Number) -> None:
     """What is null is 0."""
     if there:
-        put_bit(form.places[column, 0], i, True)
+        put_bit(out, form.places[column, 0], i, True)
     else:
         form.nulls[column] += 1
         value = np.int64(0)
     width = WIDTHS[column]
-    address = form.places[column, 1] + width * i
+    at = form.places[column, 1] + width * i
     if width == 8:
-        store_64(address, value)
+        write_64(out, at, value)
     elif width == 4:
-        store_32(address, value)
+        write_32(out, at, value)
     else:
-        store_16(address, value)
+        write_16(out, at, value)
 
 
 @jit
-def put_text(form: Form, column: Number, i: Number, text: Numbers) -> None:
-    address, size = text
+def put_text(out: Any, form: Form, column: Number, i: Number, source: Any, text: Numbers) -> None:
+    at, size = text
     if size >= 0:
-        put_bit(form.places[column, 0], i, True)
-        copy(form.places[column, 2], address, size)
+        put_bit(out, form.places[column, 0], i, True)
+        copy(out, form.places[column, 2], source, at, size)
     else:
         form.nulls[column] += 1
         size = np.int64(0)
-    end_text(form, column, i, size)
+    end_text(out, form, column, i, size)
 
 
 @jit
-def end_text(form: Form, column: Number, i: Number, size: Number) -> None:
+def end_text(out: Any, form: Form, column: Number, i: Number, size: Number) -> None:
     form.places[column, 2] += size
     form.sizes[column] += size
-    store_32(form.places[column, 1] + 4 * i + 4, form.sizes[column])
+    write_32(out, form.places[column, 1] + 4 * i + 4, form.sizes[column])
 
 
 @jit
-def is_ascii(text: Numbers) -> Number:
-    address, size = text
+def is_ascii(data: Any, start: Number, size: Number) -> Number:
     high = np.int64(0)
-    for at in range(size):
-        high |= load_u8(address + at)
+    for at in range(start, start + size):
+        high |= data[at]
     return high < 0x80
 
 
 @jit
-def write(t: Told, form: Form, target: Number, size: Number) -> Number:
-    """As `measure` said; whether all client ids are ASCII."""
+def write(t: Told, form: Form, out: Any) -> Number:
+    """As long as `measure` said; whether all client ids are ASCII."""
     count = len(t.request)
-    copy(target, form.data.ctypes.data, np.int64(len(form.data)))
-    for at in range(target + len(form.data), target + size, 8):
-        store_64(at, np.int64(0))
-    place(form, count, target)
+    copy(out, 0, form.data, 0, np.int64(len(form.data)))
+    out[len(form.data) :] = 0
+    lay_out(form, count, out)
     form.sizes[:] = 0
     form.nulls[:] = 0
     plain = True
@@ -294,52 +296,55 @@ def write(t: Told, form: Form, target: Number, size: Number) -> Number:
         row = t.request[i] if asked else t.response[i]
         end = t.which[i]
         offset = t.rows[row, OFFSET]
-        write_id(np.uint64(t.ends[end, END_HASH]), np.uint64(offset), np.uint64(not asked), form.places[EXCHANGE_ID, 2])
-        end_text(form, EXCHANGE_ID, i, np.int64(EXCHANGE_DIGITS))
-        write_digits(np.uint64(t.ends[end, END_HASH]), np.int64(CONNECTION_DIGITS), form.places[CONNECTION_ID, 2])
-        end_text(form, CONNECTION_ID, i, np.int64(CONNECTION_DIGITS))
+        write_id(
+            np.uint64(t.ends[end, END_HASH]), np.uint64(offset), np.uint64(not asked), out, form.places[EXCHANGE_ID, 2]
+        )
+        end_text(out, form, EXCHANGE_ID, i, np.int64(EXCHANGE_DIGITS))
+        write_digits(np.uint64(t.ends[end, END_HASH]), np.int64(CONNECTION_DIGITS), out, form.places[CONNECTION_ID, 2])
+        end_text(out, form, CONNECTION_ID, i, np.int64(CONNECTION_DIGITS))
         packet = t.rows[row, PACKET]
         file = file_of(t, packet)
-        put_text(form, CAPTURE_URI, i, (t.files[file, 1], t.files[file, 2]))
-        put_number(form, PACKET_NUMBER, i, packet - t.files[file, 0], True)
+        put_text(out, form, CAPTURE_URI, i, t.texts, (t.files[file, 1], t.files[file, 2]))
+        put_number(out, form, PACKET_NUMBER, i, packet - t.files[file, 0], True)
         timed = t.sized or t.rows[row, FIRST_NS] >= t.known_from_ns
         request_ns, response_ns = np.int64(0), np.int64(0)
         if asked:
             request_ns = t.rows[row, LAST_NS] if timed else t.rows[row, FIRST_NS]
         if answered:
             response_ns = t.rows[t.response[i], FIRST_NS]
-        put_number(form, REQUEST_AT, i, request_ns // 1000, asked and timed)
-        put_number(form, RESPONSE_AT, i, response_ns // 1000, answered and timed)
+        put_number(out, form, REQUEST_AT, i, request_ns // 1000, asked and timed)
+        put_number(out, form, RESPONSE_AT, i, response_ns // 1000, answered and timed)
         # A response that was recorded before its request has no latency.
         latency = (response_ns - request_ns) // 1000
-        put_number(form, LATENCY, i, latency, asked and answered and latency >= 0)
+        put_number(out, form, LATENCY, i, latency, asked and answered and latency >= 0)
         framed = asked and t.rows[row, KIND] != TOKEN
         key = t.rows[row, API_KEY]
         waits = t.seen[i, MAX_WAIT] > 0
         long_poll = asked and 0 <= key < len(t.apis) and t.apis[key, API_WAITS] > 0
         long_poll = long_poll and (not waits or t.values[i, MAX_WAIT] > 0)
-        put_bit(form.places[LONG_POLL, 1], i, long_poll)
-        put_number(form, MAX_WAIT_MS, i, t.values[i, MAX_WAIT], long_poll and waits)
-        put_number(form, KEY, i, key, framed)
-        put_text(form, API, i, api_text(t, i, row))
-        put_number(form, API_VERSION, i, t.rows[row, VERSION], framed)
-        put_number(form, CORRELATION_ID, i, t.rows[row, CORRELATION], t.rows[row, KIND] != TOKEN)
-        client = client_text(t, i)
-        plain = plain and is_ascii(client)
-        put_text(form, CLIENT_ID, i, client)
-        put_text(form, CLIENT_ADDRESS, i, (t.ends[end, END_CLIENT], t.ends[end, END_CLIENT + 1]))
-        put_text(form, BROKER_ADDRESS, i, (t.ends[end, END_BROKER], t.ends[end, END_BROKER + 1]))
-        put_text(form, SOFTWARE, i, software_text(t, i, row))
-        put_number(form, REQUEST_BYTES, i, t.rows[row, SIZE] + PREFIX_BYTES, asked and t.sized)
+        put_bit(out, form.places[LONG_POLL, 1], i, long_poll)
+        put_number(out, form, MAX_WAIT_MS, i, t.values[i, MAX_WAIT], long_poll and waits)
+        put_number(out, form, KEY, i, key, framed)
+        put_text(out, form, API, i, t.words, api_text(t, i, row))
+        put_number(out, form, API_VERSION, i, t.rows[row, VERSION], framed)
+        put_number(out, form, CORRELATION_ID, i, t.rows[row, CORRELATION], t.rows[row, KIND] != TOKEN)
+        client_at, client_size = client_text(t, i)
+        source, at = place(t.waited, t.body, client_at)
+        plain = plain and is_ascii(source, at, client_size)
+        put_text(out, form, CLIENT_ID, i, source, (at, client_size))
+        put_text(out, form, CLIENT_ADDRESS, i, t.texts, (t.ends[end, END_CLIENT], t.ends[end, END_CLIENT + 1]))
+        put_text(out, form, BROKER_ADDRESS, i, t.texts, (t.ends[end, END_BROKER], t.ends[end, END_BROKER + 1]))
+        put_text(out, form, SOFTWARE, i, t.texts, software_text(t, i, row))
+        put_number(out, form, REQUEST_BYTES, i, t.rows[row, SIZE] + PREFIX_BYTES, asked and t.sized)
         response_size = t.rows[t.response[i], SIZE] if answered else np.int64(0)
-        put_number(form, RESPONSE_BYTES, i, response_size + PREFIX_BYTES, answered and t.sized)
-        put_number(form, ERROR_CODE, i, t.values[i, ERROR], answered and t.seen[i, ERROR] > 0)
-        put_text(form, ERROR_NAME, i, error_text(t, i))
-        put_number(form, THROTTLE_MS, i, t.values[i, THROTTLE], t.seen[i, THROTTLE] > 0)
-        put_text(form, STATUS, i, (t.statuses[t.status[i], 0], t.statuses[t.status[i], 1]))
+        put_number(out, form, RESPONSE_BYTES, i, response_size + PREFIX_BYTES, answered and t.sized)
+        put_number(out, form, ERROR_CODE, i, t.values[i, ERROR], answered and t.seen[i, ERROR] > 0)
+        put_text(out, form, ERROR_NAME, i, t.words, error_text(t, i))
+        put_number(out, form, THROTTLE_MS, i, t.values[i, THROTTLE], t.seen[i, THROTTLE] > 0)
+        put_text(out, form, STATUS, i, t.words, (t.statuses[t.status[i], 0], t.statuses[t.status[i], 1]))
     for column in range(COLUMNS):
-        store_64(target + form.nodes_at + 16 * column, count)
-        store_64(target + form.nodes_at + 16 * column + 8, form.nulls[column])
-    store_64(target + form.length_at, count)
-    store_64(target + form.body_length_at, size - len(form.data))
+        write_64(out, form.nodes_at + 16 * column, count)
+        write_64(out, form.nodes_at + 16 * column + 8, form.nulls[column])
+    write_64(out, form.length_at, count)
+    write_64(out, form.body_length_at, len(out) - len(form.data))
     return plain

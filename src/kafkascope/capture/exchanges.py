@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.bodies import decode_request
+from kafkascope.capture.checked import differing_bytes, place
 from kafkascope.capture.facts import Facts, read_facts
 from kafkascope.capture.flow import FRAME, Connection, Frames
+from kafkascope.capture.frame_table import NO_FRAMES
 from kafkascope.capture.headers import (
-    ADDRESS,
     API_KEY,
     API_VERSIONS,
     BODY_AT,
@@ -20,6 +21,7 @@ from kafkascope.capture.headers import (
     CLIENT_SIZE,
     CONNECTION,
     FIRST_NS,
+    FRAME_AT,
     KIND,
     LAST_NS,
     NEVER,
@@ -32,9 +34,8 @@ from kafkascope.capture.headers import (
     flexible_from,
     read_headers,
 )
-from kafkascope.capture.history import differing_bytes
 from kafkascope.capture.identity import address_text, connection_hash
-from kafkascope.capture.memory_view import bytes_at, gather
+from kafkascope.capture.memory_view import NO_BYTES, Content
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.pairing import UNDECODED, pair
 from kafkascope.capture.scan_program import ScanPrograms
@@ -80,8 +81,8 @@ class Recordings:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeBatch:
-    """Exchanges in the order of their requests. `request` and `response` are rows, -1 where there is none; `keep` holds
-    the memory that the rows' addresses lead to."""
+    """Exchanges in the order of their requests. `request` and `response` are rows, -1 where there is none; `content` is
+    what the places of the rows are in."""
 
     rows: Rows
     request: npt.NDArray[np.int64]
@@ -91,7 +92,7 @@ class ExchangeBatch:
     ends: list[Ends]
     recordings: Recordings
     sized: bool  # whether the recording tells how many bytes there were
-    keep: tuple[object, ...]
+    content: Content
     record_sizes: Sequence[Sequence[int | None]] = ()  # by row, where the recording has them instead of record data
 
     def __len__(self) -> int:
@@ -109,7 +110,7 @@ class ExchangeBatch:
         return self._frame(int(self.response[index]))
 
     def _frame(self, at: int) -> bytes | None:
-        return bytes_at(self.rows[at, ADDRESS], self.rows[at, SIZE]) if at >= 0 else None
+        return self.content.bytes(int(self.rows[at, FRAME_AT]), int(self.rows[at, SIZE])) if at >= 0 else None
 
 
 def make_batch(
@@ -123,16 +124,16 @@ def make_batch(
     *,
     names: bool,
     sized: bool,
-    keep: tuple[object, ...],
+    content: Content,
     record_sizes: Sequence[Sequence[int | None]] = (),
 ) -> ExchangeBatch:
     """Pairs in, put into the order of their requests and read."""
     if len(request):
         order = _order_of(rows, request, response)
         request, response, status = request[order], response[order], status[order]
-    facts = read_facts(rows, request, response, programs, flexible_from_responses(), names=names)
+    facts = read_facts(content, rows, request, response, programs, flexible_from_responses(), names=names)
     status[facts.undecoded] = UNDECODED
-    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, keep, record_sizes)
+    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, content, record_sizes)
 
 
 def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -197,7 +198,7 @@ class Pairer:
         self._names = names
         self._programs = ScanPrograms()
         self._waiting = NO_ROWS
-        self._waiting_bytes = _NO_BYTES
+        self._waiting_bytes = NO_BYTES
         self.ends: list[Ends] = []
         self.lost_answers = 0
 
@@ -210,43 +211,43 @@ class Pairer:
 
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
         waiting = len(self._waiting)
-        rows = read_headers(frames, self._waiting) if frames is not None else self._waiting
-        self._learn_ends(rows, waiting)
+        rows, content = read_headers(frames or NO_FRAMES, self._waiting, self._waiting_bytes)
+        self._learn_ends(content, rows, waiting)
         pairs = pair(rows, waiting, len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
         self.lost_answers += pairs.lost_answers
         batch = make_batch(
             rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
-            names=self._names, sized=True, keep=(self._waiting_bytes, frames),
+            names=self._names, sized=True, content=content,
         )  # fmt: skip
-        self._wait(rows[pairs.left])
+        self._wait(content, rows[pairs.left])
         return batch
 
-    def _wait(self, rows: Rows) -> None:
+    def _wait(self, content: Content, rows: Rows) -> None:
         """The frames of a batch go with it: what waits is copied."""
         if not len(rows):
-            self._waiting, self._waiting_bytes = NO_ROWS, _NO_BYTES
+            self._waiting, self._waiting_bytes = NO_ROWS, NO_BYTES
             return
-        held = np.empty(int(rows[:, SIZE].sum()), dtype=np.uint8)
-        gather(rows[:, ADDRESS].copy(), rows[:, SIZE].copy(), held)
-        rows[:, ADDRESS] = held.ctypes.data + np.cumsum(rows[:, SIZE]) - rows[:, SIZE]
-        self._waiting, self._waiting_bytes = rows, held
+        sizes = rows[:, SIZE].copy()
+        self._waiting_bytes = content.gathered(rows[:, FRAME_AT].copy(), sizes)
+        rows[:, FRAME_AT] = np.cumsum(sizes) - sizes
+        self._waiting = rows
 
-    def _learn_ends(self, rows: Rows, first: int) -> None:
+    def _learn_ends(self, content: Content, rows: Rows, first: int) -> None:
         """Of the rows from `first` on."""
         self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
         met = np.zeros(len(self._connections), dtype=np.uint8)
         numbers = np.empty(len(rows) - first, dtype=np.int64)
         telling = np.empty((len(rows) - first, 2 + len(_TELLING)), dtype=np.int64)
-        found, told = _find_telling(rows, first, met, numbers, telling, _TELLING)
+        found, told = _find_telling(*content, rows, first, met, numbers, telling, _TELLING)
         for number in numbers[:found].tolist():
             if not self.ends[number].client_address:
                 self.ends[number] = _ends_of(self._connections[number])
         software: list[str | None] = []
-        for _, same, number, offset, address, size, client_at, client_size in telling[:told].tolist():
+        for _, same, number, offset, at, size, client_at, client_size in telling[:told].tolist():
             if same < len(software):
                 said = software[same]
             else:
-                said = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
+                said = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)
             software.append(said)
             known = self.ends[number]
             if known.software is None and said:
@@ -255,8 +256,7 @@ class Pairer:
 
 # Of a connection without a frame of Kafka so far.
 _UNKNOWN = Ends(0, "", "")
-_TELLING = np.array([CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE])
-_NO_BYTES = np.empty(0, dtype=np.uint8)
+_TELLING = np.array([CONNECTION, OFFSET, FRAME_AT, SIZE, CLIENT_AT, CLIENT_SIZE])
 
 
 def _ends_of(connection: Connection) -> Ends:
@@ -267,7 +267,7 @@ def _ends_of(connection: Connection) -> Ends:
 
 
 @jit
-def _is_alike(one: Any, other: Any) -> bool:
+def _is_alike(waited: Any, body: Any, one: Any, other: Any) -> bool:
     """Whether two requests say the same behind the client id, which is what tells one client from another."""
     if one[VERSION] != other[VERSION] or max(one[SIZE], other[SIZE]) > MOST_COMMON_BYTES:
         return False
@@ -276,11 +276,15 @@ def _is_alike(one: Any, other: Any) -> bool:
     size = one[SIZE] - start
     if other[SIZE] - begin != size:
         return False
-    return bool(differing_bytes(one[ADDRESS] + start, other[ADDRESS] + begin, size) == 0)
+    data, at = place(waited, body, one[FRAME_AT])
+    other_data, other_at = place(waited, body, other[FRAME_AT])
+    return bool(differing_bytes(data, at + start, other_data, other_at + begin, size) == 0)
 
 
 @jit
-def _find_telling(rows: Any, first: Number, met: Any, numbers: Any, telling: Any, columns: Any) -> Numbers:
+def _find_telling(
+    waited: Any, body: Any, rows: Any, first: Number, met: Any, numbers: Any, telling: Any, columns: Any
+) -> Numbers:
     """Of the rows from `first` on each connection once, and the requests that may name the client's software: the row,
     which of these says the same, the earliest that is known, and its `columns`."""
     found = 0
@@ -296,7 +300,7 @@ def _find_telling(rows: Any, first: Number, met: Any, numbers: Any, telling: Any
             telling[told, 0] = index
             telling[told, 1] = told
             for before in range(max(0, told - MOST_COMPARED), told):
-                if _is_alike(rows[telling[before, 0]], row):
+                if _is_alike(waited, body, rows[telling[before, 0]], row):
                     telling[told, 1] = telling[before, 1]
                     break
             for place in range(len(columns)):

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from kafkascope.capture.bodies import decode_request, decode_response
 from kafkascope.capture.body_scan import NAME_WIDTH, NO_SPACE, READ, make_stack, scan
+from kafkascope.capture.checked import place, read_i16
 from kafkascope.capture.envelopes import Inner, open_envelopes
 from kafkascope.capture.flow import FRAME
 from kafkascope.capture.headers import (
-    ADDRESS,
     API_KEY,
     API_VERSIONS,
     BODY_AT,
+    FRAME_AT,
     KIND,
     MOST_KEYS,
     MOST_VERSIONS,
@@ -25,7 +26,7 @@ from kafkascope.capture.headers import (
     Rows,
     skip_tags,
 )
-from kafkascope.capture.memory_view import bytes_at
+from kafkascope.capture.memory_view import Content
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.scan_program import (
     ERROR,
@@ -41,7 +42,6 @@ from kafkascope.capture.scan_program import (
     name_kind_of,
 )
 from kafkascope.codec.result import Decoded
-from kafkascope.columnar.memory import load_i16
 from kafkascope.errors import DecodeError
 from kafkascope.schema.layout import LayoutField, layout
 
@@ -56,7 +56,7 @@ DONE, NO_ROOM, NO_PROGRAM_YET = range(3)
 
 @dataclass(slots=True)
 class Facts:
-    """One row an exchange. `names` are (exchange, kind, address, size), only where they were asked for; `more_names`
+    """One row an exchange. `names` are (exchange, kind, place, size), only where they were asked for; `more_names`
     those that the careful codec found. `inner` is what envelopes hold, as far as the kernel could read it: the rest is
     left to the careful codec."""
 
@@ -71,6 +71,7 @@ class Facts:
 
 
 def read_facts(
+    content: Content,
     rows: Rows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
@@ -79,10 +80,10 @@ def read_facts(
     *,
     names: bool,
 ) -> Facts:
-    facts, state, states = _scanned(rows, request, response, programs, response_flexible, names=names)
+    facts, state, states = _scanned(content, rows, request, response, programs, response_flexible, names=names)
     if states & (CAREFUL_REQUEST | CAREFUL_RESPONSE):
         for index in np.flatnonzero(state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)).tolist():
-            _read_carefully(facts, index, rows, int(request[index]), int(response[index]), names)
+            _read_carefully(facts, index, content, rows, int(request[index]), int(response[index]), names)
     if not states & ENVELOPED:
         return facts
     enveloped = np.empty(len(request), dtype=np.int64)
@@ -90,19 +91,21 @@ def read_facts(
     read: set[int] = set()
     plain = enveloped[state[enveloped] == FINE]
     if len(plain):
-        inner = open_envelopes(rows, request, response, facts.body_at, plain)
+        inner = open_envelopes(content, rows, request, response, facts.body_at, plain)
         told, state, states = _scanned(
-            inner.rows, inner.request, inner.response, programs, response_flexible, names=names
+            content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
         )
         if states & ~ENVELOPED:
             inner = inner.only(state == FINE)
-            told, *_ = _scanned(inner.rows, inner.request, inner.response, programs, response_flexible, names=names)
+            told, *_ = _scanned(
+                content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
+            )
         _merge(facts, told, inner.outer)
         facts.inner = inner, told
         read = set(inner.outer.tolist())
     for index in enveloped.tolist():
         if index not in read:
-            _read_envelope(facts, index, rows, int(request[index]), int(response[index]), names)
+            _read_envelope(facts, index, content, rows, int(request[index]), int(response[index]), names)
     return facts
 
 
@@ -140,6 +143,7 @@ def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, o
 
 
 def _scanned(
+    content: Content,
     rows: Rows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
@@ -159,8 +163,8 @@ def _scanned(
     at = named = states = 0
     while True:
         at, named, states, why = _scan_all(
-            rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible, values,
-            seen, state, body_at, found, at, named, states, names, stack,
+            *content, rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible,
+            values, seen, state, body_at, found, at, named, states, names, stack,
         )  # fmt: skip
         if why == DONE:
             undecoded = (state & UNKNOWN) > 0
@@ -181,9 +185,9 @@ def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]
 
 @jit
 def _scan_all(
-    rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any, flexible: Any, values: Any,
-    seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number, states: Number, keep: bool,
-    stack: Any,
+    waited: Any, body: Any, rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any,
+    flexible: Any, values: Any, seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number,
+    states: Number, keep: bool, stack: Any,
 ) -> Numbers:  # fmt: skip
     """(exchange to go on with, names so far, all states so far, why it stopped): an exchange whose names have no room,
     or whose programs are not made yet, is begun again."""
@@ -215,10 +219,10 @@ def _scan_all(
             state[index] = UNKNOWN
             states |= UNKNOWN
             continue
-        start = row[ADDRESS]
+        data, start = place(waited, body, row[FRAME_AT])
         result, named = scan(
-            operations, tags, program, start + row[BODY_AT], start + row[SIZE], values[index], seen[index], index,
-            names, named, keep, stack,
+            operations, tags, program, data, row[FRAME_AT] - start, start + row[BODY_AT], start + row[SIZE],
+            values[index], seen[index], index, names, named, keep, stack,
         )  # fmt: skip
         if result == NO_SPACE:
             return index, before, states, NO_ROOM
@@ -230,7 +234,7 @@ def _scan_all(
         answer = response[index]
         if answer < 0:
             continue
-        start = rows[answer, ADDRESS]
+        data, start = place(waited, body, rows[answer, FRAME_AT])
         end = start + rows[answer, SIZE]
         position = start + 4
         if rows[answer, BODY_AT] < 0:
@@ -238,7 +242,7 @@ def _scan_all(
             states |= UNKNOWN
             continue
         if version >= flexible[key]:
-            position = skip_tags(position, end)
+            position = skip_tags(data, position, end)
             if position < 0:
                 state[index] |= UNKNOWN
                 states |= UNKNOWN
@@ -246,7 +250,7 @@ def _scan_all(
         body_at[index] = position - start
         program = entry[1, key, version]
         fallback = key == API_VERSIONS and version > 0 and end - position >= 2
-        if fallback and load_i16(position) == UNSUPPORTED_VERSION:
+        if fallback and read_i16(data, position) == UNSUPPORTED_VERSION:
             program = entry[1, key, 0]
         if program < 0:
             state[index] |= UNKNOWN
@@ -254,8 +258,9 @@ def _scan_all(
             continue
         middle = named
         result, named = scan(
-            operations, tags, program, position, end, values[index], seen[index], index, names, named, keep, stack
-        )
+            operations, tags, program, data, rows[answer, FRAME_AT] - start, position, end, values[index], seen[index],
+            index, names, named, keep, stack,
+        )  # fmt: skip
         values[index, TOPICS] = topics
         if result == NO_SPACE:
             return index, before, states, NO_ROOM
@@ -266,9 +271,11 @@ def _scan_all(
     return len(request), named, states, DONE
 
 
-def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: int, names: bool) -> None:
+def _read_carefully(
+    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+) -> None:
     """What the kernel left, by the codec."""
-    data = bytes_at(rows[asked, ADDRESS], rows[asked, SIZE])
+    data = _frame(content, rows, asked)
     facts.values[index, :] = 0
     facts.seen[index, :] = 0
     if names and len(facts.names):
@@ -277,7 +284,7 @@ def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: in
         read = decode_request(data)
         _note(facts, index, read, names)
         if answer >= 0:
-            answered = bytes_at(rows[answer, ADDRESS], rows[answer, SIZE])
+            answered = _frame(content, rows, answer)
             read = decode_response(answered, int(rows[asked, API_KEY]), int(rows[asked, VERSION]))
             _note(facts, index, read, names)
     except DecodeError as error:
@@ -285,20 +292,26 @@ def _read_carefully(facts: Facts, index: int, rows: Rows, asked: int, answer: in
         facts.problems.append((index, str(error)))
 
 
-def _read_envelope(facts: Facts, index: int, rows: Rows, asked: int, answer: int, names: bool) -> None:
+def _frame(content: Content, rows: Rows, row: int) -> bytes:
+    return content.bytes(int(rows[row, FRAME_AT]), int(rows[row, SIZE]))
+
+
+def _read_envelope(
+    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+) -> None:
     """The request inside, and its answer: an error in there is the exchange's."""
     try:
-        outer = decode_request(bytes_at(rows[asked, ADDRESS], rows[asked, SIZE]))
+        outer = decode_request(_frame(content, rows, asked))
         inner = outer.value["requestData"] if outer else b""
         _note(facts, index, decode_request(inner), names)
         if answer < 0:
             return
-        answered = bytes_at(rows[answer, ADDRESS], rows[answer, SIZE])
+        answered = _frame(content, rows, answer)
         outer = decode_response(answered, ENVELOPE, int(rows[asked, VERSION]))
-        content = outer.value["responseData"] if outer else None
-        if content:
+        answer_inside = outer.value["responseData"] if outer else None
+        if answer_inside:
             key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
-            _note(facts, index, decode_response(content, key, version), names)
+            _note(facts, index, decode_response(answer_inside, key, version), names)
     except DecodeError as error:
         facts.undecoded[index] = True
         facts.problems.append((index, str(error)))

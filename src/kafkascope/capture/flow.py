@@ -168,7 +168,7 @@ class Frames:
         ends = np.zeros(len(bodies) + 1, dtype=np.int64)
         np.cumsum([len(body) for body in bodies], out=ends[1:])
         return cls(
-            body=np.frombuffer(b"".join(bodies), dtype=np.uint8),
+            body=np.frombuffer(bytearray().join(bodies), dtype=np.uint8),
             ends=ends,
             kind=np.full(len(bodies), FRAME, dtype=np.uint8),
             connection=columns[0].astype(np.int32),

@@ -1,5 +1,6 @@
 """What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
 
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,15 +78,18 @@ class Tables(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """The columns of `Pieces`, in types that the kernel is compiled for once; of their bytes the `address`."""
+    """The columns of `Pieces`, in types that the kernel is compiled for once. `start` counts through `data`, then
+    `waited`."""
 
     kind: Uint8s
     stream: Int32s
     offset: Int64s
-    address: Int64s
+    start: Int64s
     length: Int64s
     time: Int64s
     packet: Int64s
+    data: Bytes
+    waited: Bytes
 
 
 class Output(NamedTuple):
@@ -126,18 +130,17 @@ def make_tables() -> Tables:
     )
 
 
-def make_piece(pieces: list[Given]) -> tuple[Bytes, Piece]:
-    """Pieces that were taken apart, and what their bytes lie in."""
-    data = np.frombuffer(b"".join([piece[6] for piece in pieces]), np.uint8)
+def make_piece(pieces: list[Given]) -> Piece:
+    """Pieces that were taken apart."""
+    data = np.frombuffer(bytearray().join([piece[6] for piece in pieces]), np.uint8)
     kinds, streams, *rest, _ = zip(*pieces, strict=True) if pieces else ((),) * 7
     offsets, times, packets, lengths = rest
-    at = data.ctypes.data
-    addresses = []
-    for piece in pieces:
-        addresses.append(at)
-        at += len(piece[6])
-    numbers = np.array((offsets, addresses, lengths, times, packets), np.int64)
-    return data, Piece(np.array(kinds, np.uint8), np.array(streams, np.int32), *numbers)
+    starts = [0, *accumulate(len(piece[6]) for piece in pieces)][: len(pieces)]
+    numbers = np.array((offsets, starts, lengths, times, packets), np.int64)
+    offset, start, length, time, packet = numbers
+    return Piece(
+        np.array(kinds, np.uint8), np.array(streams, np.int32), offset, start, length, time, packet, data, data[:0]
+    )
 
 
 def make_cursor() -> Int64s:

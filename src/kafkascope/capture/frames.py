@@ -24,7 +24,6 @@ from kafkascope.capture.flow import (
     RENEWED,
     RESET,
     TOKEN,
-    Bytes,
     Connection,
     Frames,
     Pieces,
@@ -67,7 +66,7 @@ from kafkascope.capture.frame_table import (
     with_streams,
 )
 from kafkascope.capture.fresh import HINTED, UNKNOWN, make_scanning
-from kafkascope.capture.memory_view import bytes_at
+from kafkascope.capture.memory_view import Content
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
 from kafkascope.capture.split import (
@@ -112,9 +111,8 @@ class Search:
 
 
 class _Work(NamedTuple):
-    """Pieces to read, out of `memory`; `following` links those that are read again, and is empty where none can be."""
+    """Pieces to read; `following` links those that are read again, and is empty where none can be."""
 
-    memory: tuple[Bytes, ...]
     piece: Piece
     cursor: Any
     following: Any
@@ -150,7 +148,7 @@ class Framer:
         self._tables = with_streams(self._tables, streams)
         self._note_starters(begun)
         self._output = make_output(len(piece.kind) + 64, self._pool.take(size + 4_096))
-        self._work.append(_Work((pieces.data, pieces.waited), piece, make_cursor(), following))
+        self._work.append(_Work(piece, make_cursor(), following))
         self._run()
         # The kernel's own finds, to the connections.
         for number in take_sure(self._tables, following):
@@ -256,7 +254,7 @@ class Framer:
         piece = work.piece
         go_on(work.cursor, work.following, len(piece.kind))
         kind, stream, length = piece.kind.item(at), piece.stream.item(at), piece.length.item(at)
-        data = bytes_at(piece.address.item(at), length) if kind == BYTES else b""
+        data = Content(piece.data, piece.waited).bytes(piece.start.item(at), length) if kind == BYTES else b""
         place = (kind, piece.offset.item(at), data, length, piece.time.item(at), piece.packet.item(at))
         row = self._tables.place.item(stream)
         if row >= 0:
@@ -369,7 +367,7 @@ class Framer:
         go_on(work.cursor, work.following, len(piece.kind))
         left = int(piece.length[at]) - position
         if left > 0:
-            rest = bytes_at(piece.address[at] + position, left)
+            rest = Content(piece.data, piece.waited).bytes(piece.start.item(at) + position, left)
             self._search(stream, BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at]))
 
     def _search(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
@@ -451,8 +449,7 @@ class Framer:
         self._read_again(pieces if behind is None else [*pieces, behind])
 
     def _read_again(self, pieces: list[Given]) -> None:
-        data, piece = make_piece(pieces)
-        self._work.append(_Work((data,), piece, make_cursor(), _NONE))
+        self._work.append(_Work(make_piece(pieces), make_cursor(), _NONE))
 
     def _judge(self, work: _Work, row: int) -> None:
         """A frame that may be a raw SASL token, and the kernel is not sure."""
@@ -469,7 +466,7 @@ class Framer:
         output.kind[row] = FRAME if is_frame else TOKEN
         if is_frame:
             tables.state[2 * slot + role, TOKENS] = 0
-            note(tables.slots, tables.asked, tables.state, slot, role, output.body.ctypes.data + start, end - start)
+            note(tables.slots, tables.asked, tables.state, slot, role, output.body, start, end - start)
 
     def _row(self, *values: int) -> None:
         """kind, connection, is_response, offset, lost, first_ns, time_ns, packet"""

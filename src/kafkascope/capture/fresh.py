@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope.capture.body_scan import READ, make_stack, scan
+from kafkascope.capture.checked import copy, place, read_i16, read_i32
 from kafkascope.capture.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
 from kafkascope.capture.headers import API_VERSIONS, NEVER, flexible_from
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.recognise import (
     CLIENT_HELLO,
     CONTROLLED_SHUTDOWN,
@@ -27,8 +28,6 @@ from kafkascope.capture.recognise import (
     TLS_MINOR,
 )
 from kafkascope.capture.scan_program import FACTS, NOT_COMPILED, ScanPrograms
-from kafkascope.capture.stream_table import copy
-from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # The columns of `first`, a row a connection; zeros where nothing waits.
@@ -117,45 +116,43 @@ def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Num
 
 
 @jit
-def find(
-    kinds: Any, streams: Any, addresses: Any, lengths: Any, first: Any, following: Any, direction: Number,
-    start: Number, end: Number, scratch: Number,
-) -> Number:  # fmt: skip
-    """The address of these bytes of a stream: where they lie in the last piece, or copied together."""
+def find(p: Any, first: Any, following: Any, direction: Number, start: Number, end: Number, scratch: Any) -> Numbers:
+    """(array, place in it) of these bytes of a stream: where they are in the last piece, or copied together."""
     last = first[TAIL]
-    before = first[HAVE + direction] - lengths[last]
-    if kinds[last] == BYTES and (streams[last] & 1) == direction and start >= before:
-        return addresses[last] + start - before
+    before = first[HAVE + direction] - p.length[last]
+    if p.kind[last] == BYTES and (p.stream[last] & 1) == direction and start >= before:
+        return place(p.data, p.waited, p.start[last] + start - before)
     passed = np.int64(0)
     filled = np.int64(0)
     piece = first[HEAD]
     while filled < end - start:
-        if kinds[piece] == BYTES and (streams[piece] & 1) == direction:
+        if p.kind[piece] == BYTES and (p.stream[piece] & 1) == direction:
             low = max(start - passed, 0)
-            high = min(end - passed, lengths[piece])
+            high = min(end - passed, p.length[piece])
             if low < high:
-                copy(scratch + filled, addresses[piece] + low, high - low)
+                data, at = place(p.data, p.waited, p.start[piece])
+                copy(scratch, filled, data, at + low, high - low)
                 filled += high - low
-            passed += lengths[piece]
+            passed += p.length[piece]
         piece = following[piece]
-    return scratch
+    return scratch, np.int64(0)
 
 
 @jit
-def plain(s: Scanning, program: Number, position: Number, end: Number) -> Number:
+def plain(s: Scanning, program: Number, data: Any, position: Number, end: Number) -> Number:
     s.facts[:] = 0
     result, _ = scan(
-        s.operations, s.tags, program, position, end, s.facts, s.seen, np.int64(0), s.names, np.int64(0), False,
-        s.stack,
+        s.operations, s.tags, program, data, np.int64(0), position, end, s.facts, s.seen, np.int64(0), s.names,
+        np.int64(0), False, s.stack,
     )  # fmt: skip
     return result == READ
 
 
 @jit
-def plain_request(s: Scanning, body: Number, end: Number) -> Number:
+def plain_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
     """WAIT: it is one. There are bytes for a header at least."""
-    key = load_i16(body)
-    version = load_i16(body + 2)
+    key = read_i16(data, body)
+    version = read_i16(data, body + 2)
     if not (0 <= key < MOST_KEYS and 0 <= version < MOST_VERSIONS) or (key == CONTROLLED_SHUTDOWN and version == 0):
         return UNSURE
     program = s.entry[0, key, version]
@@ -163,54 +160,54 @@ def plain_request(s: Scanning, body: Number, end: Number) -> Number:
         s.wanted[0] = key
         s.wanted[1] = version
         return COMPILE
-    size = load_i16(body + 8)
+    size = read_i16(data, body + 8)
     position = body + 10
     if program < 0 or not 0 < size <= min(MOST_CLIENT_ID, end - position):
         return UNSURE
-    for place in range(position, position + size):
-        if not 0x20 <= load_u8(place) < 0x7F:
+    for at in range(position, position + size):
+        if not 0x20 <= data[at] < 0x7F:
             return UNSURE
     position += size
     if version >= s.request_tags[key]:
-        if position >= end or load_u8(position) != 0:
+        if position >= end or data[position] != 0:
             return UNSURE
         position += 1
-    return WAIT if plain(s, program, position, end) else UNSURE
+    return WAIT if plain(s, program, data, position, end) else UNSURE
 
 
 @jit
-def judge_request(s: Scanning, first: Any, body: Number, end: Number) -> Number:
-    why = plain_request(s, body, end)
+def judge_request(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+    why = plain_request(s, data, body, end)
     if why == WAIT:
         first[ASKED] += 1
         if first[ASKED] == 1:
-            first[KEY] = load_i16(body)
-            first[VERSION] = load_i16(body + 2)
-            first[IDENTITY] = load_i32(body + 4)
+            first[KEY] = read_i16(data, body)
+            first[VERSION] = read_i16(data, body + 2)
+            first[IDENTITY] = read_i32(data, body + 4)
     return why
 
 
 @jit
-def judge_response(s: Scanning, first: Any, body: Number, end: Number) -> Number:
-    if load_i32(body) != first[IDENTITY]:
+def judge_response(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+    if read_i32(data, body) != first[IDENTITY]:
         return UNSURE
     position = body + 4
     if first[VERSION] >= s.response_tags[first[KEY]]:
-        if position >= end or load_u8(position) != 0:
+        if position >= end or data[position] != 0:
             return UNSURE
         position += 1
     program = s.entry[1, first[KEY], first[VERSION]]
-    return KAFKA if program >= 0 and plain(s, program, position, end) else UNSURE
+    return KAFKA if program >= 0 and plain(s, program, data, position, end) else UNSURE
 
 
 @jit
-def is_tls(at: Number, length: Number) -> Number:
+def is_tls(data: Any, at: Number, length: Number) -> Number:
     """The first bytes of a stream, as `other_protocol` has it."""
-    if length < 6 or load_u8(at) != TLS_HANDSHAKE or load_u8(at + 1) != TLS_MAJOR or load_u8(at + 2) > TLS_MINOR:
+    if length < 6 or data[at] != TLS_HANDSHAKE or data[at + 1] != TLS_MAJOR or data[at + 2] > TLS_MINOR:
         return False
-    if not 0 < (load_u8(at + 3) << 8 | load_u8(at + 4)) <= MOST_TLS_RECORD:
+    if not 0 < (np.int64(data[at + 3]) << 8 | np.int64(data[at + 4])) <= MOST_TLS_RECORD:
         return False
-    return load_u8(at + 5) in (CLIENT_HELLO, SERVER_HELLO)
+    return data[at + 5] == CLIENT_HELLO or data[at + 5] == SERVER_HELLO
 
 
 @jit
@@ -219,22 +216,24 @@ def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Numbe
     if first[PIECES] > MOST_PIECES or first[ENDED] == 3:
         return UNSURE
     only = first[HEAD]
-    if first[PIECES] == 1 and p.offset[only] == 0 and is_tls(p.address[only], p.length[only]):
-        return TLS
-    scratch = s.scratch.ctypes.data
+    if first[PIECES] == 1 and p.kind[only] == BYTES and p.offset[only] == 0:
+        data, at = place(p.data, p.waited, p.start[only])
+        if is_tls(data, at, p.length[only]):
+            return TLS
+    scratch = s.scratch
     client = first[CLIENT]
     other = first[HAVE + 1 - client]
     while first[HAVE + client] - first[AT] >= 4:
         start = first[AT]
-        at = find(p.kind, p.stream, p.address, p.length, first, following, client, start, start + 4, scratch)
-        length = load_i32(at)
+        data, at = find(p, first, following, client, start, start + 4, scratch)
+        length = np.int64(read_i32(data, at))
         if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
             return UNSURE
         end = start + 4 + length
         if first[HAVE + client] < end:
             break
-        body = find(p.kind, p.stream, p.address, p.length, first, following, client, start + 4, end, scratch)
-        why = judge_request(s, first, body, body + length)
+        data, body = find(p, first, following, client, start + 4, end, scratch)
+        why = judge_request(s, first, data, body, body + length)
         if why != WAIT:
             return why
         first[AT] = end
@@ -242,14 +241,12 @@ def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Numbe
             break
     length = np.int64(0)
     if other:
-        at = find(
-            p.kind, p.stream, p.address, p.length, first, following, 1 - client, np.int64(0), min(other, 4), scratch
-        )
+        data, at = find(p, first, following, 1 - client, np.int64(0), min(other, 4), scratch)
         # No length of a frame: here other protocols show.
-        if load_u8(at) > MAX_FRAME_BYTES >> 24:
+        if data[at] > MAX_FRAME_BYTES >> 24:
             return UNSURE
         if other >= 4:
-            length = load_i32(at)
+            length = np.int64(read_i32(data, at))
     if first[ASKED] == 0:
         return WAIT
     if first[ASKED] == 2 or hinted:
@@ -260,5 +257,5 @@ def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Numbe
         return UNSURE
     if other < 4 + length:
         return WAIT
-    body = find(p.kind, p.stream, p.address, p.length, first, following, 1 - client, np.int64(4), 4 + length, scratch)
-    return judge_response(s, first, body, body + length)
+    data, body = find(p, first, following, 1 - client, np.int64(4), 4 + length, scratch)
+    return judge_response(s, first, data, body, body + length)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.flow import FRAME, Frames, plain
+from kafkascope.capture.checked import place, read_i16, read_i32, writable
+from kafkascope.capture.flow import FRAME, Bytes, Frames, plain
+from kafkascope.capture.memory_view import NO_BYTES, Content
 from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.codec.frame import header_version
-from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.schema.catalog import apis, message
 
 # The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole.
@@ -22,14 +23,14 @@ from kafkascope.schema.catalog import apis, message
     FIRST_NS,
     LAST_NS,
     PACKET,
-    ADDRESS,  # of the first byte, in memory that the batch keeps alive
+    FRAME_AT,  # the place of its first byte in the content of the batch
     SIZE,
     API_KEY,
     VERSION,
     CORRELATION,
-    CLIENT_AT,  # from ADDRESS on; -1 where the client id is null or the header has none
+    CLIENT_AT,  # from FRAME_AT on; -1 where the client id is null or the header has none
     CLIENT_SIZE,
-    BODY_AT,  # from ADDRESS on; -1 where the header cannot be read
+    BODY_AT,  # from FRAME_AT on; -1 where the header cannot be read
     NO_ANSWER,  # a Produce with acks 0
     AFTER_LOSS,  # bytes of the answering stream were lost while it waited
 ) = range(17)
@@ -55,27 +56,29 @@ def flexible_from() -> npt.NDArray[np.int64]:
     return first
 
 
-def read_headers(frames: Frames, before: Rows = NO_ROWS) -> Rows:
-    """The rows `before`, and behind them one row a frame, in their order."""
+def read_headers(frames: Frames, before: Rows = NO_ROWS, waited: Bytes = NO_BYTES) -> tuple[Rows, Content]:
+    """The rows `before`, whose bytes are `waited`, and after them one row per frame, in their order; and the bytes of
+    all of them."""
+    content = Content(waited, writable(frames.body))
     rows = np.empty((len(before) + len(frames.kind), WIDTH), dtype=np.int64)
     rows[: len(before)] = before
     _make_rows(
-        rows, len(before), frames.body.ctypes.data, plain(frames.ends, np.int64), plain(frames.kind, np.uint8),
+        rows, len(before), *content, plain(frames.ends, np.int64), plain(frames.kind, np.uint8),
         plain(frames.connection, np.int32), plain(frames.is_response, np.uint8), plain(frames.offset, np.int64),
         plain(frames.first_ns, np.int64), plain(frames.time_ns, np.int64), plain(frames.packet, np.int64),
         flexible_from(),
     )  # fmt: skip
-    return rows
+    return rows, content
 
 
 @jit
-def uvarint(position: Number, end: Number) -> Numbers:
+def uvarint(data: Any, position: Number, end: Number) -> Numbers:
     """(value, next position), minimal or not, as Java reads it; below 0 where it is cut off or too long."""
     value = np.int64(0)
     for index in range(5):
         if position >= end:
             return np.int64(-1), position
-        byte = load_u8(position)
+        byte = np.int64(data[position])
         position += 1
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
@@ -84,24 +87,24 @@ def uvarint(position: Number, end: Number) -> Numbers:
 
 
 @jit
-def varint(position: Number, end: Number) -> Numbers:
+def varint(data: Any, position: Number, end: Number) -> Numbers:
     """The same of the shortest form alone, as Kafka writes it."""
     first = position
-    value, position = uvarint(position, end)
-    if value >= 0 and position - first > 1 and load_u8(position - 1) == 0:
+    value, position = uvarint(data, position, end)
+    if value >= 0 and position - first > 1 and data[position - 1] == 0:
         return np.int64(-1), position
     return value, position
 
 
 @jit
-def skip_tags(position: Number, end: Number) -> Number:
+def skip_tags(data: Any, position: Number, end: Number) -> Number:
     """Behind a tag section, -1 where it is none."""
-    number, position = uvarint(position, end)
+    number, position = uvarint(data, position, end)
     if number < 0:
         return np.int64(-1)
     for _ in range(number):
-        tag, position = uvarint(position, end)
-        size, position = uvarint(position, end)
+        tag, position = uvarint(data, position, end)
+        size, position = uvarint(data, position, end)
         if tag < 0 or size < 0 or size > end - position:
             return np.int64(-1)
         position += size
@@ -109,20 +112,20 @@ def skip_tags(position: Number, end: Number) -> Number:
 
 
 @jit
-def acks_are_zero(position: Number, end: Number, version: Number) -> Number:
+def acks_are_zero(data: Any, position: Number, end: Number, version: Number) -> Number:
     """Of a Produce body: acks stand behind a transactional id that may be null (v3+)."""
     if version >= FIRST_FLEXIBLE_PRODUCE:
-        length, position = uvarint(position, end)
+        length, position = uvarint(data, position, end)
         position += max(length - 1, 0)
     elif version >= FIRST_TRANSACTIONAL_PRODUCE:
         if end - position < 2:
             return False
-        position += 2 + max(load_i16(position), 0)
-    return end - position >= 2 and load_i16(position) == 0
+        position += 2 + max(read_i16(data, position), 0)
+    return end - position >= 2 and read_i16(data, position) == 0
 
 
 @jit
-def parse_headers(rows: Any, first: Number, first_flexible: Any) -> None:
+def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexible: Any) -> None:
     """From row `first` on."""
     for index in range(first, len(rows)):
         row = rows[index]
@@ -132,26 +135,26 @@ def parse_headers(rows: Any, first: Number, first_flexible: Any) -> None:
         row[VERSION] = -1
         if row[KIND] != FRAME:
             continue
-        start = row[ADDRESS]
+        data, start = place(waited, body, row[FRAME_AT])
         end = start + row[SIZE]
         if row[RESPONSE]:
             if row[SIZE] >= 4:
-                row[CORRELATION] = load_i32(start)
+                row[CORRELATION] = read_i32(data, start)
                 # Whether tags follow is known when its request is.
                 row[BODY_AT] = 4
             continue
         if row[SIZE] < 8:
             continue
-        key = load_i16(start)
-        version = load_i16(start + 2)
+        key = np.int64(read_i16(data, start))
+        version = np.int64(read_i16(data, start + 2))
         row[API_KEY] = key
         row[VERSION] = version
-        row[CORRELATION] = load_i32(start + 4)
+        row[CORRELATION] = read_i32(data, start + 4)
         position = start + 8
         if not (key == CONTROLLED_SHUTDOWN and version == 0):
             if end - position < 2:
                 continue
-            length = load_i16(position)
+            length = read_i16(data, position)
             position += 2
             if length > end - position:
                 continue
@@ -160,18 +163,18 @@ def parse_headers(rows: Any, first: Number, first_flexible: Any) -> None:
                 row[CLIENT_SIZE] = length
                 position += length
         if 0 <= key < MOST_KEYS and version >= first_flexible[key]:
-            position = skip_tags(position, end)
+            position = skip_tags(data, position, end)
             if position < 0:
                 continue
         row[BODY_AT] = position - start
-        if key == PRODUCE and acks_are_zero(position, end, version):
+        if key == PRODUCE and acks_are_zero(data, position, end, version):
             row[NO_ANSWER] = 1
 
 
 @jit
 def _make_rows(
-    rows: Any, first: Number, address: Number, ends: Any, kind: Any, connection: Any, is_response: Any, offset: Any,
-    first_ns: Any, last_ns: Any, packet: Any, first_flexible: Any,
+    rows: Any, first: Number, waited: Any, body: Any, ends: Any, kind: Any, connection: Any, is_response: Any,
+    offset: Any, first_ns: Any, last_ns: Any, packet: Any, first_flexible: Any,
 ) -> None:  # fmt: skip
     for index in range(len(kind)):
         row = rows[first + index]
@@ -183,6 +186,6 @@ def _make_rows(
         row[FIRST_NS] = first_ns[index]
         row[LAST_NS] = last_ns[index]
         row[PACKET] = packet[index]
-        row[ADDRESS] = address + ends[index]
+        row[FRAME_AT] = len(waited) + ends[index]
         row[SIZE] = ends[index + 1] - ends[index]
-    parse_headers(rows, first, first_flexible)
+    parse_headers(waited, body, rows, first, first_flexible)

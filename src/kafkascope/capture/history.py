@@ -3,19 +3,28 @@ first. A ring a stream, shared by streams whose numbers fall together: the later
 
 from typing import Any
 
+from kafkascope.capture.checked import copy, differing_bytes
 from kafkascope.capture.numbers import Number, jit
-from kafkascope.capture.stream_table import MARKS, RING_ADDRESS, RING_BYTES, RINGS, Tables, copy
-from kafkascope.columnar.memory import load_raw64, load_u8
+from kafkascope.capture.stream_table import MARKS, RING_BYTES, RINGS, Tables
 
 NEVER = -(1 << 62)
 
 
 @jit
 def remember(
-    owner: Any, low: Any, marks: Any, ring: int, stream: int, offset: int, address: int, length: int, time: int
+    owner: Any,
+    low: Any,
+    marks: Any,
+    ring: Any,
+    stream: int,
+    offset: int,
+    source: Any,
+    start: int,
+    length: int,
+    time: int,
 ) -> None:
-    """`ring` is the address of all rings. The arrays come one by one: every in-order segment passes here, and handing
-    over all tables takes longer than the rest."""
+    """`length` bytes of `source` from `start` on. The arrays come one by one: every in-order segment passes here, and
+    handing over all tables takes longer than the rest."""
     slot = stream & (RINGS - 1)
     if owner[slot] != stream:
         owner[slot] = stream
@@ -28,14 +37,14 @@ def remember(
     marks[slot, mark, 0] = end
     marks[slot, mark, 1] = time
     if length > RING_BYTES:
-        address += length - RING_BYTES
+        start += length - RING_BYTES
         length = RING_BYTES
     at = (end - length) & (RING_BYTES - 1)
-    base = ring + slot * RING_BYTES
+    base = slot * RING_BYTES
     first = min(length, RING_BYTES - at)
-    copy(base + at, address, first)
+    copy(ring, base + at, source, start, first)
     if first < length:
-        copy(base, address + first, length - first)
+        copy(ring, base, source, start + first, length - first)
     low[slot] = max(low[slot], end - RING_BYTES)
 
 
@@ -65,30 +74,17 @@ def time_of(t: Tables, stream: int, end: int) -> Number:
 
 
 @jit
-def differing_bytes(a: int, b: int, length: int) -> Number:
-    at = 0
-    while length - at >= 8 and load_raw64(a + at) == load_raw64(b + at):
-        at += 8
-    different = 0
-    while at < length:
-        if load_u8(a + at) != load_u8(b + at):
-            different += 1
-        at += 1
-    return different
-
-
-@jit
-def differing_from_delivered(t: Tables, stream: int, start: int, end: int, address: int) -> Number:
-    """Of the bytes at `address`, which claim the offsets from `start` to `end`: how many differ from those before."""
+def differing_from_delivered(t: Tables, stream: int, start: int, end: int, data: Any, place: int) -> Number:
+    """Of the bytes at `place`, which claim the offsets from `start` to `end`: how many differ from those before."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] != stream:
         return 0
     low = max(start, t.ring_low[slot])
-    base = t.counts[RING_ADDRESS] + slot * RING_BYTES
+    base = slot * RING_BYTES
     different = 0
     while low < end:
         at = low & (RING_BYTES - 1)
         length = min(end - low, RING_BYTES - at)
-        different += differing_bytes(base + at, address + (low - start), length)
+        different += differing_bytes(t.ring, base + at, data, place + (low - start), length)
         low += length
     return different

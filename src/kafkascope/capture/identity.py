@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from kafkascope.capture.flow import Connection
 from kafkascope.capture.numbers import Number, jit
-from kafkascope.columnar.memory import store_8
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
@@ -81,20 +80,20 @@ def _mix(value: Any) -> Any:
 @jit
 def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:
     for index in range(len(hashes)):
-        write_id(hashes[index], offsets[index], sides[index], digits.ctypes.data + index * EXCHANGE_DIGITS)
+        write_id(hashes[index], offsets[index], sides[index], digits, index * EXCHANGE_DIGITS)
 
 
 @jit
-def write_id(number: Number, offset: Number, side: Number, address: Number) -> None:
+def write_id(number: Number, offset: Number, side: Number, digits: Any, at: Number) -> None:
     golden = np.uint64(0x9E3779B97F4A7C15)
     first = _mix(_mix(number + golden) ^ (offset + side * golden))
-    write_digits(first, np.int64(16), address)
-    write_digits(_mix(first + golden + number), np.int64(EXCHANGE_DIGITS - 16), address + 16)
+    write_digits(first, np.int64(16), digits, at)
+    write_digits(_mix(first + golden + number), np.int64(EXCHANGE_DIGITS - 16), digits, at + 16)
 
 
 @jit
-def write_digits(value: Number, count: Number, address: Number) -> None:
+def write_digits(value: Number, count: Number, digits: Any, start: Number) -> None:
     """The first of its hex digits."""
     for at in range(count):
         nibble = np.int64(value >> np.uint64(60 - 4 * at)) & 15
-        store_8(address + at, nibble + (48 if nibble < 10 else 87))
+        digits[start + at] = nibble + (48 if nibble < 10 else 87)

@@ -11,7 +11,6 @@ import numpy as np
 from kafkascope.capture.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.headers import API_KEY, CONNECTION, VERSION
-from kafkascope.capture.memory_view import bytes_at
 from kafkascope.capture.pairing import ANSWERED
 from kafkascope.capture.scan_program import (
     GROUP,
@@ -83,8 +82,8 @@ class Knowledge:
         """One an exchange; the batch must have been read with names."""
         found: list[dict[int, dict[str, None]]] = [{} for _ in range(len(batch))]
         texts: dict[bytes, str] = {}
-        for index, kind, address, size in batch.facts.names.tolist():
-            raw = bytes_at(address, size)
+        for index, kind, at, size in batch.facts.names.tolist():
+            raw = batch.content.bytes(at, size)
             if kind == TOPIC_ID:
                 self._add_topic(found[index], raw)
                 continue

@@ -9,7 +9,7 @@ import numpy as np
 Number = Any
 Numbers = Any  # several, as a tuple
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": True, "_nrt": False}
 
 
 def jit(function: Any) -> Any:

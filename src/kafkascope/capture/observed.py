@@ -10,13 +10,13 @@ import numpy as np
 from kafkascope.capture.exchanges import FIRST_WITH_SOFTWARE, Ends, ExchangeBatch, Recordings, make_batch, software_of
 from kafkascope.capture.flow import Frames
 from kafkascope.capture.headers import (
-    ADDRESS,
     API_KEY,
     API_VERSIONS,
     BODY_AT,
     CLIENT_AT,
     CLIENT_SIZE,
     CONNECTION,
+    FRAME_AT,
     OFFSET,
     RESPONSE,
     SIZE,
@@ -25,7 +25,7 @@ from kafkascope.capture.headers import (
     read_headers,
 )
 from kafkascope.capture.identity import connection_name, text_hash
-from kafkascope.capture.memory_view import bytes_at
+from kafkascope.capture.memory_view import Content
 from kafkascope.capture.pairing import ANSWERED, UNANSWERED
 from kafkascope.capture.scan_program import ScanPrograms
 
@@ -108,14 +108,14 @@ class CallReader:
             link.broker_bytes += len(call.response) + PREFIX_BYTES
         self.calls += len(request)
         frames = Frames.whole(parts, table)
-        rows = read_headers(frames)
+        rows, content = read_headers(frames)
         ends = [link.ends for link in links]
-        _learn_software(rows, ends)
+        _learn_software(content, rows, ends)
         answers = np.array(response, dtype=np.int64)
         status = np.where(answers >= 0, ANSWERED, UNANSWERED).astype(np.uint8)
         batch = make_batch(
             rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
-            self._programs, names=False, sized=True, keep=(frames,),
+            self._programs, names=False, sized=True, content=content,
         )  # fmt: skip
         while len(self._links) > MOST_LINKS:
             del self._links[next(iter(self._links))]
@@ -132,12 +132,12 @@ class CallReader:
         return link
 
 
-def _learn_software(rows: Rows, ends: list[Ends]) -> None:
+def _learn_software(content: Content, rows: Rows, ends: list[Ends]) -> None:
     telling = (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0) & (rows[:, API_KEY] == API_VERSIONS)
     telling &= rows[:, VERSION] >= FIRST_WITH_SOFTWARE
-    wanted = [CONNECTION, OFFSET, ADDRESS, SIZE, CLIENT_AT, CLIENT_SIZE]
-    for number, offset, address, size, client_at, client_size in rows[telling][:, wanted].tolist():
+    wanted = [CONNECTION, OFFSET, FRAME_AT, SIZE, CLIENT_AT, CLIENT_SIZE]
+    for number, offset, at, size, client_at, client_size in rows[telling][:, wanted].tolist():
         known = ends[number]
         if known.software is None:
-            known.software = software_of(bytes_at(address, size), client_at + client_size if client_at >= 0 else -1)
+            known.software = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)
             known.software_from = offset

@@ -5,6 +5,7 @@ Captures given together are one recording, in the order given: a connection goes
 import dataclasses
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from kafkascope.capture.segments import SegmentReader
 from kafkascope.capture.sniff import LOG, Found, sniff, uri_of
 from kafkascope.capture.source import Input, Source, Waiting, inputs
 from kafkascope.capture.tcp import Reassembler
-from kafkascope.errors import InputError
+from kafkascope.errors import InputError, KernelError
 
 if TYPE_CHECKING:
     from kafkascope.capture.messages import MessageTable
@@ -143,7 +144,8 @@ class Reading:
             goes_on = True
             while goes_on:
                 try:
-                    yield from self._one(path)
+                    with self._guarded(uri_of(path)):
+                        yield from self._one(path)
                 except InputError as error:
                     # A file that was replaced before it could be told what it is, is none to complain about.
                     if not self._changed():
@@ -155,8 +157,19 @@ class Reading:
                     self._on_change(f"{uri_of(path)} was {self._waiting.changed}; reading goes on with the new one")
                     self._waiting.changed = None
         if self._capture is not None:
-            yield from self._capture.finish() if self._part.last else self._capture.suspend()
-            self.carried = self._capture.carried
+            with self._guarded(self.recordings.uris[-1] if self.recordings.uris else "the recording"):
+                yield from self._capture.finish() if self._part.last else self._capture.suspend()
+                self.carried = self._capture.carried
+
+    @contextmanager
+    def _guarded(self, uri: str) -> Iterator[None]:
+        """A kernel that was stopped at a bound leaves its tables half changed: the next file starts with new ones."""
+        try:
+            yield
+        except IndexError as error:
+            self._capture = None
+            self._part = dataclasses.replace(self._part, carried=())
+            raise KernelError.at(f"{uri}, after packet {self.account.packets:,}") from error
 
     def _begin(self) -> "Capture":
         if self._capture is None:

@@ -1,10 +1,22 @@
 """The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full
 and says what it wants; the caller grows them and goes on from there."""
 
+from typing import Any
+
 from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RENEWED, RESET, RST, SYN
 from kafkascope.capture.history import remember
 from kafkascope.capture.numbers import Number, jit
-from kafkascope.capture.reorder import EVERYTHING, deliver, drain, emit, give_up, give_up_all, insert, release
+from kafkascope.capture.reorder import (
+    EVERYTHING,
+    MOST_PLACED,
+    deliver,
+    drain,
+    emit,
+    give_up,
+    give_up_all,
+    insert,
+    release,
+)
 from kafkascope.capture.stream_table import (
     ACKED,
     AFTER_FIN_BYTES,
@@ -13,6 +25,7 @@ from kafkascope.capture.stream_table import (
     CERTAIN_NS,
     CLOSED,
     CLOSED_NS,
+    CONFLICT_ROWS,
     CONFLICTS,
     CONNECTIONS,
     DIRTIES,
@@ -46,7 +59,6 @@ from kafkascope.capture.stream_table import (
     REFUSED,
     RESET_SEEN,
     RETRANSMITTED,
-    RING_ADDRESS,
     RINGS,
     ROWS,
     SEEN_BYTES,
@@ -85,7 +97,7 @@ def distance(sequence: int, base: int, offset: int) -> Number:
 
 
 @jit
-def begin(t: Tables, o: Output, data: int, flow: int, time: int, packet: int) -> Number:
+def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) -> Number:
     """A new connection on the flow, -1 where there are too many. The one before it is over."""
     number = t.counts[CONNECTIONS]
     if t.counts[OTHERS] >= MAX_OTHER_CONNECTIONS:
@@ -189,7 +201,7 @@ def is_over(t: Tables, number: int) -> Number:
 
 
 @jit
-def opened_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
+def opened_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
     """The connection that a SYN belongs to, a new one mostly."""
     flow = s.flow[i]
     direction = np_int(s.direction[i])
@@ -248,7 +260,7 @@ def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, pack
 
 
 @jit
-def met_by(t: Tables, o: Output, data: int, s: Segment, i: int) -> Number:
+def met_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
     """The connection that a segment without SYN belongs to, -1 where it belongs to none."""
     flow = s.flow[i]
     direction = np_int(s.direction[i])
@@ -298,7 +310,7 @@ def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:
 
 
 @jit
-def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> None:
+def take(t: Tables, o: Output, data: Any, stream: int, s: Segment, i: int) -> None:
     """Payload and FIN of a segment that belongs to the stream."""
     state = t.streams[stream]
     sequence = s.sequence[i] & _WORD
@@ -346,7 +358,7 @@ def take(t: Tables, o: Output, data: int, stream: int, s: Segment, i: int) -> No
 
 
 @jit
-def reset(t: Tables, o: Output, data: int, stream: int, sequence: int, time: int, packet: int) -> None:
+def reset(t: Tables, o: Output, data: Any, stream: int, sequence: int, time: int, packet: int) -> None:
     """By a segment of `stream`. A stream whose last bytes are still missing stays open: they may stand behind it, as
     where each direction has a file of its own. One byte may be a FIN that was lost."""
     number = stream >> 1
@@ -377,7 +389,8 @@ def has_room(t: Tables, o: Output, flow: int) -> Number:
     if t.current[flow] >= 0:
         stream = 2 * t.current[flow]
         early = t.streams[stream, HELD_COUNT] + t.streams[stream + 1, HELD_COUNT]
-    t.counts[WANT_ROWS] = t.counts[ROWS] + 8 * early + 32
+    # All columns of the output have as many rows; conflicts are told one by one up to a number of each stream.
+    t.counts[WANT_ROWS] = max(t.counts[ROWS] + 8 * early + 32, t.counts[CONFLICT_ROWS] + MOST_PLACED)
     t.counts[WANT_NODES] = 2 * early + 8
     t.counts[WANT_CONNECTIONS] = 1
     return (
@@ -388,7 +401,7 @@ def has_room(t: Tables, o: Output, flow: int) -> Number:
 
 
 @jit
-def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> Number:
+def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Number:
     """From segment `first` on; the number of the first segment that was not taken."""
     streams = t.streams
     count = t.counts
@@ -432,9 +445,7 @@ def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> Numbe
                 o.time[row] = s.time[i]
                 o.packet[row] = s.packet[i]
                 count[ROWS] = row + 1
-                address = data + s.start[i]
-                ring = count[RING_ADDRESS]
-                remember(t.ring_owner, t.ring_low, t.marks, ring, stream, offset, address, length, s.time[i])
+                remember(t.ring_owner, t.ring_low, t.marks, t.ring, stream, offset, data, s.start[i], length, s.time[i])
                 streams[stream, SEEN_BYTES] += length
                 streams[stream, NEXT] = offset + length
             continue
@@ -445,7 +456,7 @@ def reassemble(t: Tables, o: Output, data: int, s: Segment, first: int) -> Numbe
 
 
 @jit
-def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
+def reassemble_one(t: Tables, o: Output, data: Any, s: Segment, i: int) -> None:
     """Any segment."""
     number = opened_by(t, o, data, s, i) if s.flags[i] & SYN else met_by(t, o, data, s, i)
     if number < 0:
@@ -468,8 +479,8 @@ def reassemble_one(t: Tables, o: Output, data: int, s: Segment, i: int) -> None:
 
 
 @jit
-def finish_streams(t: Tables, o: Output, stream: int) -> Number:
-    """From `stream` on, everything that still waits; the first stream that was not done."""
+def finish_streams(t: Tables, o: Output, data: Any, stream: int) -> Number:
+    """From `stream` on, everything that still waits, out of the spill alone; the first stream that was not done."""
     for stream in range(stream, 2 * t.counts[CONNECTIONS]):  # noqa: B020
         state = t.streams[stream]
         t.counts[WANT_ROWS] = t.counts[ROWS] + 2 * state[HELD_COUNT] + 4
@@ -477,7 +488,7 @@ def finish_streams(t: Tables, o: Output, stream: int) -> Number:
             return stream
         before = t.counts[ROWS]
         time = t.connections[stream >> 1, LAST_NS]
-        give_up_all(t, o, np_int(0), stream, time, np_int(-1))
+        give_up_all(t, o, data, stream, time, np_int(-1))
         if t.counts[ROWS] != before:
             touch(t, stream >> 1)
     return 2 * t.counts[CONNECTIONS]

@@ -3,16 +3,16 @@ becomes a gap when it is sure not to come, or when more waits for it than `limit
 
 from typing import Any
 
+from kafkascope.capture.checked import differing_bytes
 from kafkascope.capture.flow import BYTES, CLOSE, GAP
 from kafkascope.capture.history import (
     NEVER,
-    differing_bytes,
     differing_from_delivered,
     forget_before,
     remember,
     time_of,
 )
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number, Numbers, jit
 from kafkascope.capture.stream_table import (
     ACKED,
     AT,
@@ -43,11 +43,9 @@ from kafkascope.capture.stream_table import (
     PACKET,
     PLACED,
     RETRANSMITTED,
-    RING_ADDRESS,
     ROWS,
     SEEN_BYTES,
     SEGMENTS,
-    SPILL_ADDRESS,
     SPILL_LIVE,
     TAIL,
     TIME,
@@ -85,20 +83,22 @@ def emit(
 
 
 @jit
-def address_of(t: Tables, data: int, start: int) -> Number:
-    return data + start if start >= 0 else t.counts[SPILL_ADDRESS] - 1 - start
+def bytes_at(t: Tables, data: Any, start: int) -> Numbers:
+    """(array, place in it): the batch's data, or the spill."""
+    if start >= 0:
+        return data, start
+    return t.spill, -1 - start
 
 
 @jit
 def deliver(
-    t: Tables, o: Output, data: int, kind: int, stream: int, start: int, length: int, time: int, packet: int
+    t: Tables, o: Output, data: Any, kind: int, stream: int, start: int, length: int, time: int, packet: int
 ) -> None:
     state = t.streams[stream]
     emit(t, o, kind, stream, state[NEXT], start, length, time, packet)
     if kind == BYTES:
-        address = address_of(t, data, start)
-        ring = t.counts[RING_ADDRESS]
-        remember(t.ring_owner, t.ring_low, t.marks, ring, stream, state[NEXT], address, length, time)
+        source, at = bytes_at(t, data, start)
+        remember(t.ring_owner, t.ring_low, t.marks, t.ring, stream, state[NEXT], source, at, length, time)
         state[SEEN_BYTES] += length
         state[NEXT] += length
     else:
@@ -173,14 +173,14 @@ def hold(
 
 @jit
 def insert(
-    t: Tables, o: Output, data: int, stream: int, kind: int, low: int, high: int, start: int, time: int, packet: int
+    t: Tables, o: Output, data: Any, stream: int, kind: int, low: int, high: int, start: int, time: int, packet: int
 ) -> None:
     """What of these bytes nobody sent before goes into the list; a GAP stands for bytes that the snap length cut."""
     state = t.streams[stream]
     if low < state[NEXT]:
         end = min(high, state[NEXT])
         if kind == BYTES:
-            different = differing_from_delivered(t, stream, low, end, data + start)
+            different = differing_from_delivered(t, stream, low, end, data, start)
             count_again(t, o, stream, low, end - low, different, time_of(t, stream, end), time, packet)
         start += end - low
         low = end
@@ -204,8 +204,8 @@ def insert(
         end = min(high, t.nodes[at, END])
         node = t.nodes[at]
         if kind == BYTES and node[KIND] == BYTES:
-            there = address_of(t, data, node[AT]) + (low - node[OFFSET])
-            different = differing_bytes(there, data + start, end - low)
+            source, first = bytes_at(t, data, node[AT])
+            different = differing_bytes(source, first + (low - node[OFFSET]), data, start, end - low)
             count_again(t, o, stream, low, end - low, different, node[TIME], time, packet)
         start += end - low
         low = end
@@ -220,7 +220,7 @@ def np_minus_one() -> Number:
 
 
 @jit
-def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
+def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
     """Delivers what is next by now, and the end where the FIN is reached."""
     state = t.streams[stream]
     while state[HEAD] >= 0 and t.nodes[state[HEAD], OFFSET] == state[NEXT]:
@@ -248,7 +248,7 @@ def drain(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) 
 
 
 @jit
-def give_up(t: Tables, o: Output, data: int, stream: int, upto: int, time: int, packet: int) -> None:
+def give_up(t: Tables, o: Output, data: Any, stream: int, upto: int, time: int, packet: int) -> None:
     """Gaps that end at `upto` or before become gaps for good."""
     state = t.streams[stream]
     while state[HEAD] >= 0 and t.nodes[state[HEAD], OFFSET] <= upto:
@@ -261,7 +261,7 @@ def give_up(t: Tables, o: Output, data: int, stream: int, upto: int, time: int, 
 
 
 @jit
-def give_up_all(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
+def give_up_all(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
     """The connection is over: nothing comes any more. A missing tail shows in what the other side acknowledged; one
     byte of it may be a FIN that was lost as well."""
     give_up(t, o, data, stream, EVERYTHING, time, packet)
@@ -284,7 +284,7 @@ def first_open(streams: Any, stream: int, count: int) -> Number:
 
 
 @jit
-def release(t: Tables, o: Output, data: int, stream: int, time: int, packet: int) -> None:
+def release(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
     """After each segment of the connection: gives up what will not come."""
     state = t.streams[stream]
     if state[HEAD] < 0 and state[FIN_AT] <= state[NEXT]:

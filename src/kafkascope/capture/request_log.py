@@ -165,10 +165,10 @@ class RequestLog:
                     first_ns.append(times[side])
                     places.append(entry.place)
         frames = replace(Frames.whole(parts, table), first_ns=np.array(first_ns, dtype=np.int64))
-        rows = read_headers(frames)
+        rows, content = read_headers(frames)
         batch = make_batch(
             rows, request, response, status, self.ends, self.recordings, self._programs,
-            names=self.names, sized=False, keep=(frames,), record_sizes=sizes,
+            names=self.names, sized=False, content=content, record_sizes=sizes,
         )  # fmt: skip
         rows[:, OFFSET] = places
         return batch

@@ -1,6 +1,9 @@
 """Bytes of early segments from one batch to the next: kept in a spill, and copied behind the data of the batch that
 delivers them."""
 
+from typing import Any
+
+from kafkascope.capture.checked import copy
 from kafkascope.capture.flow import BYTES
 from kafkascope.capture.numbers import Number, jit
 from kafkascope.capture.reassemble import np_int
@@ -8,27 +11,32 @@ from kafkascope.capture.stream_table import (
     AT,
     END,
     FRESH,
+    KIND,
     LISTED,
     OFFSET,
     ROWS,
-    SPILL_ADDRESS,
     SPILL_LIVE,
     SPILL_USED,
     Output,
     Tables,
-    copy,
 )
 
 
 @jit
-def keep_early(t: Tables, data: int) -> None:
+def is_in_batch(node: Any) -> Number:
+    """Whether its bytes are in the batch. A node that was freed and used again may be a gap by now, which has none."""
+    return node[KIND] == BYTES and node[OFFSET] >= 0 and node[AT] >= 0
+
+
+@jit
+def keep_early(t: Tables, data: Any) -> None:
     """The bytes of early segments from the batch into the spill, which has room."""
     for index in range(t.counts[FRESH]):
         node = t.nodes[t.fresh[index]]
         node[LISTED] = 0
-        if node[OFFSET] >= 0 and node[AT] >= 0:
+        if is_in_batch(node):
             length = node[END] - node[OFFSET]
-            copy(t.counts[SPILL_ADDRESS] + t.counts[SPILL_USED], data + node[AT], length)
+            copy(t.spill, t.counts[SPILL_USED], data, node[AT], length)
             node[AT] = -1 - t.counts[SPILL_USED]
             t.counts[SPILL_USED] += length
             t.counts[SPILL_LIVE] += length
@@ -36,26 +44,26 @@ def keep_early(t: Tables, data: int) -> None:
 
 
 @jit
-def move_spill(t: Tables, target: int) -> None:
-    """What lives of the spill to the address `target`, closely packed."""
+def move_spill(t: Tables, target: Any) -> None:
+    """What lives of the spill to `target`, closely packed."""
     used = np_int(0)
     for index in range(len(t.nodes)):
         node = t.nodes[index]
         if node[OFFSET] >= 0 and node[AT] < 0:
             length = node[END] - node[OFFSET]
-            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - node[AT], length)
+            copy(target, used, t.spill, -1 - node[AT], length)
             node[AT] = -1 - used
             used += length
     t.counts[SPILL_USED] = used
 
 
 @jit
-def gather(t: Tables, o: Output, target: int, behind: int) -> None:
-    """Bytes of pieces that came out of the spill to the address `target`, which lies `behind` the batch's data."""
+def gather(t: Tables, o: Output, target: Any, behind: int) -> None:
+    """Bytes of pieces that came out of the spill to `target`, which counts on `behind` the batch's data."""
     used = np_int(0)
     for row in range(t.counts[ROWS]):
         if o.kind[row] == BYTES and o.start[row] < 0:
-            copy(target + used, t.counts[SPILL_ADDRESS] - 1 - o.start[row], o.length[row])
+            copy(target, used, t.spill, -1 - o.start[row], o.length[row])
             o.start[row] = behind + used
             used += o.length[row]
 
@@ -65,7 +73,7 @@ def fresh_bytes(t: Tables) -> Number:
     total = np_int(0)
     for index in range(t.counts[FRESH]):
         node = t.nodes[t.fresh[index]]
-        if node[OFFSET] >= 0 and node[AT] >= 0:
+        if is_in_batch(node):
             total += node[END] - node[OFFSET]
     return total
 

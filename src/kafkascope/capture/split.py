@@ -4,6 +4,7 @@ where memory is short, and goes on from there."""
 
 from typing import Any
 
+from kafkascope.capture.checked import copy, place, read_i16, read_i32
 from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, RESET, TOKEN
 from kafkascope.capture.frame_table import (
     AGAIN,
@@ -66,9 +67,7 @@ from kafkascope.capture.fresh import (
 from kafkascope.capture.fresh import HEAD as FIRST_PIECE
 from kafkascope.capture.numbers import Number, inlined, jit
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
-from kafkascope.capture.stream_table import copy
 from kafkascope.capture.tokens import IS_FRAME, IS_TOKEN, judge
-from kafkascope.columnar.memory import load_i16, load_i32, load_u8
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Why the kernel stopped.
@@ -125,7 +124,7 @@ def free_chunks(following: Any, count: Any, state: Any) -> None:
 
 
 @jit
-def collect(pool: int, following: Any, count: Any, state: Any, address: int, length: int) -> None:
+def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, start: int, length: int) -> None:
     """More bytes of an unfinished frame; there are enough free chunks."""
     while length > 0:
         used = state[FILLED] % CHUNK
@@ -140,43 +139,43 @@ def collect(pool: int, following: Any, count: Any, state: Any, address: int, len
                 following[state[TAIL]] = made
             state[TAIL] = made
         part = min(length, CHUNK - used)
-        copy(pool + state[TAIL] * CHUNK + used, address, part)
+        copy(pool, state[TAIL] * CHUNK + used, source, start, part)
         state[FILLED] += part
-        address += part
+        start += part
         length -= part
 
 
 @jit
-def collected(pool: int, following: Any, state: Any, target: int) -> None:
-    """What was collected to the address `target`."""
+def collected(pool: Any, following: Any, state: Any, body: Any, target: int) -> None:
+    """What was collected to place `target` of `body`."""
     left = state[FILLED]
     chunk = state[HEAD]
     while left > 0:
         part = min(left, CHUNK)
-        copy(target, pool + chunk * CHUNK, part)
+        copy(body, target, pool, chunk * CHUNK, part)
         target += part
         left -= part
         chunk = following[chunk]
 
 
 @jit
-def note(slots: Any, asked: Any, state: Any, slot: int, role: int, body: int, length: int) -> None:
+def note(slots: Any, asked: Any, state: Any, slot: int, role: int, data: Any, body: int, length: int) -> None:
     """What later frames depend on: requests under way, and the handshake that raw tokens follow on (GOTCHAS 6)."""
     if role == 0 and length >= SMALLEST_REQUEST:
         at = slots[slot, ASKED] % REMEMBERED
-        asked[slot, at, 0] = load_i32(body + 4)
-        asked[slot, at, 1] = load_i16(body)
-        asked[slot, at, 2] = load_i16(body + 2)
+        asked[slot, at, 0] = read_i32(data, body + 4)
+        asked[slot, at, 1] = read_i16(data, body)
+        asked[slot, at, 2] = read_i16(data, body + 2)
         slots[slot, ASKED] += 1
-        if load_i16(body) == SASL_HANDSHAKE and load_i16(body + 2) == 0:
+        if read_i16(data, body) == SASL_HANDSHAKE and read_i16(data, body + 2) == 0:
             slots[slot, HANDSHAKE] = 1
-            slots[slot, HANDSHAKE_ID] = load_i32(body + 4)
+            slots[slot, HANDSHAKE_ID] = read_i32(data, body + 4)
             state[2 * slot, TOKENS] = 1
     elif (
         role == 1
         and length >= SMALLEST_RESPONSE
         and slots[slot, HANDSHAKE]
-        and load_i32(body) == slots[slot, HANDSHAKE_ID]
+        and read_i32(data, body) == slots[slot, HANDSHAKE_ID]
     ):
         slots[slot, HANDSHAKE] = 0
         state[2 * slot + 1, TOKENS] = 1
@@ -358,8 +357,6 @@ def split(t: Tables, o: Output, p: Piece, cursor: Any, following: Any, s: Scanni
 def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: Scanning) -> Number:
     """Of a Kafka stream, from the cursor's byte on."""
     count = t.counts
-    pool = t.pool.ctypes.data
-    body = o.body.ctypes.data
     at = cursor[AT_BYTE]
     state = t.state[k]
     slot = k >> 1
@@ -392,7 +389,7 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
         return DONE
     if kind != BYTES:
         return DONE
-    address = p.address[i]
+    source, start = place(p.data, p.waited, p.start[i])
     while True:
         if state[LENGTH] < 0:
             if at == length:
@@ -403,7 +400,7 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
                 state[LAST_NS] = p.time[i]
                 state[PACKET] = p.packet[i]
             while state[HAVE] < 4 and at < length:
-                state[PREFIX] = (state[PREFIX] << 8) | load_u8(address + at)
+                state[PREFIX] = (state[PREFIX] << 8) | source[start + at]
                 state[HAVE] += 1
                 at += 1
             state[LAST_NS] = max(state[LAST_NS], p.time[i])
@@ -437,19 +434,19 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
                 count[WANT_CHUNKS] = wanted
                 cursor[AT_BYTE] = at
                 return POOL
-            collect(pool, t.following, count, state, address + at, here)
+            collect(t.pool, t.following, count, state, source, start + at, here)
             return DONE
         if count[ROWS] + 2 >= len(o.kind) or count[BODY] + state[LENGTH] > len(o.body):
             count[WANT_BODY] = count[BODY] + state[LENGTH]
             cursor[AT_BYTE] = at
             return FULL
-        target = body + count[BODY]
-        collected(pool, t.following, state, target)
-        copy(target + state[FILLED], address + at, need)
+        target = count[BODY]
+        collected(t.pool, t.following, state, o.body, target)
+        copy(o.body, target + state[FILLED], source, start + at, need)
         # A response has a correlation id at least: an empty frame answers a token.
         verdict = np_int(IS_FRAME if state[LENGTH] else IS_TOKEN)
         if state[TOKENS] and state[LENGTH] > 0:
-            verdict = judge(t, s, slot, role, target, state[LENGTH])
+            verdict = judge(t, s, slot, role, o.body, target, state[LENGTH])
             if verdict == COMPILE:
                 cursor[AT_BYTE] = at
                 return PROGRAM
@@ -460,7 +457,7 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
         count[BODY] += state[LENGTH]
         emit(o, count, state, connection, TOKEN if verdict == IS_TOKEN else FRAME, role, state[OFFSET], 0)
         if verdict == IS_FRAME:
-            note(t.slots, t.asked, t.state, slot, role, target, state[LENGTH])
+            note(t.slots, t.asked, t.state, slot, role, o.body, target, state[LENGTH])
         begin_frame(state)
         if verdict == UNSURE:
             cursor[AT_BYTE] = at
@@ -472,9 +469,9 @@ def split_arrays(
     t_place: Any, t_opened: Any, t_starters: Any, t_first: Any, t_waiting: Any, t_free_slots: Any, t_state: Any,
     t_slots: Any, t_asked: Any, t_pool: Any, t_following: Any, t_counts: Any, o_body: Any, o_ends: Any, o_kind: Any,
     o_connection: Any, o_is_response: Any, o_offset: Any, o_lost: Any, o_first: Any, o_time: Any, o_packet: Any,
-    p_kind: Any, p_stream: Any, p_offset: Any, p_address: Any, p_length: Any, p_time: Any, p_packet: Any, cursor: Any,
-    following: Any, s_entry: Any, s_operations: Any, s_tags: Any, s_request_tags: Any, s_response_tags: Any,
-    s_facts: Any, s_seen: Any, s_names: Any, s_scratch: Any, s_stack: Any, s_wanted: Any,
+    p_kind: Any, p_stream: Any, p_offset: Any, p_start: Any, p_length: Any, p_time: Any, p_packet: Any, p_data: Any,
+    p_waited: Any, cursor: Any, following: Any, s_entry: Any, s_operations: Any, s_tags: Any, s_request_tags: Any,
+    s_response_tags: Any, s_facts: Any, s_seen: Any, s_names: Any, s_scratch: Any, s_stack: Any, s_wanted: Any,
 ) -> Number:  # fmt: skip
     """`split` for Python, array by array: what is in a tuple numba looks at anew in each call, ten times as long."""
     t = Tables(
@@ -482,7 +479,7 @@ def split_arrays(
         t_counts,
     )  # fmt: skip
     o = Output(o_body, o_ends, o_kind, o_connection, o_is_response, o_offset, o_lost, o_first, o_time, o_packet)
-    p = Piece(p_kind, p_stream, p_offset, p_address, p_length, p_time, p_packet)
+    p = Piece(p_kind, p_stream, p_offset, p_start, p_length, p_time, p_packet, p_data, p_waited)
     s = Scanning(
         s_entry, s_operations, s_tags, s_request_tags, s_response_tags, s_facts, s_seen, s_names, s_scratch, s_stack,
         s_wanted,

@@ -8,10 +8,6 @@ import numpy as np
 from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
 from kafkascope.capture.numbers import jit
-from kafkascope.columnar.memory import copy_bytes
-
-# As the kernels call it, without the first argument that numba fills in.
-copy: Any = copy_bytes
 
 # The columns of `connections`.
 (
@@ -82,12 +78,10 @@ NODE_WIDTH = 8
     WANT_ROWS,
     WANT_NODES,
     WANT_CONNECTIONS,
-    SPILL_ADDRESS,
-    RING_ADDRESS,
     OTHERS,  # connections that are not known to be Kafka
     HAND,  # where the next one to forget is looked for
-) = range(19)
-COUNT_WIDTH = 19
+) = range(17)
+COUNT_WIDTH = 17
 
 # What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
 # a window of 32 KiB in flight between two machines of one data center.
@@ -166,14 +160,13 @@ def make_tables() -> Tables:
         marks=np.empty((RINGS, MARKS, 2), np.int64),
         ring=ring,
     )
-    _begin(count, tables.current, tables.nodes, tables.free, tables.ring_owner, ring, spill)
+    _begin(count, tables.current, tables.nodes, tables.free, tables.ring_owner)
     return tables
 
 
 @jit
-def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any, ring: Any, spill: Any) -> None:
-    """No flow has a connection, all nodes are free, and no ring has an owner. A kernel has addresses at hand; asking an
-    array for its own takes Python longer than all of this."""
+def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any) -> None:
+    """No flow has a connection, all nodes are free, and no ring has an owner."""
     current[:] = -1
     ring_owner[:] = -1
     for node in range(len(nodes)):
@@ -181,8 +174,6 @@ def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any, rin
         nodes[node, LISTED] = 0
         free[node] = node
     count[FREE] = len(nodes)
-    count[RING_ADDRESS] = ring.ctypes.data
-    count[SPILL_ADDRESS] = spill.ctypes.data
 
 
 def make_output(rows: int) -> Output:

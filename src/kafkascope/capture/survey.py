@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kafkascope.capture.checked import writable
 from kafkascope.capture.flow import BYTES, OPEN, Pieces, plain
 from kafkascope.capture.frame_table import LEFT, WAITING, Piece, Tables
 from kafkascope.capture.fresh import IS_TLS, SURE
@@ -17,32 +18,23 @@ def survey(pieces: Pieces) -> tuple[Piece, int, int, list[int], Any]:
     """(columns, streams are numbered below this even number, bytes in all, connections that begin, room for links)"""
     kind, stream = plain(pieces.kind, _UINT8), plain(pieces.stream, _INT32)
     length = plain(pieces.length, _INT64)
-    address = np.empty(len(kind), np.int64)
     links = np.empty(len(kind), np.int32)
-    waited = pieces.waited.ctypes.data if len(pieces.waited) else 0
-    start = plain(pieces.start, _INT64)
-    highest, total, begun = look_over(
-        kind, stream, length, start, len(pieces.data), pieces.data.ctypes.data, waited, address, links
-    )
+    highest, total, begun = look_over(kind, stream, length, links)
     piece = Piece(
-        kind, stream, plain(pieces.offset, _INT64), address, length, plain(pieces.time_ns, _INT64),
-        plain(pieces.packet, _INT64),
+        kind, stream, plain(pieces.offset, _INT64), plain(pieces.start, _INT64), length,
+        plain(pieces.time_ns, _INT64), plain(pieces.packet, _INT64), writable(pieces.data), writable(pieces.waited),
     )  # fmt: skip
     return piece, (highest | 1) + 1, total, links[:begun].tolist(), links
 
 
 @jit
-def look_over(
-    kinds: Any, streams: Any, lengths: Any, starts: Any, size: int, data: int, waited: int, addresses: Any, begun: Any
-) -> Numbers:
-    """(highest stream or -1, bytes, how many connections of `begun` begin). Where the bytes of each piece lie is filled
-    in."""
+def look_over(kinds: Any, streams: Any, lengths: Any, begun: Any) -> Numbers:
+    """(highest stream or -1, bytes, how many connections of `begun` begin)"""
     highest = np.int64(-1)
     total = np.int64(0)
     count = np.int64(0)
     for i in range(len(kinds)):
         highest = max(highest, np.int64(streams[i]))
-        addresses[i] = data + starts[i] if starts[i] < size else waited + starts[i] - size
         if kinds[i] == BYTES:
             total += lengths[i]
         elif kinds[i] == OPEN:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kafkascope.capture.checked import writable
 from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments, plain
 from kafkascope.capture.numbers import jit
 from kafkascope.capture.reassemble import finish_streams, reassemble
@@ -41,7 +42,6 @@ from kafkascope.capture.stream_table import (
     RETRANSMITTED,
     ROWS,
     SEEN_BYTES,
-    SPILL_ADDRESS,
     SPILL_LIVE,
     SPILL_USED,
     STRAYS,
@@ -94,13 +94,12 @@ class Reassembler:
         flows = int(segment.flow.max()) + 1 if len(segment.flow) else 0
         self._tables = grown(self._tables, flows)
         output = make_output(len(segment.flow) + 64)
-        data = np.ascontiguousarray(segments.data)
-        address = data.ctypes.data
-        at = reassemble(self._tables, output, address, segment, 0)
+        data = writable(segments.data)
+        at = reassemble(self._tables, output, data, segment, 0)
         while at < len(segment.flow):
             self._tables = grown(self._tables, flows)
             output = _wider(output, int(self._tables.counts[WANT_ROWS]))
-            at = reassemble(self._tables, output, address, segment, at)
+            at = reassemble(self._tables, output, data, segment, at)
         pieces = self._pieces(data, output)
         self._free_flows()
         return pieces
@@ -130,10 +129,10 @@ class Reassembler:
         if at == streams:
             return _NO_PIECES
         output = make_output(64)
-        at = finish_streams(self._tables, output, at)
+        at = finish_streams(self._tables, output, _NO_DATA, at)
         while at < streams:
             output = _wider(output, int(self._tables.counts[WANT_ROWS]))
-            at = finish_streams(self._tables, output, at)
+            at = finish_streams(self._tables, output, _NO_DATA, at)
         return self._pieces(_NO_DATA, output)
 
     def _pieces(self, data: Bytes, output: Output) -> Pieces:
@@ -141,7 +140,7 @@ class Reassembler:
         waited = _NO_DATA
         if tables.counts[SPILL_USED]:
             waited = np.empty(spilled_bytes(tables, output), np.uint8)
-            gather(tables, output, waited.ctypes.data, len(data))
+            gather(tables, output, waited, len(data))
         if tables.counts[FRESH] or tables.counts[SPILL_USED]:
             self._keep(data)
         self._update()
@@ -168,10 +167,9 @@ class Reassembler:
         if count[SPILL_USED] + fresh > len(self._tables.spill):
             # At least half of the new one is free, so that moving pays.
             spill = np.empty(2 * int(count[SPILL_LIVE] + fresh) + 65_536, np.uint8)
-            move_spill(self._tables, spill.ctypes.data)
+            move_spill(self._tables, spill)
             self._tables = self._tables._replace(spill=spill)
-            count[SPILL_ADDRESS] = spill.ctypes.data
-        keep_early(self._tables, data.ctypes.data)
+        keep_early(self._tables, data)
         if count[SPILL_LIVE] == 0:
             count[SPILL_USED] = 0
 

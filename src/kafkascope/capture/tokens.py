@@ -2,7 +2,9 @@
 a token unless it reads as a request, or answers one. A kernel says what is plain; what it leaves is graded."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from kafkascope.capture.checked import read_i16, read_i32
 from kafkascope.capture.flow import FRAME, TOKEN
 from kafkascope.capture.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
 from kafkascope.capture.fresh import UNSURE, WAIT, Scanning, plain_request
@@ -17,7 +19,6 @@ from kafkascope.capture.recognise import (
     grade_response,
     is_known,
 )
-from kafkascope.columnar.memory import load_i16, load_i32
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
 SMALL_IDENTITY = 65_536
@@ -28,12 +29,12 @@ IS_TOKEN, IS_FRAME = 16 + TOKEN, 16 + FRAME
 
 
 @jit
-def judge(t: Tables, s: Scanning, slot: Number, role: Number, body: Number, length: Number) -> Number:
+def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: Number, length: Number) -> Number:
     """IS_TOKEN or IS_FRAME as `is_request` and `is_response` say, COMPILE where a program is missing, or UNSURE."""
     if role:
         if length < SMALLEST_RESPONSE:
             return IS_TOKEN
-        identity = load_i32(body)
+        identity = read_i32(data, body)
         apart = identity - t.slots[slot, HANDSHAKE_ID]
         if 0 <= identity < SMALL_IDENTITY or -REMEMBERED < apart < REMEMBERED:
             return IS_FRAME
@@ -45,11 +46,11 @@ def judge(t: Tables, s: Scanning, slot: Number, role: Number, body: Number, leng
         return IS_TOKEN
     if length < SMALLEST_REQUEST:
         return IS_TOKEN
-    if not (0 <= load_i16(body) < MOST_KEYS and 0 <= load_i16(body + 2) < MOST_VERSIONS):
+    if not (0 <= read_i16(data, body) < MOST_KEYS and 0 <= read_i16(data, body + 2) < MOST_VERSIONS):
         return IS_TOKEN
     if length < SMALLEST_REQUEST + 2:
         return UNSURE
-    why = plain_request(s, body, body + length)
+    why = plain_request(s, data, body, body + length)
     return IS_FRAME if why == WAIT else why
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from kafkascope.capture.arrow_arrays import numbers
 from kafkascope.capture.body_places import Kind, Places
-from kafkascope.capture.memory_view import copy_all
 from kafkascope.capture.record_sizes import Sizes
 
 # Where bodies or their keys are more than this, each message is worth memory of its own.
@@ -72,9 +71,8 @@ def copied(keys: pa.RecordBatch, places: Places, record_sizes: Sequence[Sizes] =
     told = [record_sizes[row] for row in places.rows.tolist()] if record_sizes else []
     shared = bool(ends[-1] <= SHARED_BYTES and keys.nbytes <= SHARED_KEY_BYTES)
     bounds = [0, starts[-1]] if shared else starts
-    content = [np.empty(end - start, np.uint8) for start, end in pairwise(ends[bounds].tolist())]
-    targets = np.array([pa.py_buffer(one).address for one in content], np.int64)
-    copy_all(places.addresses, ends, np.array(bounds, np.int64), targets)
+    sizes = np.diff(ends)
+    content = [places.content.gathered(places.places[a:b], sizes[a:b]) for a, b in pairwise(bounds)]
     return Block(places.kinds, starts, keys, places.exchanges, ends, content, shared, told)
 
 

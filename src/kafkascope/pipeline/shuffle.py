@@ -15,10 +15,11 @@ from kafkascope.capture.account import Account
 from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_bytes import after
 from kafkascope.capture.carry_run import Part
+from kafkascope.capture.checked import writable
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Endpoints, Flows, Packets, Problem, Segments
-from kafkascope.capture.memory_view import binary_at
+from kafkascope.capture.memory_view import NO_BYTES, Content
 from kafkascope.capture.packets import CHUNK_BYTES, read_packets
 from kafkascope.capture.reader import Capture
 from kafkascope.capture.segments import SegmentReader
@@ -162,12 +163,20 @@ def _packed(segments: Segments, rows: Any, which: Any, flows: pa.Array) -> pa.Bu
         pa.array(segments.flags[rows].astype(np.int8)),
         pa.array(segments.wire_length[rows]),
         pa.array(segments.time_ns[rows]),
-        binary_at(segments.data.ctypes.data + segments.start[rows], np.maximum(segments.length[rows], 0)),
+        _payloads(segments, rows),
     ]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, _PACKED) as stream:
         stream.write_batch(pa.record_batch(columns, schema=_PACKED))
     return sink.getvalue()
+
+
+def _payloads(segments: Segments, rows: Any) -> pa.LargeBinaryArray:
+    sizes = np.maximum(segments.length[rows], 0).astype(np.int64)
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    data = Content(writable(segments.data), NO_BYTES).gathered(segments.start[rows], sizes)
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
 def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
