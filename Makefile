@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made-from
 
-.PHONY: help setup demo test check bench soak lab catalog clean clean-kernels
+.PHONY: help setup demo test check bench soak lab catalog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,9 +56,6 @@ lab: setup
 
 catalog: setup
 	@$(BIN)/python -m tools.catalog build
-
-clean-kernels:
-	find src tests -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,5 +1,5 @@
-"""`make setup`: the kernels compiled and kept beside the package, so that the first command does not wait for them. Two
-processes share the work; where they are on disk already it takes a second."""
+"""`make setup`: the kernels compiled and kept in the user's cache folder, so that the first command does not wait for
+them. Two processes share the work; where they are on disk already it takes a second."""
 
 import subprocess
 import sys

@@ -127,3 +127,9 @@ MAX_LISTED_EXCHANGES = 100
 MAX_SHOWN_RECORDINGS = 200
 # How long it looks for the bytes of one exchange in the recordings: at a gigabyte a second that is some thirty of them.
 MAX_REREAD_SECONDS = 30
+
+# Folders of compiled kernels that one user keeps, one per state of their sources: a few versions side by side, of 12 MB
+# each. Those used within the last day stay in any case.
+MAX_KERNEL_FOLDERS = 8
+# A folder that no process has used for so long goes when the next one is made, as systemd-tmpfiles does it (/var/tmp).
+MAX_KERNEL_IDLE_DAYS = 30

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.flow import LOST, Connection, Frames, Problem
 from kafkascope.capture.headers import SIZE
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.capture.problems import joined
+from kafkascope.columnar.compiling import jit
 
 # Problems of one kind are counted, and the first few kept to show.
 MOST_KEPT = 5

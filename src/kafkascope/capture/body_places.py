@@ -11,8 +11,9 @@ from kafkascope.capture.facts import UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.flow import FRAME, Int64s
 from kafkascope.capture.headers import API_KEY, API_VERSIONS, BODY_AT, FRAME_AT, KIND, SIZE, VERSION, Rows
 from kafkascope.capture.memory_view import Content
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.scan_program import ERROR
+from kafkascope.columnar.compiling import jit
 from kafkascope.schema.catalog import apis, message
 
 # (name, version); the name is None for a message that the catalog does not know, whose bodies are empty here.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.checked import read_i16, read_i32
 from kafkascope.capture.headers import varint
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.scan_program import (
     ARRAY,
     BYTES,
@@ -26,6 +26,7 @@ from kafkascope.capture.scan_program import (
     TOPICS,
     UUID,
 )
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_STRING_BYTES
 
 # Arrays and tags within each other; the deepest message of the catalog has six.

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.numbers import Number, Numbers, inlined, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.columnar import memory
+from kafkascope.columnar.compiling import inlined, jit
 
 Bytes = npt.NDArray[np.uint8]
 

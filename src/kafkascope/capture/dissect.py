@@ -10,8 +10,9 @@ from kafkascope.capture.checked import prefetch
 from kafkascope.capture.flow import ACK
 from kafkascope.capture.flow_table import FULL, flow_number
 from kafkascope.capture.link import CUT, OTHER, UNKNOWN_LINK, network_layer
-from kafkascope.capture.numbers import Number, Numbers, big16, big32, big64, jit
+from kafkascope.capture.numbers import Number, Numbers, big16, big32, big64
 from kafkascope.capture.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_TUNNELS
 
 TCP = 6

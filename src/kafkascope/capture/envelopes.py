@@ -22,7 +22,7 @@ from kafkascope.capture.headers import (
     uvarint,
 )
 from kafkascope.capture.memory_view import Content
-from kafkascope.capture.numbers import jit
+from kafkascope.columnar.compiling import jit
 
 
 @dataclass(slots=True)

@@ -24,8 +24,9 @@ from kafkascope.capture.headers import (
     VERSION,
 )
 from kafkascope.capture.identity import CONNECTION_DIGITS, EXCHANGE_DIGITS, write_digits, write_id
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
+from kafkascope.columnar.compiling import jit
 
 # The columns, in their order.
 (

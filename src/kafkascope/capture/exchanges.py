@@ -36,9 +36,10 @@ from kafkascope.capture.headers import (
 )
 from kafkascope.capture.identity import address_text, connection_hash
 from kafkascope.capture.memory_view import NO_BYTES, Content
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.pairing import UNDECODED, pair
 from kafkascope.capture.scan_program import ScanPrograms
+from kafkascope.columnar.compiling import jit
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_WAITING_BYTES
 

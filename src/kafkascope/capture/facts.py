@@ -27,7 +27,7 @@ from kafkascope.capture.headers import (
     skip_tags,
 )
 from kafkascope.capture.memory_view import Content
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.scan_program import (
     ERROR,
     FACTS,
@@ -42,6 +42,7 @@ from kafkascope.capture.scan_program import (
     name_kind_of,
 )
 from kafkascope.codec.result import Decoded
+from kafkascope.columnar.compiling import jit
 from kafkascope.errors import DecodeError
 from kafkascope.schema.layout import LayoutField, layout
 

@@ -10,7 +10,8 @@ import numpy as np
 from kafkascope.capture.account import FrameCounts
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import BYTES, LOST, RENEWED, Connection, Frames, Int64s, Pieces
-from kafkascope.capture.numbers import Numbers, jit
+from kafkascope.capture.numbers import Numbers
+from kafkascope.columnar.compiling import jit
 
 _TLS, _UNKNOWN = "tls", "unknown"
 

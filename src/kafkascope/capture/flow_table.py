@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.flow import Endpoints, Flows, Int32s
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
+from kafkascope.columnar.compiling import jit
 
 _START = 1 << 10
 _MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio

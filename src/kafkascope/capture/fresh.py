@@ -12,7 +12,7 @@ from kafkascope.capture.body_scan import READ, make_stack, scan
 from kafkascope.capture.checked import copy, place, read_i16, read_i32
 from kafkascope.capture.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
 from kafkascope.capture.headers import API_VERSIONS, NEVER, flexible_from
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.recognise import (
     CLIENT_HELLO,
     CONTROLLED_SHUTDOWN,
@@ -28,6 +28,7 @@ from kafkascope.capture.recognise import (
     TLS_MINOR,
 )
 from kafkascope.capture.scan_program import FACTS, NOT_COMPILED, ScanPrograms
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # The columns of `first`, a row a connection; zeros where nothing waits.

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from kafkascope.capture.checked import place, read_i16, read_i32, writable
 from kafkascope.capture.flow import FRAME, Bytes, Frames, plain
 from kafkascope.capture.memory_view import NO_BYTES, Content
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.codec.frame import header_version
+from kafkascope.columnar.compiling import jit
 from kafkascope.schema.catalog import apis, message
 
 # The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole.

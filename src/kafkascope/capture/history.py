@@ -4,8 +4,9 @@ first. A ring a stream, shared by streams whose numbers fall together: the later
 from typing import Any
 
 from kafkascope.capture.checked import copy, differing_bytes
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.stream_table import MARKS, RING_BYTES, RINGS, Tables
+from kafkascope.columnar.compiling import jit
 
 NEVER = -(1 << 62)
 

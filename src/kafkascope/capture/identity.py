@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.flow import Connection
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
+from kafkascope.columnar.compiling import jit
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.numbers import Number, Numbers, big16, big32, jit
+from kafkascope.capture.numbers import Number, Numbers, big16, big32
+from kafkascope.columnar.compiling import jit
 
 # What `network_layer` and `by_ether_type` find: an IP version, or one of these.
 OTHER, CUT, UNKNOWN_LINK, MPLS, PPPOE, ERSPAN, MACSEC = 0, -1, -2, -3, -4, -5, -6

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.checked import copy, place
 from kafkascope.capture.flow import Bytes
-from kafkascope.capture.numbers import jit
+from kafkascope.columnar.compiling import jit
 from kafkascope.errors import KernelError
 
 NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)

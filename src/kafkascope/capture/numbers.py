@@ -2,25 +2,13 @@
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from kafkascope.columnar.compiling import jit
 
 # What the kernels count with: int64 inside, whatever Python sees.
 Number = Any
 Numbers = Any  # several, as a tuple
-
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": True, "_nrt": False}
-
-
-def jit(function: Any) -> Any:
-    """No kernel makes arrays, and who calls it holds those that it gets: nothing has to be counted. With numba's
-    runtime every table that is handed on, and every row of one, would be, by atomic operations."""
-    return numba.njit(cache=True, **_OPTIONS)(function)
-
-
-def inlined(function: Any) -> Any:
-    """As `jit`, but never called: handing over forty arrays for each piece took longer than the piece."""
-    return numba.njit(cache=True, forceinline=True, **_OPTIONS)(function)
 
 
 @jit

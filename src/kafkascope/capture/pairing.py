@@ -28,7 +28,8 @@ from kafkascope.capture.headers import (
     SIZE,
     Rows,
 )
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
+from kafkascope.columnar.compiling import jit
 
 ANSWERED, UNANSWERED, NO_ANSWER_EXPECTED, ANSWER_ONLY, UNDECODED = range(5)
 STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "undecoded")

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.flow import Bytes
-from kafkascope.capture.numbers import Number, Numbers, any16, any32, jit
+from kafkascope.capture.numbers import Number, Numbers, any16, any32
 from kafkascope.capture.rows import Rows
+from kafkascope.columnar.compiling import jit
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_PACKET_BYTES
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkascope.capture.flow import ACK, BYTES, CLOSE, FIN, GAP, OPEN, RENEWED, RESET, RST, SYN
 from kafkascope.capture.history import remember
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.reorder import (
     EVERYTHING,
     MOST_PLACED,
@@ -74,6 +74,7 @@ from kafkascope.capture.stream_table import (
     Segment,
     Tables,
 )
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS
 
 _WORD = 0xFFFFFFFF

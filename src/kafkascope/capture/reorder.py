@@ -12,7 +12,7 @@ from kafkascope.capture.history import (
     remember,
     time_of,
 )
-from kafkascope.capture.numbers import Number, Numbers, jit
+from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.stream_table import (
     ACKED,
     AT,
@@ -52,6 +52,7 @@ from kafkascope.capture.stream_table import (
     Output,
     Tables,
 )
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS, MAX_EARLY_TOTAL_BYTES
 
 # The other side acknowledged it, so it is not sent again; but two interfaces, or the queues of one, may hand over data

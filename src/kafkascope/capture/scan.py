@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.recognise import MOST_CLIENT_ID, MOST_KEYS, SMALLEST_REQUEST, SMALLEST_RESPONSE, is_known
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis
 

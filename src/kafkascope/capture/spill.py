@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkascope.capture.checked import copy
 from kafkascope.capture.flow import BYTES
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.reassemble import np_int
 from kafkascope.capture.stream_table import (
     AT,
@@ -20,6 +20,7 @@ from kafkascope.capture.stream_table import (
     Output,
     Tables,
 )
+from kafkascope.columnar.compiling import jit
 
 
 @jit

@@ -65,9 +65,10 @@ from kafkascope.capture.fresh import (
     wait,
 )
 from kafkascope.capture.fresh import HEAD as FIRST_PIECE
-from kafkascope.capture.numbers import Number, inlined, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.recognise import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.tokens import IS_FRAME, IS_TOKEN, judge
+from kafkascope.columnar.compiling import inlined, jit
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Why the kernel stopped.

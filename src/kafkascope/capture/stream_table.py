@@ -7,7 +7,7 @@ import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.flow import Bytes, Int32s, Int64s, Uint8s
-from kafkascope.capture.numbers import jit
+from kafkascope.columnar.compiling import jit
 
 # The columns of `connections`.
 (

@@ -9,7 +9,8 @@ from kafkascope.capture.checked import writable
 from kafkascope.capture.flow import BYTES, OPEN, Pieces, plain
 from kafkascope.capture.frame_table import LEFT, WAITING, Piece, Tables
 from kafkascope.capture.fresh import IS_TLS, SURE
-from kafkascope.capture.numbers import Numbers, jit
+from kafkascope.capture.numbers import Numbers
+from kafkascope.columnar.compiling import jit
 
 _UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
 

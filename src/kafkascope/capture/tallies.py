@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
+from kafkascope.columnar.compiling import jit
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -11,7 +11,6 @@ import numpy as np
 
 from kafkascope.capture.checked import writable
 from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments, plain
-from kafkascope.capture.numbers import jit
 from kafkascope.capture.reassemble import finish_streams, reassemble
 from kafkascope.capture.reorder import first_open
 from kafkascope.capture.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
@@ -53,6 +52,7 @@ from kafkascope.capture.stream_table import (
     make_output,
     make_tables,
 )
+from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")

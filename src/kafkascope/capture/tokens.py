@@ -8,7 +8,7 @@ from kafkascope.capture.checked import read_i16, read_i32
 from kafkascope.capture.flow import FRAME, TOKEN
 from kafkascope.capture.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
 from kafkascope.capture.fresh import UNSURE, WAIT, Scanning, plain_request
-from kafkascope.capture.numbers import Number, jit
+from kafkascope.capture.numbers import Number
 from kafkascope.capture.recognise import (
     MOST_KEYS,
     MOST_VERSIONS,
@@ -19,6 +19,7 @@ from kafkascope.capture.recognise import (
     grade_response,
     is_known,
 )
+from kafkascope.columnar.compiling import jit
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
 SMALL_IDENTITY = 65_536

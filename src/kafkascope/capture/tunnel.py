@@ -3,7 +3,8 @@
 from typing import Any
 
 from kafkascope.capture.link import ERSPAN, OTHER, by_ether_type, ethernet
-from kafkascope.capture.numbers import Number, Numbers, big16, jit
+from kafkascope.capture.numbers import Number, Numbers, big16
+from kafkascope.columnar.compiling import jit
 
 IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
 # VXLAN's own port, and the one that Linux took before there was one (flannel still does).

@@ -55,11 +55,11 @@ def run(start: bool, as_json: bool) -> int:
 
 def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
     """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
-    from kafkascope.cli.doctor_spark import java, kernels, places, session
+    from kafkascope.cli.doctor_spark import java, places, session
 
     found = []
     if "[columns]" in extras:
-        found += [_kernel(), kernels()]
+        found.append(_kernels())
     runs = java()
     found += [runs, *places()]
     if not start:
@@ -112,15 +112,31 @@ def _decoder() -> dict[str, object]:
     return {"what": "decoder", "ok": True, "found": found, "fix": ""}
 
 
-def _kernel() -> dict[str, object]:
-    """What reads many frames at once is compiled once on a machine and kept."""
-    from kafkascope.columnar.compiled import warm_up
+def _kernels() -> dict[str, object]:
+    """What reads many frames and packets is compiled once per version and kept, for workers of Spark too."""
+    import os
 
-    made = warm_up()
-    how = "loaded" if made.from_disk else "compiled"
-    found = f"{how} in {made.seconds:.1f} s, kept in {made.folder}"
-    fix = "compiled anew in every process; set NUMBA_CACHE_DIR to a folder that can be written to"
-    return {"what": "kernel", "ok": made.folder is not None, "found": found, "fix": fix}
+    from kafkascope.cli.read_units import size
+    from kafkascope.columnar.compiled import warm_up
+    from kafkascope.columnar.kernel_folder import base_folder, contents, folder
+    from kafkascope.errors import UsageError
+
+    fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"
+    try:
+        kept = folder()
+        made = warm_up()
+    except UsageError as error:
+        found, _, fix = str(error).partition("; ")
+        return {"what": "kernels", "ok": False, "found": found, "fix": fix}
+    if kept is None:
+        return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
+    count, total = contents(kept)
+    found = f"{count} compiled, {size(total)} in {kept}; "
+    found += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
+    if not any(kept.glob("kafkascope.capture.*")):
+        found += ", those of captures are compiled by the first `read`"
+    ok = os.access(kept, os.W_OK)
+    return {"what": "kernels", "ok": ok, "found": found if ok else f"{kept} cannot be written to", "fix": fix}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:

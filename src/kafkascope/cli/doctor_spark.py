@@ -33,22 +33,6 @@ def places() -> list[Check]:
     return found
 
 
-def kernels() -> Check:
-    """Workers of Spark look in the same place as this process; on a cluster it is that of the executors."""
-    fix = "set NUMBA_CACHE_DIR to a folder that every worker can write to, or each compiles for itself"
-    told = os.environ.get("NUMBA_CACHE_DIR")
-    if told:
-        ok = _writable(told)
-        found = f"{told} (NUMBA_CACHE_DIR){'' if ok else ' cannot be written to'}"
-    else:
-        from kafkascope.columnar import decode
-
-        folder = os.path.dirname(decode.__file__)
-        ok = os.access(folder, os.W_OK)
-        found = "beside the package" if ok else f"{folder} cannot be written to; numba looks for another place"
-    return {"what": "kernels of workers", "ok": ok, "found": found, "fix": fix}
-
-
 def session() -> Check:
     """A session, and one Python worker that answers: what every ingest needs."""
     import time

@@ -5,7 +5,8 @@ The verdict is that of `decode_records(..., unpack=False)` of the codec.
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Bool, Int, Pair, inline
+from kafkascope.columnar.compiling import inline
+from kafkascope.columnar.kernel import Bool, Int, Pair
 from kafkascope.columnar.memory import (
     load_i8,
     load_i16,

@@ -3,9 +3,10 @@ and joined to one table a message."""
 
 import numpy as np
 
+from kafkascope.columnar.compiling import plain
 from kafkascope.columnar.job import FORM_SIZE, NOTED
 from kafkascope.columnar.join import join, joined_size
-from kafkascope.columnar.kernel import Int, Pair, plain
+from kafkascope.columnar.kernel import Int, Pair
 from kafkascope.columnar.machine import read_frames
 from kafkascope.columnar.memory import store_8, store_64, word
 from kafkascope.columnar.pack import lines, pack, packed_size

@@ -6,8 +6,9 @@ number of two bytes, for each row.
 
 import numpy as np
 
+from kafkascope.columnar.compiling import inline, plain
 from kafkascope.columnar.job import BUFFERS_AT, FIELDS, FIELDS_COUNT, FORM_SIZE, NODES_AT
-from kafkascope.columnar.kernel import Int, inline, plain
+from kafkascope.columnar.kernel import Int
 from kafkascope.columnar.memory import copy_bytes, load_raw32, load_u8, store_8, store_32, store_64, word
 from kafkascope.columnar.pack import BITS, FIELD, STRUCT, TEXT, clear_last_line, lines, put_entry
 

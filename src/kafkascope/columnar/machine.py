@@ -12,6 +12,7 @@ others, and a frame that fails leaves nothing to undo.
 
 import numpy as np
 
+from kafkascope.columnar.compiling import inline, plain
 from kafkascope.columnar.job import (
     ACTIVE_CODE,
     BASE,
@@ -33,7 +34,7 @@ from kafkascope.columnar.job import (
     TAIL,
     TAIL_SIZE,
 )
-from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair
 from kafkascope.columnar.memory import (
     apart,
     copy_bytes,

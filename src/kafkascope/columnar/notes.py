@@ -3,8 +3,9 @@ paths' offsets, numbers, sizes, the paths' text; each at a multiple of `LINE` by
 
 import numpy as np
 
+from kafkascope.columnar.compiling import inline, plain
 from kafkascope.columnar.job import COUNTED, NOTED
-from kafkascope.columnar.kernel import Int, inline, plain
+from kafkascope.columnar.kernel import Int
 from kafkascope.columnar.memory import copy_bytes, load_raw32, load_u8, store_8, store_32, word
 from kafkascope.columnar.operations import UNKNOWN_INDEX, UNKNOWN_PLACE, UNKNOWN_ROW, UNKNOWN_SIZE, UNKNOWN_TAG
 

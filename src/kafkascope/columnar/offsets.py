@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Int, Pair, plain
+from kafkascope.columnar.compiling import plain
+from kafkascope.columnar.kernel import Int, Pair
 from kafkascope.columnar.memory import item_32, item_64, load_raw32, load_raw64, store_32
 
 

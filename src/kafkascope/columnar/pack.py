@@ -5,6 +5,7 @@ Columns that a version lacks share one area of zeros.
 
 import numpy as np
 
+from kafkascope.columnar.compiling import inline, plain
 from kafkascope.columnar.job import (
     BODY_LENGTH_AT,
     BUFFERS_AT,
@@ -16,7 +17,7 @@ from kafkascope.columnar.job import (
     LENGTH_AT,
     NODES_AT,
 )
-from kafkascope.columnar.kernel import Int, inline, plain
+from kafkascope.columnar.kernel import Int
 from kafkascope.columnar.memory import copy_bytes, item_8, load_raw64, store_8, store_64, word
 
 # A field in Arrow's order: kind, group, bytes a value, values more than rows, valid, values, data, the data's group.

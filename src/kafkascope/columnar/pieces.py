@@ -6,7 +6,8 @@ that is written over by the next row, and behind the last row lies `WRITE_SLACK`
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Bool, Int, inline, plain
+from kafkascope.columnar.compiling import inline, plain
+from kafkascope.columnar.kernel import Bool, Int
 from kafkascope.columnar.memory import (
     apart,
     load_i16,

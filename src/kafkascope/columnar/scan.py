@@ -5,7 +5,8 @@ Up to `READ_SLACK` bytes behind the end of a frame may be read here; the callers
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Bool, Int, Pair, inline, plain
+from kafkascope.columnar.compiling import inline, plain
+from kafkascope.columnar.kernel import Bool, Int, Pair
 from kafkascope.columnar.memory import apart, load_i16, load_i32, load_raw64, load_u8
 
 # Behind a position that is in the frame: a few numbers, and a list of a few elements that are read without looking.

@@ -3,7 +3,8 @@ own with the place they were found at."""
 
 import numpy as np
 
-from kafkascope.columnar.kernel import Int, Pair, plain
+from kafkascope.columnar.compiling import plain
+from kafkascope.columnar.kernel import Int, Pair
 from kafkascope.columnar.memory import apart, load_raw32, store_32, store_64, word
 from kafkascope.columnar.operations import OPERATION, TAG
 from kafkascope.columnar.pieces import fill

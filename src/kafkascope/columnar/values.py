@@ -4,7 +4,8 @@ where it is not for the kernel."""
 import numpy as np
 
 from kafkascope.columnar.batches import read_batches
-from kafkascope.columnar.kernel import Int, Pair, inline, plain
+from kafkascope.columnar.compiling import inline, plain
+from kafkascope.columnar.kernel import Int, Pair
 from kafkascope.columnar.memory import (
     apart,
     copy_8_numbers,

@@ -2,18 +2,13 @@
 unsigned numbers the next wider signed ones. Nesting and nulls stay."""
 
 from functools import cache
-from typing import Any
 
-import numba
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.columnar.tables import UUID_TYPE
+from kafkascope.columnar.uuid_text import UUID_DIGITS, uuid_text
 
-# Kafka's uuid in text: url-safe base64 of 16 bytes, without padding.
-UUID_DIGITS = 22
-_ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 _SIGNED = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
@@ -72,22 +67,6 @@ def _uuids(array: pa.Array) -> pa.Array:
     count = len(array)
     validity, content = array.buffers()
     raw = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
-    digits = np.empty(count * UUID_DIGITS, np.uint8)
-    _write_uuids(raw[array.offset * 16 :], digits, _ALPHABET, count)
+    digits = uuid_text(raw[array.offset * 16 :], count)
     ends = np.arange(count + 1, dtype=np.int32) * UUID_DIGITS
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(digits), validity, array.null_count)
-
-
-@numba.njit(cache=True, nogil=True)
-def _write_uuids(raw: npt.NDArray[np.uint8], digits: Any, alphabet: Any, count: int) -> None:
-    for row in range(count):
-        at, to = row * 16, row * 22
-        for _ in range(5):
-            word = (int(raw[at]) << 16) | (int(raw[at + 1]) << 8) | int(raw[at + 2])
-            for place in range(4):
-                digits[to + place] = alphabet[(word >> (18 - 6 * place)) & 63]
-            at += 3
-            to += 4
-        last = int(raw[at])
-        digits[to] = alphabet[last >> 2]
-        digits[to + 1] = alphabet[(last & 3) << 4]
