@@ -1,4 +1,4 @@
-"""The lab's clusters; and counts that tests measured, printed at the end: `record_property("measured", "8 pairs")`."""
+"""The lab's clusters, the built wheel; and counts that tests measured, printed at the end: `record_property("measured", "8 pairs")`."""
 
 import pytest
 
@@ -10,9 +10,19 @@ from lab.fixtures import (
     secured_cluster,
     secured_cluster_39,
 )
+from tests.support.wheels import shared, wheel
 
-# Clusters of the lab: imported in one place alone, so that all tests of a worker share them.
-__all__ = ["cluster", "cluster_39", "quorum_cluster", "secure_cluster", "secured_cluster", "secured_cluster_39"]
+# Imported in one place alone, so that all tests of a worker share them.
+__all__ = [
+    "cluster",
+    "cluster_39",
+    "quorum_cluster",
+    "secure_cluster",
+    "secured_cluster",
+    "secured_cluster_39",
+    "shared",
+    "wheel",
+]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,45 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = "kafkascope/schema/data"
 DEPENDENCIES = ("click", "cramjam", "crc32c")
 HEAVY = ("numba", "pyarrow", "pyspark", "deltalake", "pandas", "numpy")
-
-
-@pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all test workers of a run."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "package"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def wheel(shared: Path) -> Path:
-    """Built from a copy, so that the working tree gets no build folder; the workers wait for the first."""
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "dist").exists():
-            source = shared / "source"
-            shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
-            for name in ("tools", "tests"):
-                shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-            for name in ("pyproject.toml", "README.md", "LICENSE"):
-                shutil.copy(ROOT / name, source)
-            # without isolation no network is needed: the pinned setuptools is among the development packages
-            command = [
-                sys.executable,
-                "-m",
-                "build",
-                "--wheel",
-                "--no-isolation",
-                "--outdir",
-                str(shared / "made"),
-                ".",
-            ]
-            done = subprocess.run(command, cwd=source, capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-            (shared / "made").rename(shared / "dist")
-    (made,) = (shared / "dist").glob("*.whl")
-    return made
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ them. Two processes share the work; where they are on disk already it takes a se
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 CAPTURE = Path(__file__).parents[1] / "tests" / "captures" / "clients" / "capture.pcap.xz"
@@ -22,22 +23,35 @@ def main() -> int:
 
 def compile_half(half: str) -> None:
     if half == COLUMNS:
+        import numpy as np
+
         from kafkascope.columnar.compiled import warm_up
+        from kafkascope.columnar.uuid_text import uuid_text
 
         warm_up()
-    else:
-        from kafkascope.capture.body_places import places_of
-        from kafkascope.capture.exchange_columns import to_arrow
-        from kafkascope.capture.reader import Reading
-        from kafkascope.capture.stats import Stats
-        from kafkascope.capture.waiting import copied
+        # Arrow's buffers are of both kinds.
+        for raw in (np.zeros(16, np.uint8), np.frombuffer(bytes(16), np.uint8)):
+            uuid_text(raw, 1)
+        return
+    from kafkascope.capture.body_places import places_of
+    from kafkascope.capture.exchange_columns import to_arrow
+    from kafkascope.capture.reader import Reading
+    from kafkascope.capture.stats import Stats
+    from kafkascope.capture.waiting import copied
+    from kafkascope.capture.writer import PcapngWriter
 
-        stats = Stats()
-        for batch in Reading(CAPTURE).batches():
-            columns = to_arrow(batch)
-            copied(columns, places_of(batch))
-            stats.add(columns)
-        assert stats.apis.told()
+    stats = Stats()
+    for batch in Reading(CAPTURE).batches():
+        columns = to_arrow(batch)
+        copied(columns, places_of(batch))
+        stats.add(columns)
+    assert stats.apis.told()
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "one.pcapng")
+        with path.open("wb") as file:
+            PcapngWriter(file).write(0, bytes(60))
+        for batch in Reading(path).batches():
+            to_arrow(batch)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkascope.cli.read_units import size
+from kafkascope.columnar.kernel_folder import contents, folder
 from tests.support.cli import Cli, process
 
 Check = dict[str, object]
@@ -64,20 +66,44 @@ def test_no_java_is_no_error_until_spark_is_asked_for(
     assert answer.out.rstrip().endswith("Spark does not start: see above.")
 
 
-@pytest.mark.parametrize(
-    ("variable", "what"), [("NUMBA_CACHE_DIR", "kernels of workers"), ("SPARK_LOCAL_DIRS", "Spark's files")]
-)
-def test_a_folder_that_cannot_be_written_to_is_told(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, what: str
-) -> None:
+def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv(variable, str(tmp_path / "file" / "folder"))
-    found = checks(cli)[what]
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "file" / "folder"))
+    found = checks(cli)["Spark's files"]
     assert not found["ok"] and "cannot be written to" in str(found["found"])
-    assert f"set {variable} to a folder" in str(found["fix"])
+    assert "set SPARK_LOCAL_DIRS to a folder" in str(found["fix"])
     (tmp_path / "file").unlink()
-    assert checks(cli)[what]["ok"]
+    assert checks(cli)["Spark's files"]["ok"]
     assert os.listdir(tmp_path / "file" / "folder") == []
+
+
+def test_the_folder_of_kernels_is_told_with_its_size(cli: Cli) -> None:
+    kept = folder()
+    assert kept is not None
+    found = checks(cli)["kernels"]
+    count, total = contents(kept)
+    assert found["ok"] and str(found["found"]).startswith(
+        f"{count} compiled, {size(total)} in {kept}; that of columns "
+    )
+
+
+def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checks(cli)["kernels"]["ok"]
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "folder"))
+    found = checks(cli)["kernels"]
+    assert not found["ok"] and str(found["found"]).endswith("cannot be written to")
+    assert str(found["fix"]).startswith("set NUMBA_CACHE_DIR to a folder")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "open"))
+    found = checks(cli)["kernels"]
+    assert not found["ok"] and str(found["found"]).endswith("and compiled kernels are code")
+    assert str(found["fix"]).startswith(f"chmod go-w {tmp_path / 'open'}")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
+    found = checks(cli)["kernels"]
+    assert found["ok"] and str(found["found"]).startswith("0 compiled, 0 B in ")
+    assert str(found["found"]).endswith("those of captures are compiled by the first `read`")
 
 
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:

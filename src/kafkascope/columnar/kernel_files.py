@@ -12,16 +12,18 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from numba.core import compiler, serialize, sigutils
 from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
-from numba.core.serialize import dumps
-from numba.core.sigutils import normalize_signature
 
 from kafkascope.columnar.kernel_folder import folder
 
 _CHECKSUM = 32
+# Untyped in numba, as is all that goes through them.
+_rebuild: Any = compiler.CompileResult._rebuild
+_dumps: Any = serialize.dumps
+_normalize: Any = sigutils.normalize_signature
 _O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -44,22 +46,22 @@ class KernelFiles(NullCache):  # type: ignore[misc]
         if payload is None:
             return None
         context.refresh()
-        made = CompileResult._rebuild(context, *pickle.loads(payload))  # noqa: S301 - of this user's own folder
+        made = _rebuild(context, *pickle.loads(payload))  # noqa: S301 - of this user's own folder
         # Two named tuples can have one name.
-        return made if tuple(made.signature.args) == tuple(normalize_signature(signature)[0]) else None
+        return made if tuple(made.signature.args) == tuple(_normalize(signature)[0]) else None
 
     def save_overload(self, signature: Any, made: Any) -> None:
         if made.library.has_dynamic_globals or made.lifted:
             return
         path = self._path(signature, made.codegen)
         if path is not None:
-            write(path, dumps(made._reduce()))
+            write(path, _dumps(made._reduce()))
 
     def _path(self, signature: Any, codegen: Any) -> Path | None:
         kept = folder()
         if kept is None:
             return None
-        types, _ = normalize_signature(signature)
+        types, _ = _normalize(signature)
         key = [content(self._function), sorted(self._options.items()), _spelt(types), codegen.magic_tuple()]
         name = f"{self._function.__module__}.{self._function.__qualname__}".replace("<locals>.", "")
         return kept / f"{name}-{sha256(repr(key).encode()).hexdigest()[:32]}.kernel"

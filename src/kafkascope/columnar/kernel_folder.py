@@ -106,14 +106,14 @@ def _checked(base: Path, name: str) -> Path | None:
                     is_new = place == kept
                 found = place.lstat()
             refuse(place, found, ours=place.is_relative_to(base))
+    except OSError:
+        return None
+    with suppress(OSError):
         if is_new:
             clean(base, kept)
         elif found.st_mtime < time.time() - _HOUR:
             # Its last use: kernels that are there already are not written again.
-            with suppress(PermissionError):
-                os.utime(kept)
-    except OSError:
-        return None
+            os.utime(kept)
     return kept
 
 
