@@ -1,4 +1,5 @@
-"""The lab's clusters, the built wheel; and counts that tests measured, printed at the end: `record_property("measured", "8 pairs")`."""
+"""The lab's clusters, the built wheel; and counts that tests measured, printed at the end:
+`record_property("measured", "8 pairs")`."""
 
 import pytest
 

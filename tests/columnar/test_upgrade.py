@@ -1,7 +1,7 @@
 """`pip install --upgrade` to a version with a changed constant: kernels of the version before are not used again.
 
-numba by itself trusts a compiled function by the content of its own file, and pip leaves what it finds beside a package.
-Each change here leaves the package as it was to its user, and broke it when kernels of two versions met."""
+numba by itself trusts a compiled function by the content of its own file, and pip leaves what is beside a package. Each
+change here leaves the package as it was to its user, and broke it when kernels of two versions met."""
 
 import os
 import subprocess
@@ -64,12 +64,8 @@ def test_an_upgrade_with_a_changed_constant_gives_the_same_rows(wheel: Path, tmp
     assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 0 {said}\n"
     assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 1 {said}\n"
     # The kernel of another file compares with it, and that file stays as it is.
-    change = (
-        "kafkascope/capture/flow.py",
-        "FRAME, TOKEN, LOST, ENDED = range(4)",
-        "TOKEN, FRAME, LOST, ENDED = range(4)",
-    )
-    environment.install(newer(wheel, tmp_path, "99.1", *change))
+    kinds = ("FRAME, TOKEN, LOST, ENDED = range(4)", "TOKEN, FRAME, LOST, ENDED = range(4)")
+    environment.install(newer(wheel, tmp_path, "99.1", "kafkascope/capture/flow.py", *kinds))
     assert environment.run("-c", HEADERS) == f"99.1 0 {said}\n"
 
 
@@ -78,7 +74,7 @@ def test_an_upgrade_with_a_changed_constant_gives_the_same_rows(wheel: Path, tmp
 def test_a_recording_read_after_each_upgrade_gives_the_same_rows(wheel: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path)
     environment.install(wheel)
-    command = ("-m", "kafkascope", "read", str(CAPTURE), "--json")
+    command = (str(Path(environment.python).with_name("kafkascope")), "read", str(CAPTURE), "--json")
     rows = environment.run(*command)
     assert len(rows.splitlines()) == 404
     for number, (module, old, new) in enumerate(CHANGES.values()):
