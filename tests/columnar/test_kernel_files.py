@@ -128,6 +128,9 @@ def test_content_goes_by_code_constants_and_all_that_is_called() -> None:
 
     same = of("def kernel(a): return a + ONE", ONE=1)
     assert of("def kernel(a): return a + ONE", ONE=1) == same
+    sets = (frozenset([0, 8]), frozenset([8, 0]))
+    assert repr(sets[0]) != repr(sets[1])
+    assert of("def kernel(a): return a in ONE", ONE=sets[0]) == of("def kernel(a): return a in ONE", ONE=sets[1])
     plain = kernel("def kernel(a): return a + ONE", ONE=1)
     others = [
         of("def kernel(a): return a - ONE", ONE=1),
