@@ -46,8 +46,9 @@ def kernel(source: str, **names: Any) -> FunctionType:
     """A function of that source, whose globals are those names."""
     scope = {"__name__": "kafkascope.capture.made", "np": np, **names}
     exec(source, scope)
-    (made,) = (scope[name] for name in scope if name == "kernel")
-    return made  # type: ignore[return-value]
+    made = scope["kernel"]
+    assert isinstance(made, FunctionType)
+    return made
 
 
 def count(made: Any) -> tuple[int, int]:
