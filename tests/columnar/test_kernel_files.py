@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from kafkascope.columnar import kernel_files
 from kafkascope.columnar.compiling import jit
 from kafkascope.columnar.kernel_files import content, read, write
+from kafkascope.columnar.kernel_folder import folder
 
 NOBODY = 65_534
 # Compiles `half` of a kernel's signatures, and prints how many came from files.
@@ -37,9 +37,9 @@ print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values(
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    folder = kernel_files.folder()
-    assert folder is not None
-    return folder
+    found = folder()
+    assert found is not None
+    return found
 
 
 def kernel(source: str, **names: Any) -> FunctionType:
