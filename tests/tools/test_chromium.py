@@ -1,5 +1,7 @@
-"""The tool that finds Chromium: what is named counts, and where there is none it says so and fails nothing."""
+"""The tool that finds Chromium: a named one counts, what it installs it prints first, and without one nothing fails."""
 
+import os
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,40 @@ def test_a_machine_without_one_is_told_what_to_install(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "apt-get install chromium" in said and "are skipped" in said
+
+
+# Writes down each call, with what the user could read by then.
+APT_GET = """#!/bin/sh
+{ echo "apt-get $*"; /bin/cat screen; } > "call-$1-$#"
+case "$*" in *--simulate*) echo "Inst libnspr4 (2:4.35)"; echo "Inst chromium (140)";; esac
+"""
+
+
+def test_nothing_is_installed_that_was_not_printed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "apt-get").write_text(APT_GET)
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(tool.CHOICE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with (tmp_path / "screen").open("w") as screen, redirect_stdout(screen):
+        tool.main()
+    update, *before_update = (tmp_path / "call-update-1").read_text().splitlines()
+    assert update == "apt-get update"
+    assert len(before_update) == 1
+    assert "apt-get update && apt-get install --yes --no-install-recommends chromium" in before_update[0]
+    assert f"{tool.CHOICE}=none" in before_update[0]
+    install, *before_install = (tmp_path / "call-install-4").read_text().splitlines()
+    assert install == "apt-get install --yes --no-install-recommends chromium"
+    assert before_install == [*before_update, "packages that apt-get installs now: libnspr4 chromium"]
+
+
+def test_none_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "apt-get").write_text(APT_GET)
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv(tool.CHOICE, "none")
+    tool.main()
+    assert not list(tmp_path.glob("call-*"))
