@@ -21,6 +21,9 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto")
 # Judge.java names only classes that every release has, so one compilation serves them all
 COMPILED_AGAINST = "4.3.1"
 
+# -C: a jar that differs from the checksum published with it is refused, not warned about
+MAVEN = ("mvn", "-q", "-B", "-C")
+
 Case = tuple[str, int, str, str]
 NOT_ASKED = "-"
 
@@ -66,7 +69,7 @@ def _copied(execution: str) -> list[Path]:
         if not stamp.is_file() or stamp.read_text() != digest:
             for stale in folder.glob("*.jar"):
                 stale.unlink()
-            _run(["mvn", "-q", "-B", "-f", str(POM), f"dependency:copy@{execution}", f"-Doutput={CACHE}"])
+            _run([*MAVEN, "-f", str(POM), f"dependency:copy@{execution}", f"-Doutput={CACHE}"])
             stamp.write_text(digest)
     return sorted(folder.glob("*.jar"))
 

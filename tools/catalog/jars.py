@@ -58,7 +58,8 @@ def fetch(items: list[tuple[str, str, str]]) -> None:
         pom = CACHE / "pom.xml"
         pom.write_text(POM.format(output=CACHE, items=listed))
         print(f"fetching {len(missing)} jars", flush=True)
-        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy"], check=True)
+        # -C: a jar that differs from the checksum published with it is refused, not warned about
+        subprocess.run(["mvn", "-q", "-B", "-C", "-f", str(pom), "dependency:copy"], check=True)
 
 
 def _missing(items: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
