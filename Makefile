@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made-from
 
-.PHONY: help setup demo test check bench soak lab catalog clean
+.PHONY: help setup demo test check bench soak lab catalog pins clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
 	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
 	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"
+	@echo "  make pins     constraints.txt again: a hash for each file that may be installed (maintainers)"
 	@echo "  make clean    without .venv, caches and build output"
 
 setup: $(STAMP)
@@ -26,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'
+	@$(BIN)/python -m tools.install
 	@$(BIN)/python -m tools.kernels
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
@@ -56,6 +57,11 @@ lab: setup
 
 catalog: setup
 	@$(BIN)/python -m tools.catalog build
+
+# Without setup, which refuses a pin that has no hash yet.
+pins:
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m tools.pins
 
 clean:
 	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

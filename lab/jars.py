@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.pin_files import read, written
+
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent / ".cache" / "lab"
 POM = HERE / "pom.xml"
@@ -22,6 +24,10 @@ RELEASES = (KAFKA, *OLDER)
 JAVA_CLIENTS = ("2.8.2", "3.9.1", KAFKA)
 # each in a folder of its own: two releases of one library cannot share an environment
 PYTHON_CLIENTS = ("confluent-kafka==2.16.1", "kafka-python==3.0.12", "kafka-python==2.0.6")
+# their hashes, written by `make pins`
+CLIENT_PINS = HERE / "clients.txt"
+# -C: a jar that differs from the checksum published with it is refused, not warned about
+MAVEN = ("mvn", "-q", "-B", "-C")
 
 # a laptop's share of memory, and a start in seconds rather than speed in minutes
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Duser.timezone=UTC")
@@ -37,7 +43,7 @@ def kafka_path(release: str = KAFKA) -> list[Path]:
         for stale in folder.rglob("*.jar"):
             stale.unlink()
         goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
-        run(["mvn", "-q", "-B", "-f", str(POM), *goals, f"-Doutput={folder}"])
+        run([*MAVEN, "-f", str(POM), *goals, f"-Doutput={folder}"])
 
     _once(folder, _digest(POM), copy)
     return sorted((folder / "kafka").glob("*.jar"))
@@ -49,7 +55,7 @@ def _older_path(release: str) -> list[Path]:
     def copy() -> None:
         for stale in folder.rglob("*.jar"):
             stale.unlink()
-        run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
+        run([*MAVEN, "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
 
     _once(folder, _digest(pom), copy)
     return sorted((folder / "kafka").glob("*.jar"))
@@ -77,9 +83,11 @@ def python_path(client: str) -> Path:
 
     def install() -> None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts"]
-        run([*pip, "--no-deps", "--target", str(folder), client])
+        pin = folder / "pin.txt"
+        pin.write_text(written(pin for pin in read(CLIENT_PINS) if pin.requirement == client))
+        run([*pip, "--require-hashes", "--only-binary=:all:", "--no-deps", "--target", str(folder), "-r", str(pin)])
 
-    _once(folder, client, install)
+    _once(folder, client + _digest(CLIENT_PINS), install)
     return folder
 
 
