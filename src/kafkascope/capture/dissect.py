@@ -13,13 +13,15 @@ from kafkascope.capture.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.numbers import Number, Numbers, big16, big32, big64
 from kafkascope.capture.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
 from kafkascope.columnar.compiling import jit
-from kafkascope.limits import MAX_TUNNELS
+from kafkascope.limits import MAX_PACKET_BYTES, MAX_TUNNELS
 
 TCP = 6
 _HOP_BY_HOP, _FRAGMENT, _AUTHENTICATION = 0, 44, 51
 # With routing, destination options, mobility, host identity, shim6.
 _EXTENSIONS = (_HOP_BY_HOP, 43, _AUTHENTICATION, 60, 135, 139, 140)
 _JUMBO_OPTION = 0xC204  # RFC 2675: option type and length
+# A length that no packet had on the wire: a jumbo payload says up to 4 GB, which the columns do not hold.
+LONGEST_WIRE = 16 * MAX_PACKET_BYTES
 _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
 
 # Headers lie far apart: those of the packet so many rows on are asked for while this one is read.
@@ -183,7 +185,7 @@ def dissect(
                     reason = TOO_DEEP
                     break
                 continue
-            if wire - at < 20:
+            if wire - at < 20 or wire - at > LONGEST_WIRE:
                 reason = MALFORMED
                 break
             if end - at < 20:

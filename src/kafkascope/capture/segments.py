@@ -86,14 +86,18 @@ class SegmentReader:
             "starts": packets.start, "captured": packets.captured, "original": packets.original,
             "times": packets.time_ns, "links": packets.link, "numbers": numbers, "levels": levels,
         }  # fmt: skip
-        data = packets.data
-        found, whole, cut = self._dissect(data, given, packets)
-        parts = [found]
-        # A datagram that was put together may be a tunnel with fragments in it.
+        found, whole, cut = self._dissect(packets.data, given, packets)
+        parts, blocks = [found], [packets.data]
+        end = len(packets.data)
+        # A datagram that was put together may be a tunnel with fragments in it. Each round reads what the round before
+        # put together: headers within headers make as many rounds as they like, of ever fewer bytes.
         while whole:
-            data, given = _appended(data, given, whole)
-            found, whole, more_cut = self._dissect(data, given, packets)
+            block, given = _as_packets(given, whole)
+            found, whole, more_cut = self._dissect(block, given, packets)
+            found["start"] += end
             parts.append(found)
+            blocks.append(block)
+            end += len(block)
             cut += more_cut
         if len(numbers):
             self._store.give_up_old(int(packets.time_ns[-1]))
@@ -101,6 +105,7 @@ class SegmentReader:
         ordered = _in_order(parts)
         if cut:
             self._tell_cut(ordered, packets)
+        data = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
         return Segments(data=data, **ordered, problems=self._problems.take())
 
     def finish(self) -> Segments:
@@ -167,13 +172,12 @@ class SegmentReader:
         self._problems.keep(counted(kind, count, said, number, offset, size))
 
 
-def _appended(data: Bytes, given: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:
-    """The data with the datagrams behind it, and the datagrams as packets of raw IP."""
+def _as_packets(given: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:
+    """Datagrams one after the other, as packets of raw IP. Each is within `LONGEST_DATAGRAM` and a header."""
     sizes = np.array([len(made.packet) for _, _, made in whole], np.int64)
     rows = np.array([row for row, _, _ in whole], np.int64)
-    joined = np.frombuffer(b"".join(made.packet for _, _, made in whole), np.uint8)
-    return np.concatenate([data, joined]), {
-        "starts": len(data) + np.cumsum(sizes) - sizes,
+    return np.frombuffer(b"".join(made.packet for _, _, made in whole), np.uint8), {
+        "starts": np.cumsum(sizes) - sizes,
         "captured": sizes.astype(np.int32),
         "original": np.array([made.original for _, _, made in whole], np.int32),
         "times": given["times"][rows],
