@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kafkascope.capture.mended import LZ4_MAGIC, ZSTD_MAGIC, Cut, Taker, first_magic, is_skippable, mended
 from kafkascope.capture.source import Source
+from kafkascope.limits import MAX_WINDOW_BYTES
 
 _GZIP_MAGIC = bytes.fromhex("1f8b")
 _XZ_MAGIC = bytes.fromhex("fd377a585a00")
@@ -19,36 +20,80 @@ _XZ_MAGIC = bytes.fromhex("fd377a585a00")
 _STEP = 65_536
 _LARGE_STEP = 1 << 20
 _LONGEST_MAGIC = 6
+# Beside the dictionary liblzma takes 64 KiB and a little more.
+_TOO_WIDE_FOR_XZ = "Memory usage limit exceeded"
+_XZ_MEMORY = MAX_WINDOW_BYTES + (1 << 20)
+
+
+class _Packed:
+    """The file as it is: `pull` gives what was looked at first, then the rest."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.held = b""
+
+    def look(self, count: int) -> bytes:
+        while len(self.held) < count:
+            piece = bytearray(count - len(self.held))
+            got = self.source.fill(memoryview(piece))
+            if got == 0:
+                break
+            self.held += piece[:got]
+        return self.held
+
+    def pull(self, size: int) -> bytes:
+        if self.held:
+            taken, self.held = self.held[:size], self.held[size:]
+            return taken
+        piece = bytearray(size)
+        return bytes(memoryview(piece)[: self.source.fill(memoryview(piece))])
+
+
+class _Ending:
+    """Why the data ended too early. Decoders hold this and never the reader that holds them: Python's collector does not
+    see through Arrow's objects, and would never free such a circle."""
+
+    def __init__(self) -> None:
+        self.form: str | None = None
+        self.problem: str | None = None
+
+    def note(self, why: str) -> None:
+        self.problem = f"the {self.form} data {why}"
 
 
 class Unpacked:
-    """`fill` as `Source.fill`. `form` is the compression, or None."""
+    """`fill` as `Source.fill`."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._held = b""
+        self._packed = _Packed(source)
+        self._ending = _Ending()
         self._read_into: Callable[[memoryview], int] | None = None
         self._known = False
         self._ended = False
-        self.form: str | None = None
-        self.problem: str | None = None
+
+    @property
+    def form(self) -> str | None:
+        """The compression, or None."""
+        return self._ending.form
+
+    @property
+    def problem(self) -> str | None:
+        return self._ending.problem
 
     def is_plain(self) -> bool:
         if not self._known:
             self._begin()
-        return self._read_into is None
+        return self._ending.form is None
 
     def fill(self, view: memoryview) -> int:
-        if not self._known:
-            self._begin()
-        if self._read_into is None:
-            if self._held:
-                count = min(len(self._held), len(view))
-                view[:count] = self._held[:count]
-                self._held = self._held[count:]
-                # What a pipe has not delivered yet is not waited for.
-                return count if self._source.live else count + self._source.fill(view[count:])
-            return self._source.fill(view)
+        if self.is_plain():
+            held = self._packed.pull(len(view)) if self._packed.held else b""
+            if not held:
+                return self._source.fill(view)
+            view[: len(held)] = held
+            # What a pipe has not delivered yet is not waited for.
+            return len(held) if self._source.live else len(held) + self._source.fill(view[len(held) :])
         got = 0
         while got < len(view) and not self._ended:
             got += self._unpack(view[got:])
@@ -61,72 +106,60 @@ class Unpacked:
         try:
             count = self._read_into(view)
         except EOFError:
-            self._note_cut()
+            self._ending.note("is cut")
             count = 0
         except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
-            self.problem = f"the {self.form} data is broken ({' '.join(str(error).split())})"
+            said = " ".join(str(error).split())
+            wide = f"needs a dictionary of more than {MAX_WINDOW_BYTES} bytes; pack it again"
+            self._ending.note(wide if said == _TOO_WIDE_FOR_XZ else f"is broken ({said})")
             count = 0
-        self._ended = count == 0
+        if count == 0:
+            self._ended = True
+            self._read_into = None  # a decoder's memory is not kept until the last reference goes
         return count
 
     def _begin(self) -> None:
-        while len(self._held) < _LONGEST_MAGIC:
-            piece = bytearray(_LONGEST_MAGIC - len(self._held))
-            count = self._source.fill(memoryview(piece))
-            if count == 0:
-                break
-            self._held += piece[:count]
         self._known = True
-        head = self._held
+        head = self._packed.look(_LONGEST_MAGIC)
         if head.startswith(_GZIP_MAGIC):
-            self._open("gzip", _one_read(gzip.GzipFile(fileobj=_File(self._pull))))
+            self._ending.form = "gzip"
+            self._read_into = _one_read(gzip.GzipFile(fileobj=_File(self._packed.pull)))
         elif head.startswith(_XZ_MAGIC):
-            self._open("xz", _xz_read(self._pull))
+            self._ending.form = "xz"
+            self._read_into = _xz_read(self._packed.pull)
         elif head.startswith((ZSTD_MAGIC, LZ4_MAGIC)) or is_skippable(head):
-            self._open_frames()
+            self._read_into = _frames(Taker(self._packed.pull), self._ending, live=self._source.live)
 
-    def _open_frames(self) -> None:
-        """zstd and lz4 have the same skippable frames: which of them it is, the first other frame says."""
-        taker = Taker(self._pull)
-        try:
-            form = "lz4" if first_magic(taker) == LZ4_MAGIC else "zstd"
-        except Cut:
-            self._open("zstd or lz4", lambda _: 0)
-            self._note_cut()
-        else:
-            self._open(form, self._arrow(form, taker))
 
-    def _open(self, form: str, read_into: Callable[[memoryview], int]) -> None:
-        self.form = form
-        self._read_into = read_into
+def _frames(taker: Taker, ending: _Ending, *, live: bool) -> Callable[[memoryview], int]:
+    """zstd and lz4 have the same skippable frames: which of them it is, the first other frame says."""
+    try:
+        ending.form = "lz4" if first_magic(taker) == LZ4_MAGIC else "zstd"
+    except Cut:
+        ending.form = "zstd or lz4"
+        ending.note("is cut")
+        return lambda _: 0
+    blocks = mended(taker, ending.note)
+    held = memoryview(b"")
 
-    def _arrow(self, codec: str, taker: Taker) -> Callable[[memoryview], int]:
-        blocks = mended(taker, self._note_cut)
-        held = memoryview(b"")
+    def read(size: int) -> bytes:
+        nonlocal held
+        parts: list[memoryview] = []
+        # Small frames by the thousand go to the decoder together, but for those of a pipe, which may end for now.
+        while size > 0 and not (parts and live):
+            if not held and not (held := memoryview(next(blocks, b""))):
+                break
+            parts.append(held[:size])
+            held = held[size:]
+            size -= len(parts[-1])
+        return b"".join(parts)
 
-        def read(size: int) -> bytes:
-            nonlocal held
-            if not held:
-                held = memoryview(next(blocks, b""))
-            piece, held = held[:size], held[size:]
-            return bytes(piece)
+    stream = pa.CompressedInputStream(pa.PythonFile(_File(read), mode="r"), ending.form)
 
-        stream = pa.CompressedInputStream(pa.PythonFile(_File(read), mode="r"), codec)
+    def read_into(view: memoryview) -> int:
+        return int(stream.readinto(view[:_STEP]))
 
-        def read_into(view: memoryview) -> int:
-            return int(stream.readinto(view[:_STEP]))
-
-        return read_into
-
-    def _note_cut(self) -> None:
-        self.problem = f"the {self.form} data is cut"
-
-    def _pull(self, size: int) -> bytes:
-        if self._held:
-            held, self._held = self._held[:size], self._held[size:]
-            return held
-        piece = bytearray(size)
-        return bytes(piece[: self._source.fill(memoryview(piece))])
+    return read_into
 
 
 class UnpackedFile(io.RawIOBase):
@@ -157,7 +190,7 @@ class _File(io.RawIOBase):
 
 def _xz_read(pull: Callable[[int], bytes]) -> Callable[[memoryview], int]:
     """Streams one behind the other. Python's own file of them takes the zeros that may stand between for a cut."""
-    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
     def read_into(view: memoryview) -> int:
         nonlocal decoder
@@ -169,7 +202,7 @@ def _xz_read(pull: Callable[[int], bytes]) -> Callable[[memoryview], int]:
                     if not (piece := pull(_STEP)):
                         return 0
                     packed = piece.lstrip(b"\0")
-                decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+                decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
             elif decoder.needs_input and not (packed := pull(_STEP)):
                 raise EOFError
             if data := decoder.decompress(packed, min(len(view), _LARGE_STEP)):

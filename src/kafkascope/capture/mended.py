@@ -4,6 +4,7 @@ checksum of the whole. So what came before a cut can be unpacked, block by block
 from collections.abc import Callable, Iterator
 
 from kafkascope.codec.lz4_frame import with_right_checksum
+from kafkascope.limits import MAX_WINDOW_BYTES
 
 ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 LZ4_MAGIC = bytes.fromhex("04224d18")
@@ -23,35 +24,39 @@ class Cut(Exception):
     """The file ends where more had to come."""
 
 
+class TooWide(Exception):
+    """A frame needs a window of so many bytes."""
+
+
 class Taker:
-    """Exactly as many bytes as asked for out of reads of any size."""
+    """Exactly as many bytes as asked for out of reads of any size. A byte is copied once: a million frames of nine bytes
+    cost a million times what one does."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self._held = b""
+        self._at = 0
 
     def take(self, count: int) -> bytes:
-        parts = [self._held]
-        have = len(self._held)
-        while have < count:
-            part = self._read(max(_STEP, count - have))
-            if not part:
-                self._held = b"".join(parts)
-                raise Cut
-            parts.append(part)
-            have += len(part)
-        joined = b"".join(parts)
-        self._held = joined[count:]
-        return joined[:count]
-
-    def peek(self, count: int) -> bytes:
-        taken = self.take(count)
-        self._held = taken + self._held
+        taken = self.peek(count)
+        self._at += count
         return taken
 
+    def peek(self, count: int) -> bytes:
+        if len(self._held) - self._at < count:
+            parts = [self._held[self._at :]]
+            have = len(parts[0])
+            while have < count and (part := self._read(max(_STEP, count - have))):
+                parts.append(part)
+                have += len(part)
+            self._held, self._at = b"".join(parts), 0
+            if have < count:
+                raise Cut
+        return self._held[self._at : self._at + count]
+
     def at_end(self) -> bool:
-        if not self._held:
-            self._held = self._read(_STEP)
+        if self._at == len(self._held):
+            self._held, self._at = self._read(_STEP), 0
         return not self._held
 
 
@@ -69,8 +74,9 @@ def first_magic(taker: Taker) -> bytes:
     return b""
 
 
-def mended(taker: Taker, on_cut: Callable[[], None]) -> Iterator[bytes]:
-    """Frames, one after the other; anything that is none goes through as it is, for the decoder to refuse."""
+def mended(taker: Taker, on_end: Callable[[str], None]) -> Iterator[bytes]:
+    """Frames, one after the other; anything that is none goes through as it is, for the decoder to refuse. `on_end`
+    hears why they end too early."""
     open_end = b""
     try:
         while not taker.at_end():
@@ -94,9 +100,11 @@ def mended(taker: Taker, on_cut: Callable[[], None]) -> Iterator[bytes]:
             else:
                 yield magic
     except Cut:
-        on_cut()
+        on_end("is cut")
         if open_end:
             yield open_end
+    except TooWide as error:
+        on_end(f"needs a window of {error} bytes, {MAX_WINDOW_BYTES} are allowed; pack it again")
 
 
 def _skip(taker: Taker) -> None:
@@ -106,7 +114,8 @@ def _skip(taker: Taker) -> None:
 
 
 def _zstd_header(taker: Taker) -> tuple[bytes, bool]:
-    """Of the frame that we pass on, and whether a checksum will stand behind the last block."""
+    """Of the frame that we pass on, and whether a checksum will stand behind the last block. `TooWide` where unpacking it
+    takes too much memory (RFC 8878, 3.1.1.1.2)."""
     descriptor = taker.take(1)[0]
     single = descriptor & 0x20
     window = b"" if single else taker.take(1)
@@ -116,6 +125,9 @@ def _zstd_header(taker: Taker) -> tuple[bytes, bool]:
         # The content is the window then; 2**(10 + exponent) bytes hold it.
         content = int.from_bytes(size, "little") + (256 if len(size) == 2 else 0)
         window = bytes([min(31, max(0, max(content - 1, 0).bit_length() - 10)) << 3])
+    exponent, mantissa = window[0] >> 3, window[0] & 7
+    if (wanted := (8 + mantissa << 10 + exponent) // 8) > MAX_WINDOW_BYTES:
+        raise TooWide(wanted)
     # The reserved bit stays, so that the decoder refuses what it must.
     return bytes([descriptor & 0x1B]) + window + dictionary, bool(descriptor & 4)
 

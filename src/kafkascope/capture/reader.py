@@ -247,6 +247,7 @@ class Reading:
         self.account.log_lines = before.log_lines + log.lines
         self.account.log_lines_unread = before.log_lines_unread + log.unread
         self.account.log_lines_without_time = before.log_lines_without_time + log.without_time
+        self.account.add_problems(log.problems.take())
 
 
 class Capture:

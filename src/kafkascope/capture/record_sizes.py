@@ -39,11 +39,14 @@ def _of(value: Any, names: tuple[str, ...]) -> Any:
     return next((value[name] for name in names if name in value), None)
 
 
-def without_sizes(value: Any) -> Any:
-    """The rest of it."""
+def drop_sizes(value: Any) -> None:
+    """Takes them out, in place: a line of a log may be all the memory there is for it."""
     if isinstance(value, dict):
-        return {name: without_sizes(item) for name, item in value.items() if not name.endswith(SIZE)}
-    return [without_sizes(item) for item in value] if isinstance(value, list) else value
+        for name in [name for name in value if name.endswith(SIZE)]:
+            del value[name]
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(item, dict | list):
+            drop_sizes(item)
 
 
 def with_sizes(name: str, table: pa.Table, sizes: Sequence[Sizes]) -> pa.Table:

@@ -17,15 +17,17 @@ from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings, make_b
 from kafkascope.capture.flow import Frames
 from kafkascope.capture.headers import API_VERSIONS, OFFSET, read_headers
 from kafkascope.capture.identity import text_hash
-from kafkascope.capture.log_lines import MARK, LogLine, parse_time, read_log_lines
+from kafkascope.capture.log_lines import MARK, LogLine, LogLines, LongLine, parse_time
 from kafkascope.capture.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
-from kafkascope.capture.record_sizes import NO_SIZES, Sizes, sizes_in, without_sizes
+from kafkascope.capture.problems import Problems
+from kafkascope.capture.record_sizes import NO_SIZES, Sizes, drop_sizes, sizes_in
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.source import Input, Waiting
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.json_form import from_json
 from kafkascope.codec.message import encode
 from kafkascope.errors import KafkascopeError
+from kafkascope.limits import MAX_LINE_BYTES
 from kafkascope.schema.catalog import apis
 
 # Enough for the kernels; what a person waits for comes sooner, when a growing file has no more.
@@ -55,7 +57,8 @@ class _Entry:
 
 @dataclass(slots=True)
 class RequestLog:
-    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and are not."""
+    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and are not; `problems`
+    are lines too long to be read."""
 
     recordings: Recordings
     names: bool = False
@@ -64,6 +67,7 @@ class RequestLog:
     unread: int = 0
     without_time: int = 0
     ends: list[Ends] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     _numbers: dict[str, int] = field(default_factory=dict)
     _places: "_Places" = field(default_factory=lambda: _Places())
     _latest_ns: int = 0
@@ -73,13 +77,17 @@ class RequestLog:
         """The first `skip` lines of the file are known: they tell who the clients are, and give no exchange. A line
         that was split there is given: what was there of it could not be read."""
         held: list[_Entry] = []
-        for line in read_log_lines(source, waiting):
+        lines = LogLines(source, waiting)
+        for line in lines.read():
+            self.lines = max(self.lines, lines.count)
+            if isinstance(line, LongLine):
+                self._too_long(line)
+                continue
             if line is None:
                 if held:
                     yield self._batch(held)
                     held = []
                 continue
-            self.lines = max(self.lines, line.last + 1)
             entry = self._entry(line)
             if entry is not None and line.last >= skip:
                 self.entries += 1
@@ -87,8 +95,14 @@ class RequestLog:
             if len(held) >= LINES_A_BATCH:
                 yield self._batch(held)
                 held = []
+        self.lines = max(self.lines, lines.count)
         if held:
             yield self._batch(held)
+
+    def _too_long(self, line: LongLine) -> None:
+        # The first line of a file is 1 wherever a person reads it.
+        detail = f"line {line.number + 1} has {line.length} bytes, of one line {MAX_LINE_BYTES} are read"
+        self.problems.add("long line", detail, line.offset, line.length, line.number)
 
     def _entry(self, line: LogLine) -> _Entry | None:
         at = line.text.find(MARK)
@@ -205,8 +219,9 @@ def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]
     name = f"{api}{kind}"
     try:
         if api is not None:
-            body = from_json(name, version, without_sizes(value))
-            return encode_frame(name, version, body, fields, length=False), sizes_in(name, value)
+            sizes = sizes_in(name, value)
+            drop_sizes(value)
+            return encode_frame(name, version, from_json(name, version, value), fields, length=False), sizes
     except _ODD:
         pass
     if kind == "Response":
