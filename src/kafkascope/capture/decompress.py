@@ -6,12 +6,11 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from kafkascope.capture.mended import LZ4_MAGIC, ZSTD_MAGIC, Cut, Taker, first_magic, is_skippable, mended
-from kafkascope.capture.source import Source
 from kafkascope.limits import MAX_WINDOW_BYTES
 
 _GZIP_MAGIC = bytes.fromhex("1f8b")
@@ -25,10 +24,18 @@ _TOO_WIDE_FOR_XZ = "Memory usage limit exceeded"
 _XZ_MEMORY = MAX_WINDOW_BYTES + (1 << 20)
 
 
+class Fills(Protocol):
+    """What `Source` is to this module."""
+
+    live: bool
+
+    def fill(self, view: memoryview) -> int: ...
+
+
 class _Packed:
     """The file as it is: `pull` gives what was looked at first, then the rest."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Fills) -> None:
         self.source = source
         self.held = b""
 
@@ -64,7 +71,7 @@ class _Ending:
 class Unpacked:
     """`fill` as `Source.fill`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Fills) -> None:
         self._source = source
         self._packed = _Packed(source)
         self._ending = _Ending()

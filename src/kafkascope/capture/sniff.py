@@ -97,21 +97,22 @@ def _regular(given: Input) -> io.FileIO | None:
 def _kind(source: Source, name: str) -> tuple[str, bool, bytes]:
     """The kind, whether it is compressed, and what was read to tell. Stops as soon as it is clear: a pipe may deliver
     no more for now."""
-    held = b""
-    buffer = bytearray(_STEP)
-    while count := source.fill(memoryview(buffer)):
-        held += bytes(buffer[:count])
-        unpacked = Unpacked(Source(io.BytesIO(held)))
-        start = _fill(unpacked, 4)
-        if start in MAGICS or start == MAGIC:
-            return CAPTURE, bool(unpacked.form), held
-        start += _fill(unpacked, SNIFF_BYTES - len(start))
-        if MARK.encode() in start:
-            return LOG, bool(unpacked.form), held
-        if len(start) >= 4 and not _is_text(start):
+    looked = _Looked(source)
+    unpacked = Unpacked(looked)
+    start = bytearray()
+    # Enough for a magic; then what a log may hold before its first request, once and not from the start each time.
+    while len(start) < SNIFF_BYTES and (piece := _piece(unpacked, 4 if len(start) < 4 else _STEP)):
+        before = max(0, len(start) - len(MARK))
+        start += piece
+        if len(start) < 4:
+            continue
+        if bytes(start[:4]) in MAGICS or start[:4] == MAGIC:
+            return CAPTURE, bool(unpacked.form), bytes(looked.held)
+        if start.find(MARK.encode(), before) >= 0:
+            return LOG, bool(unpacked.form), bytes(looked.held)
+        if looked.at == len(looked.held) and not _is_text(bytes(start[:_TEXT_BYTES])):
             break
-        if len(held) >= (SNIFF_PACKED_BYTES if unpacked.form else SNIFF_BYTES):
-            break
+    held = bytes(looked.held)
     if source.problem and not held:
         raise InputError(f"{name}: {source.problem}, and nothing of it can be unpacked")
     raise InputError(_refusal(held, name))
@@ -145,6 +146,31 @@ def _is_text(start: bytes) -> bool:
         return bool(codecs.getincrementaldecoder("utf-8")().decode(looked))
     except UnicodeDecodeError:
         return len(looked.translate(None, _ASCII)) * 4 < len(looked)
+
+
+class _Looked:
+    """A source that is read no further than it takes to tell what it is. `held` is what was read, in steps; all before
+    `at` was handed on."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.live = source.live
+        self.held = bytearray()
+        self.at = 0
+
+    def fill(self, view: memoryview) -> int:
+        if self.at == len(self.held) < SNIFF_PACKED_BYTES:
+            step = bytearray(_STEP)
+            self.held += step[: self._source.fill(memoryview(step))]
+        taken = self.held[self.at : self.at + len(view)]
+        view[: len(taken)] = taken
+        self.at += len(taken)
+        return len(taken)
+
+
+def _piece(source: Unpacked, most: int) -> bytes:
+    buffer = bytearray(most)
+    return bytes(buffer[: source.fill(memoryview(buffer))])
 
 
 def _fill(source: Unpacked, most: int) -> bytes:

@@ -180,6 +180,7 @@ def nothing_found(account: "Account", names: str, plain_files: Collection[str] =
     protocols = {name: found for name, found in account.protocols().items() if found[1]}
     if account.log_lines and not account.packets:
         what = f"{plural(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
+        what = ", ".join([what, *(line.strip() for line in _problems(account, plain_files)[:1])])
         return f"{names}: no request in it that can be read ({what})"
     if not protocols:
         what = plural(account.packets, "packet") if account.packets else "no packet"
