@@ -27,6 +27,14 @@ MAX_REASONS = 100
 # A message set (magic 0 and 1) can hold a compressed set inside a compressed set; Kafka writes one level.
 MAX_NESTED_MESSAGE_SETS = 1
 
+# What the values of one message may take as Python objects: so much, and as many times its size, and no more in all. Of
+# what Kafka sends, a Metadata response takes 14 times its size and the response to a TxnOffsetCommit 32 times; an array
+# of empty names would take 96. The first two hold 400,000 of those partitions; the last a Metadata response about
+# 350,000, where a ZooKeeper cluster could have 200,000. Columns hold any message.
+FREE_VALUE_BYTES = 33_554_432
+MAX_VALUE_RATIO = 20
+MAX_VALUE_BYTES = 201_326_592
+
 # Byte spans kept for one message: the annotated view of anything larger is not for reading.
 MAX_SPANS = 1_000_000
 

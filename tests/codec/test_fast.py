@@ -71,6 +71,8 @@ def test_quick_engines_agree_with_the_careful_ones_on_long_arrays(kind: str, eng
             data = Write(known).message(value)
             assert fast_encode(value) == data, known.title
             decoded = fast_decode(data, 0)
+            if decoded is None and engine is pure_decoder and len(data) > 250_000:
+                continue  # it counts no memory, and leaves what might take much to the careful one
             assert decoded is not None and typed(decoded.value) == typed(value), known.title
 
 

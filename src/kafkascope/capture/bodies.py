@@ -5,7 +5,7 @@ from functools import lru_cache
 from struct import Struct
 
 from kafkascope.codec.frame import API_VERSIONS, CONTROLLED_SHUTDOWN, DecodedFrame, decode_frame, header_version
-from kafkascope.codec.message import decode
+from kafkascope.codec.message import decode_plain
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 from kafkascope.schema.catalog import apis, message
@@ -19,7 +19,7 @@ def decode_request(frame: bytes) -> Decoded | None:
         api, flexible = _known(key, version, "Request")
         at = 10 + max(client, 0)
         if api is not None and (key, version) != (CONTROLLED_SHUTDOWN, 0) and _is_whole(frame, at, flexible):
-            body = _plain(f"{api}Request", version, frame, at + flexible)
+            body = decode_plain(f"{api}Request", version, frame, at + flexible)
             if body is not None:
                 return body
     return read_frame(frame, None).body
@@ -28,7 +28,7 @@ def decode_request(frame: bytes) -> Decoded | None:
 def decode_response(frame: bytes, api_key: int, version: int) -> Decoded | None:
     api, flexible = _known(api_key, version, "Response")
     if api is not None and api_key != API_VERSIONS and _is_whole(frame, 4, flexible):
-        body = _plain(f"{api}Response", version, frame, 4 + flexible)
+        body = decode_plain(f"{api}Response", version, frame, 4 + flexible)
         if body is not None:
             return body
     return read_frame(frame, (api_key, version)).body
@@ -52,15 +52,6 @@ def _is_whole(frame: bytes, at: int, flexible: bool) -> bool:
     return len(frame) > at and frame[at] == 0 if flexible else len(frame) >= at
 
 
-def _plain(name: str, version: int, frame: bytes, at: int) -> Decoded | None:
-    """The body where it is in the form Kafka writes; a frame in another goes the long way."""
-    try:
-        body = decode(name, version, frame[at:])
-    except DecodeError:
-        return None
-    return body if body.exact else None
-
-
 def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool = False) -> DecodedFrame:
     if response_to is None:
         key, version = (int.from_bytes(frame[at : at + 2], "big", signed=True) for at in (0, 2))
@@ -68,28 +59,23 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
         key, version = response_to
     # In front of the frame its own length, or one that says what follows would be taken for it.
     whole = len(frame).to_bytes(4, "big") + frame
-    try:
-        first = decode_frame(whole, response_to=response_to, spans=spans)
-        if first.exact:
-            return first
-        problem = None
-    except DecodeError as error:
-        first, problem = None, error
-    try:
-        for release in other_layouts(key, version, response_to is not None):
-            try:
-                other = decode_frame(whole, response_to=response_to, release=release, spans=spans)
-            except DecodeError:
-                continue
-            if other.exact or first is None:
-                return other
-        if first is None:
-            assert problem is not None
-            raise problem
-        return first
-    finally:
-        # As in `decode_frame`.
-        problem = None
+    others = other_layouts(key, version, response_to is not None)
+    if not others:
+        return decode_frame(whole, response_to=response_to, spans=spans)
+    best: str | None = None
+    readable = False
+    # One at a time: of a large message two would be twice what one may take.
+    for release in (None, *others):
+        try:
+            decoded = decode_frame(whole, response_to=response_to, release=release, spans=spans)
+        except DecodeError:
+            continue
+        if decoded.exact:
+            return decoded
+        if not readable:
+            best, readable = release, True
+        del decoded
+    return decode_frame(whole, response_to=response_to, release=best, spans=spans)
 
 
 @lru_cache(maxsize=512)

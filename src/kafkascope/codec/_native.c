@@ -2,7 +2,8 @@
  *
  * The contract is that of fast_decode: whatever is not the one form Kafka writes gives None, and the careful decoder
  * then says what it is. Every read is preceded by a comparison with `end`; counts are compared with the bytes that are
- * left before anything is allocated. */
+ * left before anything is allocated. What objects take is charged as in value_cost, and a message that takes too much is
+ * left to the careful decoder as well. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -13,12 +14,16 @@ enum kind { BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64, UUID, STRI
 static const int SIZES[] = {1, 1, 2, 2, 4, 4, 8, 8, 16};
 /* Java refuses longer ones in both encodings. */
 #define LONGEST_STRING 32767
+/* As in value_cost. */
+enum cost { NUMBER_COST = 32, FLOAT_COST = 32, UUID_COST = 112, LIST_COST = 64, SLOT_COST = 8, STRING_COST = 64,
+            WIDE_LETTER_COST = 4, BYTES_COST = 48 };
 
 typedef struct node {
     PyObject *name;
     PyObject *plain_default; /* NULL for lists and structs, which are made anew each time */
     int kind, array, nullable, compact, tag;
     Py_ssize_t least; /* bytes an element takes at the least */
+    Py_ssize_t cost;  /* of a struct: memory that its dict and its defaults take */
     int count, tagged;
     struct node *children;
     PyObject *blank; /* of a struct: its names with None, copied for each value, which is quicker than to build it */
@@ -33,11 +38,13 @@ typedef struct {
     PyTypeObject *result;
     Py_ssize_t offsets[RESULT_SLOTS]; /* where the result's slots lie */
     PyObject *contents[RESULT_SLOTS]; /* what they hold; NotImplemented stands for the value */
+    long long most, always, ratio;    /* memory for values: in all, for any message, for each of its bytes */
 } Decoder;
 
 typedef struct {
     const uint8_t *at, *end;
     int flexible;
+    int64_t left; /* memory that the values may still take */
 } Reader;
 
 /* Raised inside and turned into None at the door: not an error anyone sees. */
@@ -94,6 +101,11 @@ static PyObject *make_uuid(const uint8_t *p) {
 
 static PyObject *read_struct(Reader *r, const Node *node);
 
+static PyObject *make_number(Reader *r, long long number) {
+    if (number < -5 || number > 256) r->left -= NUMBER_COST;
+    return PyLong_FromLongLong(number);
+}
+
 static PyObject *read_fixed(Reader *r, int kind) {
     const uint8_t *p = r->at;
     if (r->end - p < SIZES[kind]) return odd();
@@ -102,14 +114,15 @@ static PyObject *read_fixed(Reader *r, int kind) {
     case BOOL:
         if (*p > 1) return odd();
         return PyBool_FromLong(*p);
-    case INT8: return PyLong_FromLong((int8_t)*p);
-    case INT16: return PyLong_FromLong((int16_t)(p[0] << 8 | p[1]));
-    case UINT16: return PyLong_FromLong(p[0] << 8 | p[1]);
-    case INT32: return PyLong_FromLong((int32_t)load32(p));
-    case UINT32: return PyLong_FromUnsignedLong(load32(p));
-    case INT64: return PyLong_FromLongLong((int64_t)load64(p));
-    case UUID: return make_uuid(p);
+    case INT8: return make_number(r, (int8_t)*p);
+    case INT16: return make_number(r, (int16_t)(p[0] << 8 | p[1]));
+    case UINT16: return make_number(r, p[0] << 8 | p[1]);
+    case INT32: return make_number(r, (int32_t)load32(p));
+    case UINT32: return make_number(r, load32(p));
+    case INT64: return make_number(r, (int64_t)load64(p));
+    case UUID: r->left -= UUID_COST; return make_uuid(p);
     }
+    r->left -= FLOAT_COST;
     uint64_t bits = load64(p);
     double number;
     memcpy(&number, &bits, 8);
@@ -134,10 +147,13 @@ static PyObject *read_one(Reader *r, const Node *node, int nullable) {
     if (size < 0 || size > r->end - r->at) return odd();
     const char *start = (const char *)r->at;
     r->at += size;
+    if (size) r->left -= size + (node->kind == BYTES ? BYTES_COST : STRING_COST);
+    if (r->left < 0) return odd();
     if (node->kind == BYTES) return PyBytes_FromStringAndSize(start, size);
     if (size > LONGEST_STRING) return odd();
     PyObject *text = PyUnicode_DecodeUTF8(start, size, NULL);
     if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return odd();
+    if (text && !PyUnicode_IS_ASCII(text)) r->left -= size * (WIDE_LETTER_COST - 1);
     return text;
 }
 
@@ -146,9 +162,11 @@ static PyObject *read_field(Reader *r, const Node *node) {
     int64_t count = length(r, node->compact, 4);
     if (count == -1 && node->nullable) Py_RETURN_NONE;
     if (count < 0 || count > (r->end - r->at) / node->least) return odd();
+    r->left -= LIST_COST + count * SLOT_COST;
+    if (r->left < count * node->cost) return odd();
     PyObject *list = PyList_New(count);
     for (int64_t index = 0; list && index < count; index++) {
-        PyObject *item = read_one(r, node, 0);
+        PyObject *item = r->left < 0 ? odd() : read_one(r, node, 0);
         if (!item) Py_CLEAR(list);
         else PyList_SET_ITEM(list, index, item);
     }
@@ -202,6 +220,8 @@ static int read_tags(Reader *r, const Node *node, PyObject *value) {
 }
 
 static PyObject *read_struct(Reader *r, const Node *node) {
+    r->left -= node->cost;
+    if (r->left < 0) return odd();
     PyObject *value = PyDict_Copy(node->blank);
     if (!value) return NULL;
     for (int index = 0; index < node->count; index++) {
@@ -236,7 +256,7 @@ static void free_node(Node *node) {
     node->count = 0;
 }
 
-/* (name, kind, array, nullable, compact, tag or -1, default or NotImplemented, least bytes, children) */
+/* (name, kind, array, nullable, compact, tag or -1, default or NotImplemented, least bytes, cost, children) */
 static int parse_nodes(Node *parent, PyObject *fields) {
     Py_ssize_t count = PyTuple_Size(fields);
     if (count < 0) return -1;
@@ -248,11 +268,11 @@ static int parse_nodes(Node *parent, PyObject *fields) {
     for (Py_ssize_t index = 0; index < count; index++) {
         Node *node = &parent->children[index];
         PyObject *name, *usual, *children;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, index), "UipppiOnO!", &name, &node->kind, &node->array,
-                              &node->nullable, &node->compact, &node->tag, &usual, &node->least, &PyTuple_Type,
-                              &children))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, index), "UipppiOnnO!", &name, &node->kind, &node->array,
+                              &node->nullable, &node->compact, &node->tag, &usual, &node->least, &node->cost,
+                              &PyTuple_Type, &children))
             return -1;
-        if (node->kind < BOOL || node->kind > STRUCT || node->least < 1)
+        if (node->kind < BOOL || node->kind > STRUCT || node->least < 1 || node->cost < 0)
             return PyErr_SetString(PyExc_ValueError, "no such field"), -1;
         parent->count = (int)index + 1;
         node->name = Py_NewRef(name);
@@ -266,8 +286,8 @@ static int parse_nodes(Node *parent, PyObject *fields) {
 
 static int decoder_init(Decoder *self, PyObject *args, PyObject *Py_UNUSED(keywords)) {
     PyObject *fields, *constants, *result;
-    if (!PyArg_ParseTuple(args, "O!pO!O!", &PyTuple_Type, &fields, &self->flexible, &PyType_Type, &result,
-                          &PyTuple_Type, &constants))
+    if (!PyArg_ParseTuple(args, "O!pO!O!(LLL)", &PyTuple_Type, &fields, &self->flexible, &PyType_Type, &result,
+                          &PyTuple_Type, &constants, &self->most, &self->always, &self->ratio))
         return -1;
     if (self->result || PyTuple_GET_SIZE(constants) != RESULT_SLOTS)
         return PyErr_SetString(PyExc_ValueError, "six slots wanted, once"), -1;
@@ -308,9 +328,10 @@ static PyObject *decoder_decode(Decoder *self, PyObject *const *args, Py_ssize_t
     if (position == -1 && PyErr_Occurred()) return NULL;
     if (position < 0 || position > size) Py_RETURN_NONE;
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(args[0]);
-    Reader reader = {start + position, start + size, self->flexible};
+    long long left = self->always + self->ratio * (size - position);
+    Reader reader = {start + position, start + size, self->flexible, left < self->most ? left : self->most};
     PyObject *value = read_struct(&reader, &self->root);
-    if (value && reader.at == reader.end) {
+    if (value && reader.at == reader.end && reader.left >= 0) {
         PyObject *made = make_result(self, value);
         Py_DECREF(value);
         return made;
@@ -330,7 +351,7 @@ static PyTypeObject decoder_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkascope.codec._native.Decoder",
     .tp_basicsize = sizeof(Decoder),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Decoder(fields, flexible, result type, constants)",
+    .tp_doc = "Decoder(fields, flexible, result type, constants, bounds)",
     .tp_new = PyType_GenericNew,
     .tp_init = (initproc)decoder_init,
     .tp_dealloc = (destructor)decoder_dealloc,

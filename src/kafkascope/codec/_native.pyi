@@ -4,6 +4,12 @@ from kafkascope.codec.result import Decoded
 
 class Decoder:
     def __init__(
-        self, fields: tuple[tuple[Any, ...], ...], flexible: bool, result: type[Decoded], constants: tuple[Any, ...], /
+        self,
+        fields: tuple[tuple[Any, ...], ...],
+        flexible: bool,
+        result: type[Decoded],
+        constants: tuple[Any, ...],
+        bounds: tuple[int, int, int],
+        /,
     ) -> None: ...
     def decode(self, data: bytes, position: int, /) -> Decoded | None: ...

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from struct import error as StructError
 from typing import Any
 
+from kafkascope import limits
 from kafkascope.codec.result import Decoded
+from kafkascope.codec.value_cost import cost_of, dearest
 from kafkascope.schema.layout import Layout, LayoutField
 
 _native: Any
@@ -38,7 +40,8 @@ def native_decoder(layout: Layout) -> FastDecoder:
         "spans": (),
     }
     constants = tuple((getattr(Decoded, name), value) for name, value in values.items())
-    decoder: FastDecoder = _native.Decoder(_plan(layout.fields), layout.flexible, Decoded, constants).decode
+    bounds = limits.MAX_VALUE_BYTES, limits.FREE_VALUE_BYTES, limits.MAX_VALUE_RATIO
+    decoder: FastDecoder = _native.Decoder(_plan(layout.fields), layout.flexible, Decoded, constants, bounds).decode
     return decoder
 
 
@@ -53,6 +56,7 @@ def _plan(fields: tuple[LayoutField, ...]) -> tuple[tuple[Any, ...], ...]:
             -1 if field.tag is None else field.tag,
             _default(field),
             max(field.element_minimum, 1),
+            cost_of(field.fields) if field.fields else 0,
             _plan(field.fields),
         )
         for field in fields
@@ -70,9 +74,13 @@ def pure_decoder(layout: Layout) -> FastDecoder:
 
     compiled = compile_decoder(layout)
     name, version = layout.message.name, layout.version
+    # It counts nothing: what may take more than a message may is left to the decoder that counts.
+    longest = limits.FREE_VALUE_BYTES // max(1, dearest(layout.fields) - limits.MAX_VALUE_RATIO)
     surprises = (Surprise, StructError, IndexError, UnicodeError, OverflowError)
 
     def decode(data: bytes, position: int) -> Decoded | None:
+        if len(data) - position > longest:
+            return None
         try:
             value, end = compiled(data, position, len(data))
         except surprises:

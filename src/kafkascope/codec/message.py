@@ -48,6 +48,12 @@ def decode(
     return finish(walk, walk.message())
 
 
+def decode_plain(name: str, version: int, data: bytes, position: int) -> Decoded | None:
+    """The body from `position` to the end of `data` where it is in the form Kafka writes; None where only `decode` can
+    tell what it is."""
+    return _decoder(name, version, None)(data, position)
+
+
 def as_bytes(data: Any, what: str) -> bytes:
     # Of a number `bytes` would make so many zeros.
     try:

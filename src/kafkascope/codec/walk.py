@@ -10,6 +10,20 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.codec.result import UNKNOWN_TAGS, Span
+from kafkascope.codec.value_cost import (
+    BYTES,
+    FLOAT,
+    LIST,
+    NUMBER,
+    SLOT,
+    SMALL,
+    STRING,
+    UNKNOWN_TAG,
+    WIDE_LETTER,
+    allowance,
+    cost_of,
+)
+from kafkascope.codec.value_cost import UUID as UUID_COST
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_REASONS, MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
 from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
@@ -23,12 +37,16 @@ _NUMBERS = {
     "int64": Struct(">q"),
     "float64": Struct(">d"),
 }
+# Bytes that are numbers of int8 below those that are there once for all.
+_OWN_INT8 = bytes(range(128, 251))
 
 
 class Walk:
     """One pass over one message; `position` is where the next byte is read."""
 
-    __slots__ = ("data", "keep_spans", "layout", "more_reasons", "position", "reasons", "spans")
+    __slots__ = (
+        "allowed", "costs", "data", "keep_spans", "layout", "left", "more_reasons", "position", "reasons", "spans",
+    )  # fmt: skip
 
     def __init__(self, layout: Layout, data: bytes, position: int = 0, *, spans: bool = False) -> None:
         self.layout = layout
@@ -38,6 +56,8 @@ class Walk:
         self.reasons: list[str] = []
         self.more_reasons = 0
         self.spans: list[Span] = []
+        self.allowed = self.left = allowance(len(data) - position)
+        self.costs: dict[int, int] = {}  # of a struct's fields, by where these are kept
 
     def message(self, *, whole: bool = True) -> dict[str, Any]:
         """The body; `whole` takes bytes behind it as a reason against exactness rather than as somebody else's."""
@@ -73,6 +93,19 @@ class Walk:
                 )
             self.spans.append(Span(path, start, end, type_))
 
+    def _charge(self, cost: int, path: str) -> None:
+        """For an object that is about to be made."""
+        self.left -= cost
+        if self.left < 0:
+            what = f"the message takes more than {self.allowed} bytes as Python values"
+            raise self.fail(path, f"{what}; decode_columns reads it")
+
+    def _cost_of(self, fields: tuple[LayoutField, ...]) -> int:
+        cost = self.costs.get(id(fields))
+        if cost is None:
+            cost = self.costs[id(fields)] = cost_of(fields)
+        return cost
+
     def _need(self, count: int, path: str, what: str) -> int:
         """Steps over `count` bytes and returns where they start."""
         start = self.position
@@ -82,6 +115,7 @@ class Walk:
         return start
 
     def _struct(self, fields: tuple[LayoutField, ...], path: str) -> dict[str, Any]:
+        self._charge(self._cost_of(fields), path)
         value: dict[str, Any] = {}
         prefix = f"{path}." if path else ""
         tagged = {}
@@ -122,6 +156,7 @@ class Walk:
                 if not 0 <= size <= len(self.data) - start:
                     raise self.fail(name, f"size {size} of tag {number}, {len(self.data) - start} bytes left")
                 self.position += size
+                self._charge(UNKNOWN_TAG + size, name)
                 unknown.append({"tag": number & 0xFFFFFFFF, "data": self.data[start : self.position]})
                 self._span(name, start, self.position, "bytes")
                 continue
@@ -154,7 +189,14 @@ class Walk:
         if field.type in FIXED_SIZES and not self.keep_spans and field.type not in ("bool", "uuid"):
             code = _NUMBERS[field.type].format[-1]
             start = self._need(count * FIXED_SIZES[field.type], path, f"count {count}")
+            raw = memoryview(self.data)[start : self.position]
+            own = count if field.type != "int8" else count - len(bytes(raw).translate(None, _OWN_INT8))
+            self._charge(LIST + count * SLOT + own * NUMBER, path)
             return list(Struct(f">{count}{code}").unpack_from(self.data, start))
+        each = SLOT + (self._cost_of(field.fields) if field.type == "struct" else 0)
+        # Too many are too many before the first of them is made.
+        self._charge(LIST + count * each, path)
+        self.left += count * (each - SLOT)
         return [self._one(field, f"{path}[{index}]", False) for index in range(count)]
 
     def _one(self, field: LayoutField, path: str, nullable: bool) -> Any:
@@ -172,8 +214,11 @@ class Walk:
                 self._inexact(path, f"bool is {self.data[start]}, written as 1", start)
             return self.data[start] != 0
         if type_ == "uuid":
+            self._charge(UUID_COST, path)
             return UUID(bytes=self.data[start : self.position])
         number = _NUMBERS[type_].unpack_from(self.data, start)[0]
+        if type_ == "float64" or number not in SMALL:
+            self._charge(FLOAT if type_ == "float64" else NUMBER, path)
         if number != number and self.data[start : self.position] != _NUMBERS[type_].pack(number):
             self._inexact(path, "a NaN with a payload", start)
         return number
@@ -208,6 +253,8 @@ class Walk:
         start = self._need(length, path, "string")
         self._span(path, start, self.position, "string")
         raw = self.data[start : self.position]
+        if raw:
+            self._charge(STRING + length * (1 if raw.isascii() else WIDE_LETTER), path)
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -220,6 +267,8 @@ class Walk:
             return None
         start = self._need(length, path, field.type)
         self._span(path, start, self.position, field.type)
+        if length:
+            self._charge(BYTES + length, path)
         return self.data[start : self.position]
 
     def _length(self, field: LayoutField, path: str, nullable: bool, classic: str) -> int | None:

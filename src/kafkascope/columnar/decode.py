@@ -28,6 +28,8 @@ __all__ = ["ERROR", "UNKNOWN", "decode_columns", "full_schema"]
 PORTION_BYTES = 256 * 1024 * 1024
 # Records become Python objects on their way, so fewer of them at a time.
 CONTENTS_BYTES = 16 * 1024 * 1024
+# Frames that the careful codec reads become rows of Python objects, twenty times as large: so many bytes at a time.
+CAREFUL_BYTES = 1024 * 1024
 # More changes between good and bad frames than this, and a table's chunks would be too small to be of use.
 FEW_RUNS = 64
 
@@ -123,10 +125,18 @@ def _careful(
 ) -> pa.Table:
     """Rows of the wanted frames as the careful codec reads them, or their errors."""
     fields, columns = layout(name, version, release).fields, table_of(name, contents=contents)
+    schema = full_schema(name, contents=contents)
+    tables: list[pa.Table] = []
     rows: list[dict[str, Any]] = []
+    held = 0
     for index in wanted.tolist():
+        frame = frames[index].as_py()
+        if held > CAREFUL_BYTES:
+            tables.append(pa.Table.from_pylist(rows, schema=schema))
+            rows, held = [], 0
+        held += len(frame)
         try:
-            decoded = decode(name, version, frames[index].as_py(), release)
+            decoded = decode(name, version, frame, release)
         except DecodeError as error:
             rows.append({ERROR: str(error)})
             continue
@@ -134,4 +144,5 @@ def _careful(
         if decoded.unknown_tags:
             row[UNKNOWN] = [{"path": tag.path, "tag": tag.tag, "size": len(tag.data)} for tag in decoded.unknown_tags]
         rows.append(row)
-    return pa.Table.from_pylist(rows, schema=full_schema(name, contents=contents))
+    tables.append(pa.Table.from_pylist(rows, schema=schema))
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)

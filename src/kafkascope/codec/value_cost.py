@@ -1,0 +1,61 @@
+"""What the values of one message take as Python objects, in bytes as the interpreter counts them, and how much one message
+may. The decoders charge each object before they go on to the next, so that no frame becomes more than this allows."""
+
+import sys
+
+from kafkascope import limits
+from kafkascope.schema.layout import LayoutField
+
+# Of CPython on 64 bits, rounded up to what its allocator hands out. -5 to 256, "" and b"" are there once for all.
+NUMBER = 32
+FLOAT = 32
+UUID = 112
+LIST = 64
+SLOT = 8
+# Beside the letters and bytes themselves: a letter takes four where one of them is not ASCII.
+STRING, WIDE_LETTER = 64, 4
+BYTES = 48
+UNKNOWN_TAG = sys.getsizeof({"tag": 0, "data": b""}) + SLOT + NUMBER + BYTES
+SMALL = range(-5, 257)
+
+
+def allowance(size: int) -> int:
+    """For the values of a message of `size` bytes."""
+    return min(limits.MAX_VALUE_BYTES, limits.FREE_VALUE_BYTES + limits.MAX_VALUE_RATIO * size)
+
+
+def cost_of(fields: tuple[LayoutField, ...]) -> int:
+    """A struct's dict, and what its tagged fields are made of when they are not there."""
+    extra = sum(_default_cost(field) for field in fields if field.tag is not None)
+    return sys.getsizeof(dict.fromkeys(field.name for field in fields)) + extra
+
+
+def _default_cost(field: LayoutField) -> int:
+    value = field.default_value()
+    if isinstance(value, dict):
+        return cost_of(field.fields) + sum(_default_cost(child) for child in field.fields if child.tag is None)
+    return LIST if isinstance(value, list) else 0
+
+
+def dearest(fields: tuple[LayoutField, ...]) -> int:
+    """What a byte of such a message takes at the most: a letter with its length, or the dearest element of an array."""
+    found = (STRING + SLOT + WIDE_LETTER) // 2
+    for field in fields:
+        if field.type == "struct":
+            found = max(found, dearest(field.fields))
+        if field.array:
+            found = max(found, -(-_least_cost(field) // max(field.element_minimum, 1)))
+    return found
+
+
+def _least_cost(field: LayoutField) -> int:
+    """Of an element that takes as few bytes as it can."""
+    if field.type != "struct":
+        return SLOT + (UUID if field.type == "uuid" else NUMBER)
+    inside = sum(
+        LIST if child.array else NUMBER if child.type not in ("string", "bytes", "records", "struct") else 0
+        for child in field.fields
+        if child.tag is None
+    )
+    inner = sum(_least_cost(child) for child in field.fields if child.type == "struct" and not child.array)
+    return SLOT + cost_of(field.fields) + inside + inner
