@@ -17,10 +17,10 @@ MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 
 # The record batches of one piece of record data, unpacked. Kafka has no cap of its own; message.max.bytes defaults to
-# 1 MiB compressed, and real batches unpack to tens of megabytes at the most.
-MAX_UNPACKED_BYTES = 268_435_456
+# 1 MiB compressed, and real batches unpack to tens of megabytes at the most. Keys and values are copies of it.
+MAX_UNPACKED_BYTES = 134_217_728
 # Batches, records and headers of one piece of record data: the largest frame full of records of 50 bytes. A record of
-# seven bytes becomes an object of two hundred.
+# seven bytes becomes an object of a hundred, a header of six takes two hundred.
 MAX_RECORD_ITEMS = 2_000_000
 # Reasons against exactness listed for one piece of record data: every field of every record can be one.
 MAX_REASONS = 100
@@ -126,7 +126,7 @@ MAX_KNOWN_PARTITIONS = 100_000
 # default broker takes from a producer (message.max.bytes is 1 MiB). Chunked or not, reading stops there.
 MAX_UPLOAD_BYTES = 16_777_216
 # How long it decodes, and how much memory that takes, in a process of its own: a person waits for ten seconds, and the
-# largest upload unpacks to four times MAX_UNPACKED_BYTES at the most.
+# largest upload unpacks to eight times MAX_UNPACKED_BYTES at the most.
 MAX_DECODE_SECONDS = 10
 MAX_DECODE_MEMORY_BYTES = 1_073_741_824
 # The same for the first recording of that process: kernels are compiled where they are not kept, which takes minutes on

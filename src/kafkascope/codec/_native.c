@@ -286,8 +286,9 @@ static int parse_nodes(Node *parent, PyObject *fields) {
 
 static int decoder_init(Decoder *self, PyObject *args, PyObject *Py_UNUSED(keywords)) {
     PyObject *fields, *constants, *result;
-    if (!PyArg_ParseTuple(args, "O!pO!O!(LLL)", &PyTuple_Type, &fields, &self->flexible, &PyType_Type, &result,
-                          &PyTuple_Type, &constants, &self->most, &self->always, &self->ratio))
+    if (!PyArg_ParseTuple(args, "O!pO!O!(LLLn)", &PyTuple_Type, &fields, &self->flexible, &PyType_Type, &result,
+                          &PyTuple_Type, &constants, &self->most, &self->always, &self->ratio,
+                          &self->root.cost))
         return -1;
     if (self->result || PyTuple_GET_SIZE(constants) != RESULT_SLOTS)
         return PyErr_SetString(PyExc_ValueError, "six slots wanted, once"), -1;

@@ -9,7 +9,7 @@ class Decoder:
         flexible: bool,
         result: type[Decoded],
         constants: tuple[Any, ...],
-        bounds: tuple[int, int, int],
+        bounds: tuple[int, int, int, int],
         /,
     ) -> None: ...
     def decode(self, data: bytes, position: int, /) -> Decoded | None: ...

@@ -40,7 +40,8 @@ def native_decoder(layout: Layout) -> FastDecoder:
         "spans": (),
     }
     constants = tuple((getattr(Decoded, name), value) for name, value in values.items())
-    bounds = limits.MAX_VALUE_BYTES, limits.FREE_VALUE_BYTES, limits.MAX_VALUE_RATIO
+    whole = cost_of(layout.fields)
+    bounds = limits.MAX_VALUE_BYTES, limits.FREE_VALUE_BYTES, limits.MAX_VALUE_RATIO, whole
     decoder: FastDecoder = _native.Decoder(_plan(layout.fields), layout.flexible, Decoded, constants, bounds).decode
     return decoder
 

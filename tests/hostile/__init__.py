@@ -1,0 +1,1 @@
+"""Inputs that once broke the program, and what bounds them."""

@@ -1,0 +1,40 @@
+"""A fresh Python that runs some code and reports what it took: its output, and its peak memory above what its imports had.
+
+The peak is the kernel's own (VmHWM of /proc): the one that a parent gets of its children has the parent's memory in it."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+_REPORT = """
+import sys
+def _peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """`peak` is in bytes."""
+
+    output: str
+    peak: int
+
+
+def run(imports: str, code: str, *arguments: str, timeout: float = 300) -> Ran:
+    """`code` finds `arguments` in `sys.argv[1:]`. What it prints is the output."""
+    script = f"{_REPORT}\n{imports}\n_before = _peak()\n{code}\nprint(_peak() - _before)"
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    *lines, peak = done.stdout.splitlines()
+    return Ran("\n".join(lines), int(peak))
