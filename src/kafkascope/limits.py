@@ -61,11 +61,11 @@ MAX_TUNNELS = 4
 # Bytes of IP fragments that wait for the rest of their datagram, and how long: Linux's ipfrag_high_thresh, ipfrag_time.
 MAX_FRAGMENT_BYTES = 4_194_304
 MAX_FRAGMENT_SECONDS = 30
-# What a compressed file may ask its reader to keep of what was unpacked: zstd's own limit, which `zstd --long=27` writes
-# up to, and twice the dictionary of `xz -9`.
+# What a compressed file may ask its reader to keep of what was unpacked: zstd's own limit, up to which `zstd --long=27`
+# writes, and twice the dictionary of `xz -9`.
 MAX_WINDOW_BYTES = 134_217_728
-# A line of a request log, the parts that a container runtime made of it together: a response about 100,000 partitions is
-# 13 MB of JSON. The dearest JSON takes thirty times its size as Python values.
+# A line of a request log, the parts that a container runtime made of it together: a response about 100,000 partitions
+# is 13 MB of JSON. The dearest JSON takes thirty times its size as Python values.
 MAX_LINE_BYTES = 16_777_216
 # Problems of one kind listed for one batch of a recording; the last one stands for all that follow.
 MAX_PROBLEMS = 100

@@ -1,6 +1,6 @@
-"""A fresh Python that runs some code and reports what it took: its output, and its peak memory above what its imports had.
+"""A fresh Python that runs some code and reports its output, and its peak memory above what its imports took.
 
-The peak is the kernel's own (VmHWM of /proc): the one that a parent gets of its children has the parent's memory in it."""
+The peak is the kernel's own (VmHWM in /proc): what a parent is told of its children has the parent's memory in it."""
 
 import os
 import subprocess

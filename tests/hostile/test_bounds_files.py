@@ -71,7 +71,8 @@ def test_waiting_fragments_take_what_their_cap_says() -> None:
 store = FragmentStore(Problems())
 for number in range(60_000):
     data = bytes([number & 255, number >> 8])
-    store.add(Key(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62)), 8, True, data, 2, 10**18 + number, number, number)
+    key = Key(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62))
+    store.add(key, 8, True, data, 2, 10**18 + number, number, number)
 print(len(store._waiting))
 """
     imports = "from kafkascope.capture.fragments import *\nfrom kafkascope.capture.problems import Problems"
@@ -165,9 +166,11 @@ def test_a_log_without_line_ends_takes_the_memory_of_its_longest_line(tmp_path: 
     path.write_bytes(zstd_of(GOOD + b"\n", b"x", 8_192) + bytes(cramjam.zstd.compress(b"\n" + GOOD + b"\n")))
     code = """
 reading = Reading(sys.argv[1])
-print(sum(len(batch) for batch in reading.batches()), reading.account.log_lines, reading.account.kept["long line"][0][1].lost_bytes)
+found = sum(len(batch) for batch in reading.batches())
+print(found, reading.account.log_lines, reading.account.kept["long line"][0][1].lost_bytes)
 """
-    imports = "import sys, io\nfrom kafkascope.capture.reader import Reading\nlist(Reading(io.BytesIO(sys.argv[2].encode())).batches())"
+    imports = "import sys, io\nfrom kafkascope.capture.reader import Reading\n"
+    imports += "list(Reading(io.BytesIO(sys.argv[2].encode())).batches())"
     ran = run(imports, code, str(path), GOOD.decode(), timeout=240)
     assert ran.output == f"2 3 {8_192 * 131_072}"
     assert ran.peak < 4 * limits.MAX_LINE_BYTES
@@ -250,8 +253,8 @@ for _ in range(10):
 def test_a_zstd_frame_with_a_wide_window_is_refused_and_what_came_before_is_kept(exponent: int) -> None:
     wide = bytes.fromhex("28b52ffd") + bytes([0, exponent << 3]) + bytes.fromhex("010000")
     before = PACK["zstd"](bytes(1000))
-    wanted = f"the zstd data needs a window of {1 << 10 + exponent} bytes, {limits.MAX_WINDOW_BYTES} are allowed; pack it again"
-    assert unpack(before + wide + before) == (1000, wanted)
+    says = f"{1 << 10 + exponent} bytes, {limits.MAX_WINDOW_BYTES} are allowed"
+    assert unpack(before + wide + before) == (1000, f"the zstd data needs a window of {says}; pack it again")
     with pytest.raises(InputError, match="needs a window of"):
         list(Reading(BytesIO(wide)).batches())
     widest = bytes.fromhex("28b52ffd") + bytes([0, 17 << 3]) + bytes.fromhex("010000")

@@ -57,8 +57,8 @@ class _Packed:
 
 
 class _Ending:
-    """Why the data ended too early. Decoders hold this and never the reader that holds them: Python's collector does not
-    see through Arrow's objects, and would never free such a circle."""
+    """Why the data ended too early. Decoders hold this and never the reader that holds them: Python's collector doesn't
+    see through Arrow's objects, and would never free such a cycle."""
 
     def __init__(self) -> None:
         self.form: str | None = None

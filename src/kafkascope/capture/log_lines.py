@@ -1,6 +1,6 @@
-"""The lines of a broker's log that may hold a request, each with the time that its surroundings tell, from a file or a
-container's output. Lines that a container runtime split are joined. Whatever a line says, nothing is raised; one that is
-too long is named, and reading goes on after it."""
+"""Reads the lines of a broker's log that may hold a request, each with the time found around it. Lines that a
+container runtime split are joined. Whatever a line contains, nothing is raised; one that is too long is named, and
+reading goes on after it."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
-# Lines that can tell nothing are counted and not looked at: a request, or what a container runtime wrote, has one of these.
+# Other lines are counted and not looked at: a request, or what a container runtime wrote, has one of these.
 _WORTH = re.compile(rb'Completed request:|"log"| std(?:out|err) [FP]')
 
 

@@ -29,8 +29,8 @@ class TooWide(Exception):
 
 
 class Taker:
-    """Exactly as many bytes as asked for out of reads of any size. A byte is copied once: a million frames of nine bytes
-    cost a million times what one does."""
+    """Exactly as many bytes as asked for out of reads of any size. What is held isn't copied for each of them: a
+    million frames of nine bytes cost a million times what one does."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -114,8 +114,8 @@ def _skip(taker: Taker) -> None:
 
 
 def _zstd_header(taker: Taker) -> tuple[bytes, bool]:
-    """Of the frame that we pass on, and whether a checksum will stand behind the last block. `TooWide` where unpacking it
-    takes too much memory (RFC 8878, 3.1.1.1.2)."""
+    """Of the frame that we pass on, and whether a checksum follows the last block. `TooWide` where unpacking it takes
+    too much memory (RFC 8878, 3.1.1.1.2)."""
     descriptor = taker.take(1)[0]
     single = descriptor & 0x20
     window = b"" if single else taker.take(1)

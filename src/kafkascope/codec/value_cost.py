@@ -1,5 +1,5 @@
-"""What the values of one message take as Python objects, in bytes as the interpreter counts them, and how much one message
-may. The decoders charge each object before they go on to the next, so that no frame becomes more than this allows."""
+"""What the values of one message take as Python objects, in bytes as the interpreter counts them, and how much one may
+take. The decoders charge each object before they go on to the next, so that no frame becomes more than this allows."""
 
 import sys
 
