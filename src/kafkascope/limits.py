@@ -129,9 +129,13 @@ MAX_UPLOAD_BYTES = 16_777_216
 # largest upload unpacks to eight times MAX_UNPACKED_BYTES at the most.
 MAX_DECODE_SECONDS = 10
 MAX_DECODE_MEMORY_BYTES = 1_073_741_824
-# The same for the first recording of that process: kernels are compiled where they are not kept, which takes minutes on
-# a machine that has other work.
-MAX_DECODE_START_SECONDS = 300
+# Uploads that its server holds over all requests: four of the largest, being decoded or waiting for it, and a hundred
+# small ones besides. A form is taken apart by copying, so memory is twice this at the most. Beyond it, 503.
+MAX_UPLOADS_BYTES = 75_497_472
+# How long an upload takes to arrive: the largest at 4.5 Mbit a second. It holds its place among the above.
+MAX_UPLOAD_SECONDS = 30
+# A url-encoded form: escapes take fifty times their size in memory until they are joined. A file comes as multipart.
+MAX_URLENCODED_BYTES = 1_048_576
 # Bytes of a message that go into a link to its decoded form: twice as many digits, and an address of 8,000 characters
 # is what every recipient should take (RFC 9110, 4.1).
 MAX_LINK_BYTES = 2_000
@@ -141,6 +145,22 @@ MAX_LISTED_EXCHANGES = 100
 MAX_SHOWN_RECORDINGS = 200
 # How long it looks for the bytes of one exchange in the recordings: at a gigabyte a second that is some thirty of them.
 MAX_REREAD_SECONDS = 30
+# Pages of a lake made at once: each reads row groups of tens of megabytes. Of re-reads one: a recording takes as much
+# memory as `kafkascope read` does.
+MAX_LAKE_PAGES_AT_ONCE = 4
+MAX_REREADS_AT_ONCE = 1
+
+# Requests that wait until another one is decoded, or another page of a lake is made, and how long: a person has waited
+# that long, and a proxy would ask again. Beyond either, 503 with Retry-After.
+MAX_QUEUED_REQUESTS = 32
+MAX_QUEUE_SECONDS = 10
+# Connections to the explorer: half of the files that a process may usually open (1,024), of which tables of a lake need
+# some as well. A browser has six. Where all are taken, the one that was idle longest is closed.
+MAX_OPEN_CONNECTIONS = 512
+# How long a connection may take to send the head of a request, from its start or from the end of the last response, and
+# how long a response may take to be received.
+MAX_REQUEST_HEAD_SECONDS = 10
+MAX_RESPONSE_SECONDS = 30
 
 # Folders of compiled kernels that one user keeps, one per state of their sources: a few versions side by side, of 12 MB
 # each. Those used within the last day stay in any case.

@@ -400,9 +400,9 @@ def test_an_address_holds_no_markup(app: Starlette) -> None:
 
 
 def test_decoding_that_takes_too_long_is_ended_and_the_next_one_works() -> None:
-    worker = DecodeWorker(seconds=0.0001)
+    worker = DecodeWorker("kafkascope decode", seconds=0.0001)
     try:
-        with pytest.raises(InputError, match=r"took more than 0\.0001 s|without an answer"):
+        with pytest.raises(InputError, match=r"took more than 0\.0001 s|without a result"):
             worker.decode(b"00", "", "", "auto", "")
         worker._seconds = 60
         assert worker.decode(frame_of("HeartbeatRequest", 0), "", "", "raw", "")["decoded"]["exact"]
@@ -413,7 +413,7 @@ def test_decoding_that_takes_too_long_is_ended_and_the_next_one_works() -> None:
 
 
 def test_a_process_that_does_not_even_hear_its_alarm_is_ended() -> None:
-    worker = DecodeWorker(seconds=60)
+    worker = DecodeWorker("kafkascope decode", seconds=60)
     try:
         worker.decode(frame_of("HeartbeatRequest", 0), "", "", "raw", "")
         assert worker._process is not None

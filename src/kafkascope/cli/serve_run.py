@@ -1,4 +1,4 @@
-"""A host and a port in, the explorer served there until it is interrupted."""
+"""Serves the explorer at a host and port until it is interrupted."""
 
 import json
 import os
@@ -8,11 +8,10 @@ import sys
 import webbrowser
 from importlib.util import find_spec
 
-import uvicorn
-
 from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
 from kafkascope.explorer.app import create
 from kafkascope.explorer.guard import is_loopback
+from kafkascope.explorer.server import run
 
 
 def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:
@@ -31,12 +30,9 @@ def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: boo
     print(told if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
     if browser and has_browser():
         webbrowser.open(address)
-    config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=1
-    )
     # uvicorn ends in good order, then hands the signal on to whoever had it before.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    uvicorn.Server(config).run(sockets=[listening])
+    run(app, listening)
     return 0
 
 

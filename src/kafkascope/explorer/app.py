@@ -1,4 +1,4 @@
-"""The web server's application: an address in, its page out; what is not there gets a 404 that suggests what is."""
+"""The web server's application: makes the page of an address; what is not there gets a 404 that suggests what is."""
 
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
@@ -15,6 +15,9 @@ from starlette.routing import BaseRoute, Route
 from kafkascope.errors import InputError, KafkascopeError, ReachError, UsageError
 from kafkascope.explorer.address import address
 from kafkascope.explorer.assets import ASSETS, asset
+from kafkascope.explorer.decoder import DECODER, Decoder
+from kafkascope.explorer.gate import Busy, Gate
+from kafkascope.explorer.gates import LAKE, server_gates
 from kafkascope.explorer.guard import Guard
 from kafkascope.explorer.missing import near
 from kafkascope.explorer.page import Kind, Page
@@ -26,17 +29,18 @@ HTML = "text/html; charset=utf-8"
 JSON = "application/json; charset=utf-8"
 
 
-def create(lake: str | None = None, host: str = "127.0.0.1") -> Starlette:
+def create(lake: str | None = None, host: str = "127.0.0.1", decoder: Decoder = DECODER) -> Starlette:
     """`lake` is a folder or URI whose pages are added; `host` is what the server listens on."""
     renderer = Renderer(server_kinds(lake))
     routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("index.html"))]
     routes += [Route(f"/{name}", _asset(name)) for name in ASSETS]
-    routes += server_routes(renderer, lake)
+    gates = server_gates()
+    routes += server_routes(renderer, lake, gates[LAKE], decoder)
     kept: dict[str, Response] = {}
     for kind in renderer.kinds.values():
         for as_json in (True, False):
             path = f"{kind.path.removesuffix('.html')}.json" if as_json else kind.path
-            routes.append(Route(f"/{path}", _page(renderer, kind, as_json, kept)))
+            routes.append(Route(f"/{path}", _page(renderer, kind, as_json, kept, gates.get(kind.gate))))
     handlers: dict[Any, Any] = {404: _nowhere(renderer), KafkascopeError: _failed(renderer)}
     return Starlette(routes=routes, middleware=[Middleware(Guard, host=host)], exception_handlers=handlers)
 
@@ -44,7 +48,7 @@ def create(lake: str | None = None, host: str = "127.0.0.1") -> Starlette:
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response]) -> Endpoint:
+def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response], gate: Gate | None) -> Endpoint:
     def make(parameters: dict[str, str]) -> Response:
         page = kind.make(**parameters)
         if as_json:
@@ -55,6 +59,9 @@ def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Respons
     async def respond(request: Request) -> Response:
         asked = request.query_params
         parameters = {**request.path_params, **{name: asked.get(name, "") for name in kind.query}}
+        if gate is not None:
+            async with gate.entered():
+                return await run_in_threadpool(make, parameters)
         if not kind.lasting or kind.query:
             return await run_in_threadpool(make, parameters)
         key = f"{as_json} {address(kind, parameters)}"
@@ -94,10 +101,13 @@ def _unless_known(request: Request, response: Response) -> Response:
 
 def _failed(renderer: Renderer) -> Callable[[Request, Exception], Response]:
     def respond(request: Request, error: Exception) -> Response:
-        status = 404 if isinstance(error, UsageError) else 503 if isinstance(error, ReachError) else 500
+        status = 404 if isinstance(error, UsageError) else 503 if isinstance(error, (ReachError, Busy)) else 500
         if isinstance(error, InputError):
             status = 422
-        return problem(renderer, request.url.path, str(error), status)
+        response = problem(renderer, request.url.path, str(error), status)
+        if isinstance(error, Busy):
+            response.headers["Retry-After"] = str(error.seconds)
+        return response
 
     return respond
 

@@ -6,6 +6,7 @@ It has a cap on memory and ends itself when a request takes too long; whoever st
 import json
 import signal
 import sys
+from contextlib import suppress
 from typing import IO, Any
 
 from kafkascope.errors import InputError, KafkascopeError
@@ -15,12 +16,24 @@ from kafkascope.limits import MAX_DECODE_MEMORY_BYTES
 def main() -> None:
     limit_memory()
     while (request := receive(sys.stdin.buffer)) is not None:
+        if "prepare" in request[0]:
+            prepare()
+            send(sys.stdout.buffer, {}, b"")
+            continue
         if hasattr(signal, "SIGALRM"):
             signal.setitimer(signal.ITIMER_REAL, request[0]["seconds"])
         answer = respond(*request)
         if hasattr(signal, "SIGALRM"):
             signal.setitimer(signal.ITIMER_REAL, 0)
         send(sys.stdout.buffer, answer, b"")
+
+
+def prepare() -> None:
+    """Loads the kernels that read recordings, or compiles them. Where that fails, the first recording says why."""
+    from kafkascope.explorer.warm_up import warm_up
+
+    with suppress(ImportError, KafkascopeError, MemoryError):
+        warm_up()
 
 
 def respond(given: dict[str, Any], content: bytes) -> dict[str, Any]:

@@ -1,40 +1,40 @@
-"""The decode page on the server: a link with a few bytes or a form with many in, the page or its JSON out.
-
-An upload that is too large is refused by its announced length before a byte of it is read, and by counting where none
-is announced.
-"""
+"""The decode page on the server: takes a link with a few bytes or a form with many, returns the page or its JSON."""
 
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from kafkascope.codec.byte_text import FORMS
-from kafkascope.errors import InputError, UsageError
-from kafkascope.explorer.decode_worker import WORKER, DecodeWorker
+from kafkascope.errors import InputError, KafkascopeError, UsageError
 from kafkascope.explorer.decoded import for_page
+from kafkascope.explorer.decoder import Decoder
 from kafkascope.explorer.form_data import Part, parse_form
+from kafkascope.explorer.gate import Busy
 from kafkascope.explorer.page import Page
-from kafkascope.explorer.pages.decode import KIND, decode_page
+from kafkascope.explorer.pages.decode import KIND, MAX_ECHO_CHARACTERS, decode_page
 from kafkascope.explorer.render import Renderer, json_text
+from kafkascope.explorer.upload import TooLarge, TooSlow, announced_bytes, read_body
 from kafkascope.limits import MAX_LINK_BYTES, MAX_UPLOAD_BYTES
 
-# Beside the file a form has a few short fields and their borders.
-_FORM_BYTES = 65_536
+# A character takes up to four bytes.
+_MAX_ECHO_BYTES = 4 * MAX_ECHO_CHARACTERS
+# No name of a message or release is as long.
+_MAX_WORD_BYTES = 200
 
 
-class TooLarge(InputError):
-    """the upload has 1073741824 bytes; the decode page takes 16777216"""
-
-
-def decode_routes(renderer: Renderer, worker: DecodeWorker = WORKER) -> list[BaseRoute]:
-    def answer(request: Request, page: Page, status: int) -> Response:
-        headers = {"Connection": "close"} if status == 413 else {}
+def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
+    def answer(request: Request, page: Page, status: int, headers: dict[str, str] | None = None) -> Response:
         if request.url.path.endswith(".json"):
             return Response(json_text(page), status, headers, "application/json; charset=utf-8")
         return Response(renderer.html(KIND, {}, page), status, headers, "text/html; charset=utf-8")
+
+    def refused(request: Request, error: KafkascopeError, **shown: Any) -> Response:
+        page = decode_page(**shown, problem=for_page(str(error)))
+        retry = {"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None
+        return answer(request, page, status_of(error), retry)
 
     async def linked(request: Request) -> Response:
         """GET: `?hex=…&as=NAME:V&release=R`."""
@@ -47,30 +47,50 @@ def decode_routes(renderer: Renderer, worker: DecodeWorker = WORKER) -> list[Bas
             return answer(request, decode_page(problem=said), 414)
         fields = {"data": Part(given["hex"].encode()), "form": Part(b"auto")}
         fields |= {name: Part(given[name].encode()) for name in ("as", "release")}
-        return await run_in_threadpool(decoded, request, fields)
+        return await decoded(request, fields)
 
     async def sent(request: Request) -> Response:
-        """POST: a form, or the bytes themselves with the rest behind the `?`."""
+        """POST: a form, or the bytes themselves with the rest after the `?`.
+
+        No refusal closes the connection: a client that is still sending would get a reset and never see it. The server
+        reads on and drops what comes, for as long as it waits for the head of a next request."""
         if is_foreign(request):
             return answer(request, decode_page(problem="a form of another site is not decoded"), 403)
         try:
-            body = await read_body(request)
-            fields = fields_of(request, body)
-        except TooLarge as error:
-            return answer(request, decode_page(problem=str(error)), 413)
-        except InputError as error:
-            return answer(request, decode_page(problem=str(error)), 422)
-        return await run_in_threadpool(decoded, request, fields)
+            with decoder.uploads.held(announced_bytes(request)):
+                body = await read_body(request, decoder.upload_seconds)
+                fields = await run_in_threadpool(fields_of, request, body)
+                del body
+                return await decoded(request, fields)
+        except ClientDisconnect:
+            # Nobody receives it.
+            return Response(status_code=400)
+        except KafkascopeError as error:
+            return refused(request, error)
 
-    def decoded(request: Request, fields: dict[str, Part]) -> Response:
-        page, status = decode(fields, worker)
-        return answer(request, page, status)
+    async def decoded(request: Request, fields: dict[str, Part]) -> Response:
+        part, given, shown = input_of(fields)
+        try:
+            if len(part.content) > MAX_UPLOAD_BYTES:
+                raise TooLarge(f"{len(part.content)} bytes; the decode page takes {MAX_UPLOAD_BYTES}")
+            if not part.content.strip():
+                raise InputError("nothing to decode: paste bytes, or choose a file")
+            facts = await decoder.decode(part.content, given["name"], given["release"], given["form"], given["file"])
+        except KafkascopeError as error:
+            return refused(request, error, **given, text=shown)
+        # A page of two thousand pieces takes a while.
+        return await run_in_threadpool(answer, request, decode_page(**given, text=shown, answer=facts), 200)
 
     return [
         Route(path, endpoint, methods=methods)
         for path in ("/decode.html", "/decode.json")
         for endpoint, methods in ((linked, ["GET"]), (sent, ["POST"]))
     ]
+
+
+def status_of(error: KafkascopeError) -> int:
+    statuses = ((TooLarge, 413), (TooSlow, 408), (Busy, 503), (UsageError, 404))
+    return next((status for kind, status in statuses if isinstance(error, kind)), 422)
 
 
 def is_foreign(request: Request) -> bool:
@@ -84,49 +104,28 @@ def is_foreign(request: Request) -> bool:
     return bool(origin) and origin.partition("://")[2] != request.headers.get("host", "").lower()
 
 
-async def read_body(request: Request) -> bytes:
-    most = MAX_UPLOAD_BYTES + _FORM_BYTES
-    announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced[:20]) > most:
-        raise TooLarge(f"the upload has {announced[:20]} bytes; the decode page takes {MAX_UPLOAD_BYTES}")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise TooLarge(f"the upload has more than {most} bytes; the decode page takes {MAX_UPLOAD_BYTES}")
-    return bytes(body)
-
-
-def fields_of(request: Request, body: bytes) -> dict[str, Part]:
+def fields_of(request: Request, body: bytearray) -> dict[str, Part]:
     kind = request.headers.get("content-type", "")
-    if kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
+    if kind.lower().startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
         return parse_form(kind, body)
     asked = request.query_params
-    return {"data": Part(body), **{name: Part(asked.get(name, "").encode()) for name in ("as", "release", "form")}}
+    words = {name: Part(asked.get(name, "").encode()) for name in ("as", "release", "form")}
+    return {"data": Part(bytes(body)), **words}
 
 
-def decode(fields: dict[str, Part], worker: DecodeWorker) -> tuple[Page, int]:
-    """A file counts before text. The page and the status of its answer."""
+def input_of(fields: dict[str, Part]) -> tuple[Part, dict[str, str], str]:
+    """What to decode, what the form says of it, and the text that the form shows again. A file counts before text."""
 
     def word(name: str) -> str:
-        return fields[name].content.decode(errors="replace").strip() if name in fields else ""
+        field = fields.get(name, Part(b""))
+        return field.content[:_MAX_WORD_BYTES].decode(errors="replace").strip()
 
     upload = fields.get("file")
     has_file = upload is not None and bool(upload.content)
     part = upload if has_file and upload is not None else fields.get("data", Part(b""))
     form = word("form") if word("form") in FORMS else "auto"
-    given: dict[str, Any] = {"name": word("as"), "release": word("release"), "form": form}
+    given = {"name": word("as"), "release": word("release"), "form": form}
     given["file"] = (part.file or "") if has_file else ""
-    shown = "" if has_file else part.content.decode(errors="replace")
-    if len(part.content) > MAX_UPLOAD_BYTES:
-        said = f"{len(part.content)} bytes; the decode page takes {MAX_UPLOAD_BYTES}"
-        return decode_page(**given, problem=said), 413
-    if not part.content.strip():
-        return decode_page(**given, problem="nothing to decode: paste bytes, or choose a file"), 422
-    try:
-        answer = worker.decode(part.content, given["name"], given["release"], form, given["file"])
-    except UsageError as error:
-        return decode_page(**given, text=shown, problem=for_page(str(error))), 404
-    except InputError as error:
-        return decode_page(**given, text=shown, problem=for_page(str(error))), 422
-    return decode_page(**given, text=shown, answer=answer), 200
+    # More than this is not shown anyway; as text it takes up to four times the memory.
+    shown = "" if has_file else part.content[: _MAX_ECHO_BYTES + 1].decode(errors="replace")
+    return part, given, shown

@@ -1,9 +1,5 @@
-"""Bytes and what is said of them in, the facts of the decode page out, made by a process of its own.
+"""Decodes in a process of its own: what takes too long or too much memory ends that process and nothing else."""
 
-What takes too long or too much memory ends that process and nothing else.
-"""
-
-import atexit
 import subprocess
 import sys
 import threading
@@ -11,71 +7,101 @@ from typing import Any
 
 from kafkascope.errors import InputError, UsageError
 from kafkascope.explorer.decode_child import receive, send
-from kafkascope.explorer.decode_recording import is_recording
-from kafkascope.limits import MAX_DECODE_SECONDS, MAX_DECODE_START_SECONDS
+from kafkascope.explorer.gate import Busy
+from kafkascope.limits import MAX_DECODE_SECONDS
+
+_NOT_READY = (
+    "recordings can't be read yet: the kernels for that are being compiled, which takes minutes after an installation"
+)
 
 
 class DecodeWorker:
-    """One request at a time; the process starts with the first and stays."""
+    """One request at a time. The process starts with the first and stays.
 
-    def __init__(self, seconds: float = MAX_DECODE_SECONDS, start_seconds: float = MAX_DECODE_START_SECONDS) -> None:
+    `kernels` says that it reads recordings: its process is then prepared in the background, whenever one starts, and
+    decodes nothing before that.
+    """
+
+    def __init__(self, command: str, *, kernels: bool = False, seconds: float = MAX_DECODE_SECONDS) -> None:
+        self._command = command
+        self._kernels = kernels
         self._seconds = seconds
-        self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._reads_recordings = False
+        self._ready = threading.Event()
+        self._preparing = False
+        self._closed = False
+
+    def prepare(self) -> None:
+        """Returns at once. Nothing limits the time that compiling takes: no request waits for it."""
+        if self._kernels and not self._preparing and not self._ready.is_set() and not self._closed:
+            self._preparing = True
+            threading.Thread(target=self._prepare, name="kernels", daemon=True).start()
+
+    def _prepare(self) -> None:
+        with self._lock:
+            try:
+                if self._exchange({"prepare": True}, b"") is None:
+                    self._end()
+            finally:
+                # Also where it failed: the next recording then says why it can't be read.
+                self._preparing = False
+                self._ready.set()
 
     def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
-        """`InputError` or `UsageError` where there is nothing to show."""
+        """`InputError` or `UsageError` where there is nothing to show, `Busy` while kernels are compiled."""
+        if self._kernels:
+            self.prepare()
+            if not self._ready.wait(self._seconds):
+                raise Busy(_NOT_READY)
         with self._lock:
-            recording = is_recording(content)
-            # The first recording loads the kernels, and compiles them where they are not kept.
-            seconds = self._start_seconds if recording and not self._reads_recordings else self._seconds
-            given = {"as": name, "release": release, "form": form, "file": file, "seconds": seconds}
-            answer = self._ask(given, content, seconds, recording)
-            self._reads_recordings = self._reads_recordings or recording
+            head = {"as": name, "release": release, "form": form, "file": file, "seconds": self._seconds}
+            answer = self._ask(head, content)
+        if self._process is None:
+            self._ready.clear()
+            self.prepare()
         if "facts" in answer:
             facts: dict[str, Any] = answer["facts"]
             return facts
         raise UsageError(answer["error"]) if answer["wrong"] else InputError(answer["error"])
 
-    def _ask(self, given: dict[str, Any], content: bytes, seconds: float, recording: bool) -> dict[str, Any]:
+    def _ask(self, head: dict[str, Any], content: bytes) -> dict[str, Any]:
         process = self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
         late = threading.Event()
 
         def end() -> None:
             late.set()
             process.kill()
 
-        timer = threading.Timer(seconds, end)
+        timer = threading.Timer(self._seconds, end)
         timer.start()
         try:
-            send(process.stdin, given, content)
-            answer = receive(process.stdout)
-        except OSError:
-            answer = None
+            answer = self._exchange(head, content)
         finally:
             timer.cancel()
         if answer is not None:
-            return answer[0]
-        self._close()
-        command = "kafkascope read" if recording else "kafkascope decode"
-        if not late.is_set():
-            said = f"decoding ended without an answer: it took too much time or memory; `{command}` has no such limits"
-        elif recording:
-            said = (
-                f"reading took more than {seconds:g} s and was ended. The first recording on a machine waits until its"
-                f" kernels are compiled, and those are kept: try again, or use `{command}`"
-            )
-        else:
-            said = f"decoding took more than {seconds:g} s and was ended; `{command}` has no such limit"
-        return {"error": said, "wrong": False}
+            return answer
+        self._end()
+        error = "decoding ended without a result: it took too much time or memory"
+        if late.is_set():
+            error = f"decoding took more than {self._seconds:g} s and was ended"
+        return {"error": f"{error}; `{self._command}` has no such limit", "wrong": False}
+
+    def _exchange(self, head: dict[str, Any], content: bytes) -> dict[str, Any] | None:
+        """None where the process ended."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            send(process.stdin, head, content)
+            answer = receive(process.stdout)
+        except (OSError, ValueError):
+            return None
+        return None if answer is None else answer[0]
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._close()
+            self._end()
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kafkascope.explorer.decode_child"],
                 stdin=subprocess.PIPE,
@@ -83,15 +109,21 @@ class DecodeWorker:
                 # What goes wrong in there may name what was decoded.
                 stderr=subprocess.DEVNULL,
             )
+            if self._closed:
+                self._process.kill()
         return self._process
 
     def close(self) -> None:
+        """Whatever is being decoded ends with it, so that nobody who stops the server has to wait."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()
         with self._lock:
-            self._close()
+            self._end()
 
-    def _close(self) -> None:
+    def _end(self) -> None:
         process, self._process = self._process, None
-        self._reads_recordings = False
         if process is None:
             return
         process.kill()
@@ -102,7 +134,3 @@ class DecodeWorker:
                 except OSError:
                     continue
         process.wait()
-
-
-WORKER = DecodeWorker()
-atexit.register(WORKER.close)

@@ -1,6 +1,6 @@
-"""The body of a form in, its fields out: url-encoded or multipart; what is neither is an `InputError`.
+"""Takes the body of a form apart, url-encoded or multipart; what is neither is an `InputError`.
 
-The body is whole and small already: who reads it counts.
+Of the body, which is whole already, each field is copied once and nothing else is.
 """
 
 import re
@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from kafkascope.errors import InputError
+from kafkascope.explorer.upload import TooLarge
+from kafkascope.limits import MAX_URLENCODED_BYTES
 
 # The decode page has five.
 MAX_FIELDS = 16
+# Name, file name and type of a field.
+_MAX_HEAD_BYTES = 8_192
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))')
 _NAME = re.compile(rb'\bname="([^"]*)"')
 _FILE = re.compile(rb'\bfilename="([^"]*)"')
@@ -24,7 +28,7 @@ class Part:
     file: str | None = None
 
 
-def parse_form(content_type: str, body: bytes) -> dict[str, Part]:
+def parse_form(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
     """The first part of each name."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
@@ -34,7 +38,11 @@ def parse_form(content_type: str, body: bytes) -> dict[str, Part]:
     raise InputError(f"a form is url-encoded or multipart, this is {kind[:60] or 'neither'}")
 
 
-def _urlencoded(body: bytes) -> dict[str, Part]:
+def _urlencoded(body: bytes | bytearray) -> dict[str, Part]:
+    if len(body) > MAX_URLENCODED_BYTES:
+        raise TooLarge(
+            f"a url-encoded form takes {MAX_URLENCODED_BYTES} bytes, this one has {len(body)}: send it as multipart"
+        )
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
@@ -45,22 +53,34 @@ def _urlencoded(body: bytes) -> dict[str, Part]:
     return found
 
 
-def _multipart(content_type: str, body: bytes) -> dict[str, Part]:
+def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
     match = _BOUNDARY.search(content_type)
     if match is None:
         raise InputError("the form cannot be read: it names no boundary")
-    mark = b"--" + (match[1] or match[2]).encode()
-    # The first mark has no line end before it.
-    pieces = (b"\r\n" + body).split(b"\r\n" + mark, MAX_FIELDS + 2)
-    if len(pieces) < 2 or not pieces[-1].startswith(b"--"):
-        raise InputError("the form cannot be read: it is cut off, or has too many fields")
+    mark = b"\r\n--" + (match[1] or match[2]).encode()
+    # The first mark may have no line end before it.
+    at = len(mark) - 2 if body.startswith(mark[2:]) else _after(body, mark, 0)
     found: dict[str, Part] = {}
-    for piece in pieces[1:-1]:
-        head, blank, content = piece.partition(b"\r\n\r\n")
+    view = memoryview(body)
+    for _ in range(MAX_FIELDS + 1):
+        if body.startswith(b"--", at):
+            return found
+        end = _after(body, mark, at) - len(mark)
+        head_end = body.find(b"\r\n\r\n", at, min(end, at + _MAX_HEAD_BYTES))
+        head = bytes(view[at : max(head_end, at)])
         name = _NAME.search(head)
-        if not blank or name is None:
+        if name is None:
             raise InputError("the form cannot be read: a field has no name")
         file = _FILE.search(head)
         said = None if file is None else file[1].decode(errors="replace")
-        found.setdefault(name[1].decode(errors="replace"), Part(content, said))
-    return found
+        found.setdefault(name[1].decode(errors="replace"), Part(bytes(view[head_end + 4 : end]), said))
+        at = end + len(mark)
+    raise InputError("the form cannot be read: it has too many fields")
+
+
+def _after(body: bytes | bytearray, mark: bytes, at: int) -> int:
+    """The end of the next mark."""
+    start = body.find(mark, at)
+    if start < 0:
+        raise InputError("the form cannot be read: it is cut off")
+    return start + len(mark)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from kafkascope.errors import InputError, NotFoundError
+from kafkascope.explorer.gates import LAKE, REREAD
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages import lake, lake_bytes, lake_exchange, lake_exchanges, lake_findings
 from kafkascope.lake.home import Lake, open_lake
@@ -23,8 +24,15 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
         return partial(_made, make, where)
 
     return (
-        Kind("lake", "lake/index.html", "lake.html", of(lake.make), lasting=False),
-        Kind("lake_findings", "lake/findings.html", "lake_findings.html", of(lake_findings.make), lasting=False),
+        Kind("lake", "lake/index.html", "lake.html", of(lake.make), lasting=False, gate=LAKE),
+        Kind(
+            "lake_findings",
+            "lake/findings.html",
+            "lake_findings.html",
+            of(lake_findings.make),
+            lasting=False,
+            gate=LAKE,
+        ),
         Kind(
             "lake_exchanges",
             "lake/exchanges.html",
@@ -32,6 +40,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             of(lake_exchanges.make),
             query=lake_exchanges.QUERY,
             lasting=False,
+            gate=LAKE,
         ),
         Kind(
             "lake_exchange",
@@ -40,6 +49,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             of(lake_exchange.make),
             query=("at",),
             lasting=False,
+            gate=LAKE,
         ),
         Kind(
             "lake_bytes",
@@ -48,6 +58,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             of(lake_bytes.make),
             query=("at",),
             lasting=False,
+            gate=REREAD,
         ),
     )
 

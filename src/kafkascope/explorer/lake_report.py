@@ -10,12 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from kafkascope.explorer.gate import Gate
 from kafkascope.explorer.lake_kinds import opened, readable
 
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-def report_route(where: str) -> Route:
+def report_route(where: str, gate: Gate) -> Route:
     def made() -> tuple[str, str]:
         from kafkascope.report.build import build
         from kafkascope.report.page import page
@@ -28,7 +29,8 @@ def report_route(where: str) -> Route:
         return text, unescape(found[1])
 
     async def respond(request: Request) -> Response:  # noqa: ARG001
-        text, policy = await run_in_threadpool(made)
+        async with gate.entered():
+            text, policy = await run_in_threadpool(made)
         headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
         return Response(text, headers=headers, media_type="text/html; charset=utf-8")
 

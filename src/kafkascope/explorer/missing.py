@@ -14,11 +14,13 @@ from kafkascope.schema.releases import releases
 # A longer word is no name of anything, and comparing it takes time.
 _LONGEST = 100
 _MOST = 5
+# No address has more parts, and each is compared with every name.
+_MOST_PARTS = 4
 
 
 def near(path: str) -> list[dict[str, Any]]:
     """Each with its text, its kind of page and that one's parameters."""
-    names = [unquote(part) for part in re.sub(r"\.(html|json)$", "", path).split("/") if part]
+    names = [unquote(part) for part in re.sub(r"\.(html|json)$", "", path).split("/") if part][:_MOST_PARTS]
     found: list[dict[str, Any]] = []
     if names[:1] == ["field"]:
         found += [_field(name) for given in names[1:2] if len(given) <= _LONGEST for name in near_fields(given)]

@@ -26,6 +26,7 @@ class Kind:
     `make` takes the parameters by name and raises NotFoundError or UsageError where there is no such page. `every`
     lists the parameters of all pages that the static site has. `query` names what `make` takes from behind the `?`
     of an address besides: "" where it is missing. `lasting` says that the same parameters always make the same page.
+    `gate` names what bounds how many of these pages the server makes at once, if anything does.
     """
 
     name: str
@@ -35,3 +36,4 @@ class Kind:
     every: Callable[[], Iterable[dict[str, str]]] = none
     query: tuple[str, ...] = field(default=())
     lasting: bool = True
+    gate: str = ""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kafkascope.errors import InputError
+from kafkascope.explorer.stopping import STOPPING
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.lake.reading import captures_rows, dataset
@@ -48,6 +49,8 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
     deadline = time.monotonic() + seconds
 
     def check() -> None:
+        if STOPPING.is_set():
+            raise InputError("the server is ending")
         if time.monotonic() > deadline:
             raise InputError(
                 f"it was not found within {seconds:g} s; kafkascope read {row['capture_uri']} --exchange "

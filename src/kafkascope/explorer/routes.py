@@ -3,6 +3,8 @@
 from starlette.routing import BaseRoute
 
 from kafkascope.explorer.decode_routes import decode_routes
+from kafkascope.explorer.decoder import Decoder
+from kafkascope.explorer.gate import Gate
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.render import Renderer
@@ -18,11 +20,11 @@ def server_kinds(lake: str | None) -> tuple[Kind, ...]:
     return (*KINDS, *lake_kinds(lake))
 
 
-def server_routes(renderer: Renderer, lake: str | None) -> list[BaseRoute]:
-    """Routes that are no plain page: they come before those of the kinds."""
-    routes: list[BaseRoute] = list(decode_routes(renderer))
+def server_routes(renderer: Renderer, lake: str | None, gate: Gate, decoder: Decoder) -> list[BaseRoute]:
+    """Routes that are no plain page: they come before those of the kinds. `gate` bounds those of a lake."""
+    routes: list[BaseRoute] = list(decode_routes(renderer, decoder))
     if lake:
         from kafkascope.explorer.lake_report import report_route
 
-        routes.append(report_route(lake))
+        routes.append(report_route(lake, gate))
     return routes

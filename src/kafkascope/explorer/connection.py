@@ -1,0 +1,117 @@
+"""A connection of the web server that ends: whoever sends no request, half of one, or takes no response, is closed.
+
+uvicorn by itself closes a connection that is silent after a response, and nothing else: neither one that never sends a
+request, nor one that sends a byte now and then."""
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kafkascope.limits import (
+    MAX_OPEN_CONNECTIONS,
+    MAX_QUEUE_SECONDS,
+    MAX_REQUEST_HEAD_SECONDS,
+    MAX_RESPONSE_SECONDS,
+)
+
+_FULL = b"too many connections; try again in %d s\n" % MAX_QUEUE_SECONDS
+_REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+    b"retry-after: %d\r\ncontent-length: %d\r\n\r\n%s" % (MAX_QUEUE_SECONDS, len(_FULL), _FULL)
+)
+
+
+class Connection(H11Protocol):
+    """`idle` has the connections without a request, the one that has been so longest first; all share it."""
+
+    most = MAX_OPEN_CONNECTIONS
+    head_seconds: float = MAX_REQUEST_HEAD_SECONDS
+    response_seconds: float = MAX_RESPONSE_SECONDS
+    idle: dict["Connection", None]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._timer: asyncio.TimerHandle | None = None
+        self._slow_reader: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+        if len(self.connections) <= self.most:
+            return
+        oldest = next(iter(self.idle))
+        if oldest is self:
+            # All others are in the middle of a request.
+            transport.write(_REFUSAL)
+        oldest._give_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._stop_slow_reader()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            super().data_received(data)
+        except h11.LocalProtocolError:
+            # Something that is no HTTP, in the middle of a response: uvicorn would begin another one.
+            self.transport.abort()
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        # Before what follows: the next request may be there already.
+        self._wait_for_head()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stop_slow_reader()
+        self._slow_reader = self.loop.call_later(self.response_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._stop_slow_reader()
+        super().resume_writing()
+
+    def shutdown(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body:
+            # The rest of an upload would come after the end.
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def _wait_for_head(self) -> None:
+        """From now on; what comes byte by byte doesn't make it longer. The body of a request that was refused is read
+        and dropped meanwhile, since a client that is still sending would otherwise lose the response to a reset."""
+        self._stop_waiting()
+        self.idle[self] = None
+        self._timer = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        self.idle.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _stop_slow_reader(self) -> None:
+        if self._slow_reader is not None:
+            self._slow_reader.cancel()
+            self._slow_reader = None
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        self.transport.close()
+        # Closing waits until the rest of the last response is sent.
+        self._timer = self.loop.call_later(self.response_seconds, self.transport.abort)
+
+
+def connections(open_files: int | None = None) -> type[Connection]:
+    """Those of one server. `open_files` is how many the system allows: half of them stay for everything else."""
+    most = MAX_OPEN_CONNECTIONS if open_files is None else max(1, min(MAX_OPEN_CONNECTIONS, open_files // 2))
+    return type("ServerConnection", (Connection,), {"idle": {}, "most": most})

@@ -1,0 +1,94 @@
+"""Bounds what the server does and holds at once. A request beyond the bound waits its turn, or is told when to retry.
+
+Everything here runs in the event loop, so nothing is locked."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from kafkascope.errors import KafkascopeError
+from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_QUEUED_REQUESTS
+
+
+class Busy(KafkascopeError):
+    """too many uploads are being decoded; try again in 10 s"""
+
+    def __init__(self, what: str, seconds: int = MAX_QUEUE_SECONDS) -> None:
+        super().__init__(f"{what}; try again in {seconds} s")
+        self.seconds = seconds
+
+
+class Gate:
+    """Lets `at_once` requests in. Of those that come then, `queued` wait for `seconds` at the most."""
+
+    def __init__(
+        self,
+        what: str,
+        at_once: int,
+        *,
+        queued: int = MAX_QUEUED_REQUESTS,
+        seconds: float = MAX_QUEUE_SECONDS,
+    ) -> None:
+        self._what = what
+        self._free = at_once
+        self._queued = queued
+        self._seconds = seconds
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def entered(self) -> AsyncIterator[None]:
+        """`Busy` when the queue is full, or when no one left in time."""
+        await self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _enter(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        if len(self._queue) >= self._queued:
+            raise Busy(self._what)
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                # Its turn came in the moment that it gave up.
+                self._leave()
+            else:
+                self._queue.remove(turn)
+            if isinstance(error, TimeoutError):
+                raise Busy(self._what) from None
+            raise
+
+    def _leave(self) -> None:
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+class Budget:
+    """Bytes that all requests together may hold."""
+
+    def __init__(self, what: str, most: int) -> None:
+        self._what = what
+        self._left = most
+
+    @contextmanager
+    def held(self, size: int) -> Iterator[None]:
+        """`Busy` at once when fewer are left: a request in a queue would hold its connection for nothing."""
+        if size > self._left:
+            raise Busy(self._what)
+        self._left -= size
+        try:
+            yield
+        finally:
+            self._left += size

@@ -1,0 +1,217 @@
+"""The server under load: uploads beyond what it holds are told to wait, others are served, and no connection stays."""
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+
+from kafkascope.explorer.app import create
+from kafkascope.explorer.decoder import Decoder
+from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_UPLOAD_BYTES, MAX_UPLOADS_BYTES
+from tests.explorer.asgi import Answer
+from tests.explorer.serving import PATIENCE, connect, get, head, is_closed, response, serving
+from tests.support.traffic import request
+
+UPLOADS = 60
+HELD = MAX_UPLOADS_BYTES // MAX_UPLOAD_BYTES
+FRAME = request("Heartbeat", 0, 1)
+
+
+@pytest.fixture
+def decoder() -> Iterator[Decoder]:
+    made = Decoder(seconds=PATIENCE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def app(decoder: Decoder) -> Starlette:
+    return create(decoder=decoder)
+
+
+def upload_head(size: int, path: str = "/decode.json") -> bytes:
+    return head("POST", path, Content_Type="application/octet-stream", Content_Length=size)
+
+
+def decoded(port: int) -> Answer:
+    with connect(port, upload_head(len(FRAME)) + FRAME) as connection:
+        return response(connection)
+
+
+def is_told_to_wait(answer: Answer) -> bool:
+    return (answer.status, answer.headers.get("retry-after")) == (503, str(MAX_QUEUE_SECONDS)) and (
+        f"try again in {MAX_QUEUE_SECONDS} s" in answer.text
+    )
+
+
+def resident_bytes() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * 4096
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Polls; only what hangs misses the deadline."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def answered(connections: list[socket.socket]) -> list[socket.socket]:
+    return select.select(connections, [], [], 0)[0]
+
+
+def stuck_uploads(port: int, count: int) -> list[socket.socket]:
+    """Each announces the largest upload and sends a part of it."""
+    part = bytes(300_000)
+    return [connect(port, upload_head(MAX_UPLOAD_BYTES) + part) for _ in range(count)]
+
+
+def test_of_sixty_uploads_at_once_all_but_four_are_told_to_wait_and_pages_are_served(app: Starlette) -> None:
+    with serving(app) as port:
+        assert decoded(port).status == 200
+        before = resident_bytes()
+        uploads = stuck_uploads(port, UPLOADS)
+        until(lambda: len(answered(uploads)) == UPLOADS - HELD)
+        refused = answered(uploads)
+        assert all(is_told_to_wait(response(connection)) for connection in refused)
+        for connection in set(uploads) - set(refused):
+            connection.sendall(bytes(MAX_UPLOAD_BYTES - 300_001))
+        assert get(port, "/index.html").status == 200
+        assert get(port, "/message/FetchRequest/4.html").status == 200
+        assert resident_bytes() - before < 3 * MAX_UPLOADS_BYTES
+        for connection in uploads:
+            connection.close()
+        # What they held is free again.
+        until(lambda: decoded(port).status == 200)
+
+
+def test_a_page_says_to_wait_as_well_as_json(app: Starlette) -> None:
+    with serving(app) as port:
+        uploads = stuck_uploads(port, HELD + 1)
+        until(lambda: len(answered(uploads)) == 1)
+        with connect(port, upload_head(MAX_UPLOAD_BYTES, "/decode.html")) as connection:
+            page = response(connection)
+        assert is_told_to_wait(page)
+        assert page.text.startswith("<!DOCTYPE html>")
+        # A few bytes still have room.
+        assert decoded(port).status == 200
+        for connection in uploads:
+            connection.close()
+
+
+def test_an_upload_that_never_ends_is_refused_and_leaves_its_place() -> None:
+    decoder = Decoder(seconds=PATIENCE, upload_seconds=0.2)
+    with serving(create(decoder=decoder), head_seconds=1) as port:
+        for connection in stuck_uploads(port, HELD):
+            with connection:
+                found = response(connection)
+                assert (found.status, found.json["problem"]) == (408, "the upload took more than 0.2 s")
+                assert is_closed(connection)
+        decoder.upload_seconds = PATIENCE
+        assert decoded(port).status == 200
+    decoder.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /index.ht",
+        b"GET /index.html HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: ",
+        head("GET", "/index.html"),
+        head("GET", "/index.html", Content_Length=1_000_000) + b"some",
+        head("POST", "/index.html", Transfer_Encoding="chunked") + b"5\r\nhello\r\n",
+        upload_head(1 << 30) + b"some",
+    ],
+    ids=["nothing", "half a line", "half a head", "idle after a page", "half a body", "half of a chunked", "too large"],
+)
+@pytest.mark.parametrize("dripping", [False, True], ids=["silent", "byte by byte"])
+def test_a_connection_without_a_whole_request_is_closed(app: Starlette, sent: bytes, dripping: bool) -> None:
+    with serving(app, head_seconds=0.2) as port, connect(port, sent) as connection:
+        if not dripping:
+            assert is_closed(connection)
+            return
+
+        def is_refused() -> bool:
+            try:
+                connection.sendall(b"x")
+            except ConnectionError:
+                return True
+            return False
+
+        until(is_refused)
+
+
+def test_a_client_that_takes_no_response_is_closed(app: Starlette) -> None:
+    with serving(app, response_seconds=0.2) as port, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(PATIENCE)
+        connection.connect(("127.0.0.1", port))
+        # More responses than the buffers of both ends hold.
+        connection.sendall(head("GET", "/errors.html") * 120)
+
+        def is_refused() -> bool:
+            try:
+                connection.sendall(b"GET")
+            except ConnectionError:
+                return True
+            return False
+
+        until(is_refused)
+        assert get(port, "/index.html").status == 200
+
+
+def test_idle_connections_make_room_for_others_the_oldest_first(app: Starlette) -> None:
+    with serving(app, most=8, head_seconds=PATIENCE * 10) as port:
+        idle = [connect(port, b"GET /") for _ in range(200)]
+        assert get(port, "/index.html").status == 200
+        assert is_closed(idle[0])
+        assert answered(idle[-7:]) == []
+        for connection in idle:
+            connection.close()
+
+
+def test_where_every_connection_has_a_request_another_is_told_to_wait(app: Starlette) -> None:
+    with serving(app, most=HELD) as port:
+        uploads = [
+            connect(port, head("POST", "/decode.json", Content_Length=9, Expect="100-continue")) for _ in range(HELD)
+        ]
+        assert all(connection.recv(100).startswith(b"HTTP/1.1 100 ") for connection in uploads)
+        with connect(port) as connection:
+            assert is_told_to_wait(response(connection))
+        for upload in uploads:
+            upload.close()
+        until(lambda: get(port, "/index.html").status == 200)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(20_000)) + b"\r\n",
+        b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n",
+        head("POST", "/decode.json", Content_Length=4, Transfer_Encoding="chunked") + b"0\r\n\r\nGET /",
+        head("POST", "/decode.json", Content_Length="4\r\nContent-Length: 5") + b"00000",
+        head("POST", "/decode.json", Transfer_Encoding="chunked") + b"zz\r\nno size",
+        head("POST", "/index.html", Transfer_Encoding="chunked") + b"1\r\nx\r\n" + b"zz\r\nno size",
+        head("GET", "/index.html") + b"\x00\x16\x03\x01 what is this\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        head("GET", "/index.html", Connection="Upgrade", Upgrade="websocket"),
+        head("CONNECT", "127.0.0.1:80"),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_ends_its_connection_and_nothing_else(
+    app: Starlette, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(app, head_seconds=0.5) as port:
+        with connect(port) as connection:
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(sent)
+            assert is_closed(connection)
+        assert get(port, "/index.html").status == 200
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
