@@ -12,9 +12,14 @@ from starlette.applications import Starlette
 
 from kafkascope.explorer.app import create
 from kafkascope.explorer.decoder import Decoder
-from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_UPLOAD_BYTES, MAX_UPLOADS_BYTES
-from tests.explorer.asgi import Answer
+from kafkascope.explorer.gate import Gate
+from kafkascope.explorer.gates import server_gates
+from kafkascope.explorer.lake_kinds import lake_kinds
+from kafkascope.explorer.missing import near
+from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_UPLOAD_BYTES, MAX_UPLOADS_BYTES, MAX_URLENCODED_BYTES
+from tests.explorer.asgi import Answer, ask
 from tests.explorer.serving import PATIENCE, connect, get, head, is_closed, response, serving
+from tests.explorer.test_security import listening
 from tests.support.traffic import request
 
 UPLOADS = 60
@@ -215,3 +220,39 @@ def test_what_is_no_request_ends_its_connection_and_nothing_else(
             assert is_closed(connection)
         assert get(port, "/index.html").status == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait(hostile: Path) -> None:
+    closed = {name: Gate(f"{name} is busy", 0, queued=0) for name in server_gates()}
+    app = create(str(hostile / "lake"), gates=closed)
+    pages = [kind.path.format(exchange_id="abc123") for kind in lake_kinds("anywhere")]
+    pages += [path.replace(".html", ".json") for path in pages] + ["lake/report.html"]
+    for path in pages:
+        found = ask(app, f"/{path}")
+        assert is_told_to_wait(found), path
+        assert (b"<html" in found.body) == path.endswith(".html")
+    assert ask(app, "/index.html").status == 200
+
+
+def test_a_server_that_is_ended_cuts_uploads_off_without_a_traceback() -> None:
+    process, port = listening()
+    uploads = stuck_uploads(int(port), HELD)
+    assert get(int(port), "/index.html").status == 200
+    process.terminate()
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (0, "")
+    for connection in uploads:
+        connection.close()
+
+
+def test_a_url_encoded_form_has_a_cap_of_its_own(app: Starlette) -> None:
+    body = b"data=" + b"%41" * (MAX_URLENCODED_BYTES // 3)
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    found = ask(app, "/decode.json", method="POST", headers=headers, body=body)
+    assert (found.status, "send it as multipart" in found.json["problem"]) == (413, True)
+
+
+def test_an_address_of_many_parts_is_compared_by_its_first(app: Starlette) -> None:
+    names = [f"ShareFetchRequst{number}" for number in range(500)]
+    assert near("/".join(names)) == near("/".join(names[:4]))
+    assert ask(app, f"/{'/'.join(names)}").status == 404

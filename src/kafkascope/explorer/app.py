@@ -1,6 +1,6 @@
 """The web server's application: makes the page of an address; what is not there gets a 404 that suggests what is."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
@@ -29,12 +29,17 @@ HTML = "text/html; charset=utf-8"
 JSON = "application/json; charset=utf-8"
 
 
-def create(lake: str | None = None, host: str = "127.0.0.1", decoder: Decoder = DECODER) -> Starlette:
+def create(
+    lake: str | None = None,
+    host: str = "127.0.0.1",
+    decoder: Decoder = DECODER,
+    gates: Mapping[str, Gate] | None = None,
+) -> Starlette:
     """`lake` is a folder or URI whose pages are added; `host` is what the server listens on."""
+    gates = gates or server_gates()
     renderer = Renderer(server_kinds(lake))
     routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("index.html"))]
     routes += [Route(f"/{name}", _asset(name)) for name in ASSETS]
-    gates = server_gates()
     routes += server_routes(renderer, lake, gates[LAKE], decoder)
     kept: dict[str, Response] = {}
     for kind in renderer.kinds.values():

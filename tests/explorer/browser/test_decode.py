@@ -2,6 +2,7 @@
 
 import base64
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -36,6 +37,10 @@ def test_a_seed_message_is_decoded_with_linked_bytes(tab: Tab, name: str, versio
 
 
 def test_a_dropped_capture_becomes_a_list_of_exchanges(tab: Tab) -> None:
+    # Kernels may have to be compiled first.
+    deadline = time.monotonic() + 600
+    while tab.page.request.post(f"{tab.base}decode.json", data=capture("share")).status == 503:
+        assert time.monotonic() < deadline
     tab.open("decode.html")
     dropped = tab.page.evaluate_handle(
         """text => {
