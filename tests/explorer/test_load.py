@@ -3,6 +3,8 @@
 import contextlib
 import select
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +21,6 @@ from kafkascope.explorer.missing import near
 from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_UPLOAD_BYTES, MAX_UPLOADS_BYTES, MAX_URLENCODED_BYTES
 from tests.explorer.asgi import Answer, ask
 from tests.explorer.serving import PATIENCE, connect, get, head, is_closed, response, serving
-from tests.explorer.test_security import listening
 from tests.support.traffic import request
 
 UPLOADS = 60
@@ -234,15 +235,26 @@ def test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait(hosti
     assert ask(app, "/index.html").status == 200
 
 
-def test_a_server_that_is_ended_cuts_uploads_off_without_a_traceback() -> None:
-    process, port = listening()
-    uploads = stuck_uploads(int(port), HELD)
-    assert get(int(port), "/index.html").status == 200
+def test_a_server_with_few_files_stays_reachable_and_ends_without_a_traceback() -> None:
+    process, port = limited_server(files=128)
+    idle = [connect(port, b"GET /") for _ in range(300)]
+    assert get(port, "/index.html").status == 200
+    uploads = stuck_uploads(port, HELD)
+    assert get(port, "/index.html").status == 200
     process.terminate()
     _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
-    for connection in uploads:
+    for connection in idle + uploads:
         connection.close()
+
+
+def limited_server(files: int) -> tuple["subprocess.Popen[str]", int]:
+    """`kafkascope serve` in a process that may open so many files, and its port."""
+    program = [sys.executable, "-u", "-c", "from kafkascope.cli.main import run; run()", "serve", "--no-browser"]
+    command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *program]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, int(process.stdout.readline().split()[0].rstrip("/").rpartition(":")[2])
 
 
 def test_a_url_encoded_form_has_a_cap_of_its_own(app: Starlette) -> None:

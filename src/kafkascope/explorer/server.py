@@ -13,6 +13,8 @@ from kafkascope.explorer.stopping import STOPPING
 
 # How long requests that are under way when it ends may still take.
 _SECONDS_TO_FINISH = 1
+# Connections that the system keeps until they are accepted. Of more, a client tries again after a second.
+_QUEUED_CONNECTIONS = 512
 
 
 class Server(uvicorn.Server):
@@ -23,6 +25,8 @@ class Server(uvicorn.Server):
             app,
             http=http,
             ws="none",
+            # asyncio accepts so many before it looks at one of them: files must be left for them, above the cap.
+            backlog=max(1, http.most // 4),
             lifespan="off",
             log_level="error",
             access_log=False,
@@ -33,6 +37,12 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._on_end = on_end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # asyncio takes the number of those to accept at once for the length of the queue as well.
+        for listening in sockets or []:
+            listening.listen(_QUEUED_CONNECTIONS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn logs a traceback for every request that it cuts off.
