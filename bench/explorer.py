@@ -1,5 +1,6 @@
-"""The explorer over HTTP on loopback: reference pages a second, first paint in Chromium, and pages of the lake browser
-on a lake with a million exchanges. The server is a process of its own, as `kafkascope serve` starts it."""
+"""The explorer over HTTP on loopback: reference pages a second, first paint in Chromium, pages while sixty uploads
+come, and pages of the lake browser on a lake with a million exchanges. The server is a process of its own, as
+`kafkascope serve` starts it."""
 
 import os
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bench.explorer_lake import DAY_US, FIRST_US, RARE, large_lake
 from bench.explorer_load import load
+from bench.explorer_uploads import PAUSE, UPLOADS, flood
 from kafkascope.explorer.address import address
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.lake.browse import EXCHANGES
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 CONNECTIONS, SECONDS = 8, 10.0
 PAINT_AIM_MS, LAKE_AIM_MS = 100, 300
+PAGE_AIM_S = 1
 RUNS = 9
 # What Chromium takes on this machine at this time, for a page that is nothing but text.
 FLOOR, BEFORE = "page.css", "kip/932.html"
@@ -32,24 +35,28 @@ PAINTED = ("index.html", "api/ShareFetch.html", "message/ShareFetchRequest/2.htm
 
 def lines() -> Iterable[str]:
     """Each as soon as it is known."""
-    with _served() as base:
+    with _served() as (base, _):
         yield from _pages(base)
         yield ""
         yield from _paint(base)
     yield ""
+    with _served() as (base, pid):
+        yield from _uploads(base, pid)
+    yield ""
     lake = large_lake()
-    with _served("--lake", lake.uri) as base:
+    with _served("--lake", lake.uri) as (base, _):
         yield from _lake(base, lake)
 
 
 @contextmanager
-def _served(*arguments: str) -> Iterator[str]:
+def _served(*arguments: str) -> Iterator[tuple[str, int]]:
+    """The address, and the process."""
     command = [sys.executable, "-u", "-c", "from kafkascope.cli.main import run; run()", "serve", "--no-browser"]
     with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         base = process.stdout.readline().split()[0]
         try:
-            yield base
+            yield base, process.pid
         finally:
             process.terminate()
             process.wait(30)
@@ -71,6 +78,16 @@ def _pages(base: str) -> Iterator[str]:
             f"{label:<52}{len(found.times):8,}{found.a_second:10,.0f}{1e3 * found.percentile(0.5):9.2f}"
             f"{1e3 * found.percentile(0.99):9.2f}{found.bytes / found.seconds / 1e6:8.1f}"
         )
+
+
+def _uploads(base: str, pid: int) -> Iterator[str]:
+    found = flood(base, pid)
+    yield f"{UPLOADS} uploads of 16 MB at once, and a page every {PAUSE:g} s; aim {PAGE_AIM_S} s for the slowest page"
+    statuses = ", ".join(f"{count} times {status}" for status, count in sorted(found.statuses.items()))
+    yield f"the uploads got {statuses}; 503 without Retry-After: {found.without_retry}"
+    median_s, worst_s = found.pages[len(found.pages) // 2], found.pages[-1]
+    yield f"{len(found.pages)} pages: median {1e3 * median_s:.0f} ms, slowest {1e3 * worst_s:.0f} ms"
+    yield "peak memory: " + ", ".join(f"{name} {peak >> 20} MiB" for name, peak in found.peak_bytes.items())
 
 
 def _paint(base: str) -> Iterator[str]:

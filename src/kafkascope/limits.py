@@ -134,7 +134,7 @@ MAX_DECODE_MEMORY_BYTES = 1_073_741_824
 MAX_UPLOADS_BYTES = 75_497_472
 # How long an upload takes to arrive: the largest at 4.5 Mbit a second. It holds its place among the above.
 MAX_UPLOAD_SECONDS = 30
-# A url-encoded form: escapes take fifty times their size in memory until they are joined. A file comes as multipart.
+# A url-encoded form: escapes take 77 times their size in memory until they are joined. A file comes as multipart.
 MAX_URLENCODED_BYTES = 1_048_576
 # Bytes of a message that go into a link to its decoded form: twice as many digits, and an address of 8,000 characters
 # is what every recipient should take (RFC 9110, 4.1).

@@ -1,6 +1,6 @@
 """The process that decodes for the decode page: requests on standard input, facts on standard output, until it closes.
 
-It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
+Decoding has a cap on memory, and it ends itself when a request takes too long; whoever started it starts another.
 """
 
 import json
@@ -14,12 +14,16 @@ from kafkascope.limits import MAX_DECODE_MEMORY_BYTES
 
 
 def main() -> None:
-    limit_memory()
+    limited = False
     while (request := receive(sys.stdin.buffer)) is not None:
         if "prepare" in request[0]:
             prepare()
             send(sys.stdout.buffer, {}, b"")
             continue
+        if not limited:
+            # Not before: nobody's input is compiled, and a compiler takes what it needs.
+            limit_memory()
+            limited = True
         if hasattr(signal, "SIGALRM"):
             signal.setitimer(signal.ITIMER_REAL, request[0]["seconds"])
         answer = respond(*request)
