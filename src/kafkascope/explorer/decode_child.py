@@ -1,6 +1,6 @@
 """The process that decodes for the decode page: requests on standard input, facts on standard output, until it closes.
 
-Decoding has a cap on memory, and it ends itself when a request takes too long; whoever started it starts another.
+It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
 """
 
 import json
@@ -14,16 +14,12 @@ from kafkascope.limits import MAX_DECODE_MEMORY_BYTES
 
 
 def main() -> None:
-    limited = False
+    limit_memory()
     while (request := receive(sys.stdin.buffer)) is not None:
         if "prepare" in request[0]:
             prepare()
             send(sys.stdout.buffer, {}, b"")
             continue
-        if not limited:
-            # Not before: nobody's input is compiled, and a compiler takes what it needs.
-            limit_memory()
-            limited = True
         if hasattr(signal, "SIGALRM"):
             signal.setitimer(signal.ITIMER_REAL, request[0]["seconds"])
         answer = respond(*request)
@@ -75,7 +71,8 @@ def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def limit_memory() -> None:
-    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing."""
+    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing. From the
+    start of the process: without a cap in place allocators take more than it at once."""
     try:
         import resource
     except ImportError:
