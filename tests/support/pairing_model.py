@@ -1,0 +1,122 @@
+"""The rules of pairing, in plain Python: every frame is compared with all that wait. The kernel must come to the same
+pairs in the same order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkascope.capture.flow import ENDED, FRAME, LOST, TOKEN
+from kafkascope.capture.headers import (
+    AFTER_LOSS,
+    CONNECTION,
+    CORRELATION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    NO_ANSWER,
+    RESPONSE,
+    SIZE,
+    Rows,
+)
+from kafkascope.capture.pairing import (
+    ANSWER_ONLY,
+    ANSWERED,
+    EARLIEST_NS,
+    IN_DOUBT,
+    LONGEST_WAIT_NS,
+    LOST_BEHIND,
+    LOST_WITH,
+    NO_ANSWER_EXPECTED,
+    ROW_COST,
+    UNANSWERED,
+)
+
+
+class Outcome(NamedTuple):
+    """(request, response, status) of each pair, rows that wait with what was lost meanwhile, answers that were lost."""
+
+    pairs: list[tuple[int, int, int]]
+    left: list[tuple[int, int]]
+    lost_answers: int
+
+
+class Model:
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows.copy()
+        self._lists: dict[tuple[int, int], list[int]] = {}
+        self._pairs: list[tuple[int, int, int]] = []
+        self._lost = 0
+
+    def pair(self, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
+        rows = self._rows
+        for index in range(len(rows)):
+            kind, connection, side = (int(rows[index, column]) for column in (KIND, CONNECTION, RESPONSE))
+            mine, others = (self._lists.setdefault((connection, which), []) for which in (side, 1 - side))
+            if kind == LOST:
+                rows[mine if side == 0 else [], AFTER_LOSS] |= LOST_BEHIND
+                rows[others, AFTER_LOSS] |= LOST_WITH if side else LOST_BEHIND
+            elif kind == ENDED:
+                self._alone(others, list(others))
+            elif kind in (FRAME, TOKEN) and side == 0 and rows[index, NO_ANSWER]:
+                self._pairs.append((index, -1, NO_ANSWER_EXPECTED))
+            elif kind in (FRAME, TOKEN):
+                self._meet(index, mine, others, known=index < waiting)
+        self._end(most_bytes, finish=finish)
+        left = sorted(at for waits in self._lists.values() for at in waits)
+        return Outcome(self._pairs, [(at, int(rows[at, AFTER_LOSS])) for at in left], self._lost)
+
+    def _meet(self, index: int, mine: list[int], others: list[int], *, known: bool) -> None:
+        """A frame that wants its other half; one that waited before has looked for it already."""
+        rows, row = self._rows, self._rows[index]
+        is_response = bool(row[RESPONSE])
+        if not known and not is_response:
+            while others and row[LAST_NS] - rows[others[0], FIRST_NS] > EARLIEST_NS:
+                self._alone(others, others[:1])
+        alike = [] if known else [at for at in others if self._is_alike(at, index)]
+        if alike and not is_response and rows[alike[0], AFTER_LOSS] and len(alike) > 1:
+            self._alone(others, alike)
+            row[AFTER_LOSS] |= IN_DOUBT
+            mine.append(index)
+        elif alike and not is_response:
+            others.remove(alike[0])
+            self._pairs.append((index, alike[0], ANSWERED))
+        elif alike:
+            self._alone(others, others[: others.index(alike[0])])
+            mark = int(rows[alike[0], AFTER_LOSS])
+            if mark and (len(alike) > 1 or mark & IN_DOUBT):
+                self._alone(others, alike[:1])
+                self._pairs.append((-1, index, ANSWER_ONLY))
+            else:
+                others.remove(alike[0])
+                self._pairs.append((alike[0], index, ANSWERED))
+        else:
+            if mine and not known and not is_response and rows[mine[-1], AFTER_LOSS]:
+                row[AFTER_LOSS] |= IN_DOUBT if rows[mine[-1], CORRELATION] == row[CORRELATION] else 0
+            mine.append(index)
+
+    def _is_alike(self, at: int, index: int) -> bool:
+        waits, row = self._rows[at], self._rows[index]
+        return bool(waits[KIND] == row[KIND] and (row[KIND] == TOKEN or waits[CORRELATION] == row[CORRELATION]))
+
+    def _alone(self, waits: list[int], which: list[int]) -> None:
+        for at in which:
+            waits.remove(at)
+            if self._rows[at, RESPONSE]:
+                self._pairs.append((-1, at, ANSWER_ONLY))
+            else:
+                self._pairs.append((at, -1, UNANSWERED))
+                self._lost += int(self._rows[at, AFTER_LOSS]) & LOST_WITH
+
+    def _end(self, most_bytes: int, *, finish: bool) -> None:
+        """The oldest go while there are too many; at the end of the recording all do."""
+        newest = int(self._rows[:, LAST_NS].max()) if len(self._rows) else 0
+        left = sorted((at, waits) for waits in self._lists.values() for at in tuple(waits))
+        held = sum(int(self._rows[at, SIZE]) + ROW_COST for at, _ in left)
+        for at, waits in left:
+            if finish or held > most_bytes or newest - self._rows[at, LAST_NS] > LONGEST_WAIT_NS:
+                self._alone(waits, [at])
+                held -= int(self._rows[at, SIZE]) + ROW_COST
+
+
+def paired(rows: Rows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
+    return Model(np.asarray(rows)).pair(waiting, most_bytes=most_bytes, finish=finish)
