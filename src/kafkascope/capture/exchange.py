@@ -16,6 +16,8 @@ from kafkascope.codec.frame import DecodedFrame
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 
+# Rows that are made Python objects at once.
+TOGETHER = 8_192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -111,11 +113,19 @@ def pick_exchanges(
     batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch, chosen: Sequence[int]
 ) -> Iterator[Exchange]:
     """Of the chosen rows alone."""
-    taken = columns if len(chosen) == len(batch) else columns.take(pa.array(chosen, pa.int64()))
-    for index, *values in zip(chosen, *map(values_of, taken.columns), strict=True):
-        named = names[index]
-        frames = (batch.request_frame(index), batch.response_frame(index))
-        yield Exchange(*(*values, named.groups, named.members, named.topics, *frames))
+    for some, taken in portions(columns, chosen):
+        for index, *values in zip(some, *map(values_of, taken.columns), strict=True):
+            named = names[index]
+            frames = (batch.request_frame(index), batch.response_frame(index))
+            yield Exchange(*(*values, named.groups, named.members, named.topics, *frames))
+
+
+def portions(columns: pa.RecordBatch, chosen: Sequence[int]) -> Iterator[tuple[Sequence[int], pa.RecordBatch]]:
+    """The chosen rows, so many at a time that they can be Python's: each takes a kilobyte or two."""
+    everything = len(chosen) == columns.num_rows
+    for first in range(0, len(chosen), TOGETHER):
+        some = chosen[first : first + TOGETHER]
+        yield some, columns.slice(first, len(some)) if everything else columns.take(pa.array(some, pa.int64()))
 
 
 def values_of(column: pa.Array) -> list[Any]:

@@ -161,6 +161,10 @@ class Frames:
     packet: Int64s
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1] - self.ends[0])
+
     @classmethod
     def whole(cls, bodies: list[bytes], rows: list[tuple[int, int, int, int, int]]) -> "Frames":
         """Frames that come whole, not out of a stream; a row is connection, is_response, offset, time and packet."""

@@ -1,5 +1,6 @@
 """What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -242,3 +243,18 @@ def with_chunks(tables: Tables) -> Tables | None:
     counts[FREE_CHUNK] = before
     counts[FREE_CHUNKS] += after - before
     return tables._replace(pool=pool, following=following)
+
+
+def join_frames(parts: list[Frames]) -> Frames:
+    """Several batches as one."""
+    problems = tuple(problem for part in parts for problem in part.problems)
+    parts = [part for part in parts if len(part.kind)] or parts[:1]
+    if len(parts) == 1:
+        return replace(parts[0], problems=problems)
+    bodies = [part.body[part.ends[0] : part.ends[-1]] for part in parts]
+    starts = np.cumsum([0, *map(len, bodies)])
+    ends = [part.ends[1:] - part.ends[0] + start for part, start in zip(parts, starts, strict=False)]
+    columns = ("kind", "connection", "is_response", "offset", "lost", "first_ns", "time_ns", "packet")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
+    zero = np.zeros(1, dtype=np.int64)
+    return Frames(body=np.concatenate(bodies), ends=np.concatenate([zero, *ends]), problems=problems, **joined)

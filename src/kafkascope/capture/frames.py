@@ -6,7 +6,7 @@ everything else is left alone. After bytes that are missing or make no sense the
 its length, or LOST.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from kafkascope.capture.frame_table import (
     ASKED,
     AT_BYTE,
     AT_PIECE,
+    BODY,
     CONNECTION,
     DAMAGED,
     FILLED,
@@ -54,6 +55,7 @@ from kafkascope.capture.frame_table import (
     WANT_BODY,
     Given,
     Piece,
+    join_frames,
     make_cursor,
     make_output,
     make_piece,
@@ -87,7 +89,7 @@ from kafkascope.capture.split import (
     renew,
     split_arrays,
 )
-from kafkascope.capture.survey import survey, take_sure
+from kafkascope.capture.survey import sure_so_far, survey, take_sure
 from kafkascope.capture.tokens import is_request, is_response
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
@@ -95,6 +97,10 @@ from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOT
 # What a connection or a piece that waits takes beside its bytes.
 CONNECTION_COST = 2_048
 PIECE_COST = 256
+# Frames and bytes that go on together at the most, but for a frame that is longer by itself. A row takes 60 bytes here
+# and two thousand until its exchange is printed.
+PORTION_ROWS = 65_536
+PORTION_BYTES = 16 << 20
 _NONE = np.empty(0, np.int32)
 
 
@@ -142,32 +148,36 @@ class Framer:
         self._problems: list[Problem] = []
 
     def feed(self, pieces: Pieces) -> Frames:
+        return join_frames(list(self.portions(pieces)))
+
+    def finish(self) -> Frames:
+        return join_frames(list(self.last_portions()))
+
+    def portions(self, pieces: Pieces) -> Iterator[Frames]:
+        """The frames of these pieces. Tiny ones come in several portions: a row takes more than their bytes."""
         if not len(pieces.kind):
-            return self._frames()
+            yield self._frames()
+            return
         piece, streams, size, begun, following = survey(pieces)
         self._tables = with_streams(self._tables, streams)
         self._note_starters(begun)
-        self._output = make_output(len(piece.kind) + 64, self._pool.take(size + 4_096))
+        self._output = make_output(min(len(piece.kind) + 64, PORTION_ROWS), self._pool.take(size + 4_096))
         self._work.append(_Work(piece, make_cursor(), following))
-        self._run()
-        # The kernel's own finds, to the connections.
-        for number in take_sure(self._tables, following):
-            if number < 0:
-                self._connections[~number].protocol = "tls"
-            else:
-                connection = self._connections[number]
-                connection.protocol, connection.client = "kafka", self._tables.starters.item(number) & 1
-        return self._frames()
+        for frames in self._run():
+            self._tell_sure(sure_so_far(self._tables))
+            yield frames
+        self._tell_sure(take_sure(self._tables, following))
+        yield self._frames()
 
-    def finish(self) -> Frames:
+    def last_portions(self) -> Iterator[Frames]:
         """The recording ends: a frame that is not complete is lost, a search takes what it can get."""
         for number in list(self._undecided):
             self._decide(number, final=True)
-            self._run()
+            yield from self._run()
         for stream in sorted(self._searches):
             while stream in self._searches:
                 self._last_chance(stream, None)
-                self._run()
+                yield from self._run()
         for row in self._tables.state[:, HAVE].nonzero()[0].tolist():
             state = self._tables.state[row]
             lost = int(state[HAVE] + state[FILLED])
@@ -175,7 +185,16 @@ class Framer:
             free_chunks(self._tables.following, self._tables.counts, state)
             self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
             begin_frame(state)
-        return self._frames()
+        yield self._frames()
+
+    def _tell_sure(self, numbers: list[int]) -> None:
+        """The kernel's own finds, to the connections."""
+        for number in numbers:
+            if number < 0:
+                self._connections[~number].protocol = "tls"
+            else:
+                connection = self._connections[number]
+                connection.protocol, connection.client = "kafka", self._tables.starters.item(number) & 1
 
     def _note_starters(self, begun: list[int]) -> None:
         """What the kernel must know of connections that begin."""
@@ -193,8 +212,19 @@ class Framer:
         problems, self._problems = tuple(self._problems), []
         return take_frames(output, self._tables.counts, problems)
 
-    def _run(self) -> None:
-        """All work, and what is read again on the way before what comes after it."""
+    def _cut(self) -> Iterator[Frames]:
+        """A portion that is large enough, or none: there is more room then."""
+        counts = self._tables.counts
+        if counts[ROWS] >= PORTION_ROWS or counts[BODY] >= PORTION_BYTES:
+            rows, size = len(self._output.kind), int(counts[WANT_BODY] - counts[BODY])
+            yield self._frames()
+            self._output = make_output(rows, self._pool.take(max(size, PORTION_BYTES)))
+        else:
+            self._output = wider(self._output, int(counts[WANT_BODY]))
+        counts[WANT_BODY] = 0
+
+    def _run(self) -> Iterator[Frames]:
+        """All work, and what is read again on the way before what comes after it. Yields portions of many frames."""
         while self._work:
             now = self._work[-1]
             if isinstance(now, list):
@@ -204,8 +234,7 @@ class Framer:
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
-                self._output = wider(self._output, int(self._tables.counts[WANT_BODY]))
-                self._tables.counts[WANT_BODY] = 0
+                yield from self._cut()
             elif why == POOL:
                 self._grow_pool(int(self._tables.place[now.piece.stream[now.at]]))
             elif why == SLOTS:

@@ -6,9 +6,9 @@ import dataclasses
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from kafkascope.capture.account import Account, count_frames
@@ -23,7 +23,8 @@ from kafkascope.capture.exchange_columns import KNOWN_FROM_NS, to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
-from kafkascope.capture.frames import Framer
+from kafkascope.capture.frame_table import join_frames
+from kafkascope.capture.frames import PORTION_BYTES, PORTION_ROWS, Framer
 from kafkascope.capture.headers import FIRST_NS, LAST_NS
 from kafkascope.capture.learn import Knowledge
 from kafkascope.capture.packets import read_packets
@@ -313,21 +314,26 @@ class Capture:
         pieces = self._reassembler.feed(segments)
         if self._late is not None:
             self._late.note(pieces, first)
-        frames = self._framer.feed(pieces)
+        for frames in self._framer.portions(pieces):
+            yield from self._pair_held()
+            self._hold(frames)
         self._tally(pieces)
         self._note(pieces)
-        for one in self._held:
-            yield self._pairer.feed(one)
-        self._held = []
-        self._hold(frames)
         if live:
-            yield self._pairer.feed(self._held.pop())
+            yield from self._pair_held()
+
+    def _pair_held(self) -> Iterator[ExchangeBatch]:
+        held, self._held = self._held, []
+        if held:
+            yield self._pairer.feed(join_frames(held))
 
     def finish(self) -> Iterator[ExchangeBatch]:
         segments = self._segments.finish()
         pieces = self._reassembler.finish()
-        self._hold(self._framer.feed(pieces))
-        self._hold(self._framer.finish())
+        for frames in chain(self._framer.portions(pieces), self._framer.last_portions()):
+            if _is_much([*self._held, frames]):
+                yield from self._pair_held()
+            self._hold(frames)
         self._tally(pieces)
         self._note_files(segments)
         self._note(pieces)
@@ -340,9 +346,7 @@ class Capture:
         was idle for too long: that comes out as if the recording ended."""
         assert self._late is not None
         self._note_files(self._segments.finish())
-        if self._held:
-            yield self._pairer.feed(join_frames(self._held))
-            self._held = []
+        yield from self._pair_held()
         times = (one.last_ns for one in self._reassembler.connections)
         now = max(self._account.last_ns or 0, max(times, default=0))
         self.carried, idle = carry(self._steps, self._late, now_ns=now, idle_ns=self._part.idle_ns)
@@ -385,15 +389,6 @@ class Capture:
         self._account.forgotten = self._reassembler.forgotten
 
 
-def join_frames(parts: list[Frames]) -> Frames:
-    """Several batches as one."""
-    parts = [part for part in parts if len(part.kind)] or parts[:1]
-    if len(parts) == 1:
-        return parts[0]
-    bodies = [part.body[part.ends[0] : part.ends[-1]] for part in parts]
-    starts = np.cumsum([0, *map(len, bodies)])
-    ends = [part.ends[1:] - part.ends[0] + start for part, start in zip(parts, starts, strict=False)]
-    columns = ("kind", "connection", "is_response", "offset", "lost", "first_ns", "time_ns", "packet")
-    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
-    zero = np.zeros(1, dtype=np.int64)
-    return Frames(body=np.concatenate(bodies), ends=np.concatenate([zero, *ends]), **joined)
+def _is_much(parts: list[Frames]) -> bool:
+    """For one batch."""
+    return sum(len(one.kind) for one in parts) > PORTION_ROWS or sum(one.size for one in parts) > PORTION_BYTES

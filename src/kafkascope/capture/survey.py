@@ -52,6 +52,14 @@ def take_sure(tables: Tables, room: Any) -> list[int]:
     return numbers
 
 
+def sure_so_far(tables: Tables) -> list[int]:
+    """The same in the midst of a batch: what waits goes on waiting."""
+    waiting = tables.waiting[: tables.counts[WAITING]]
+    how = tables.first[waiting, SURE]
+    numbers: list[int] = np.where(how == IS_TLS, ~waiting, waiting)[how > 0].tolist()
+    return numbers
+
+
 @jit
 def sure(waiting: Any, first: Any, count: Any, numbers: Any) -> Numbers:
     found = np.int64(0)

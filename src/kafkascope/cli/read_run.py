@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.capture.exchange import Exchange, pick_exchanges, values_of
+from kafkascope.capture.exchange import TOGETHER, Exchange, pick_exchanges, portions, values_of
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.learn import NO_NAMES, Knowledge, Names
 from kafkascope.capture.reader import Reading
@@ -56,7 +57,9 @@ class Command:
             for batch, columns, chosen, names in self._chosen(names=True, quiet=_is_pipe()):
                 if chosen:
                     self._clear()
-                    lines.show(list(pick_exchanges(batch, names, columns, chosen)))
+                    exchanges = pick_exchanges(batch, names, columns, chosen)
+                    while some := list(islice(exchanges, TOGETHER)):
+                        lines.show(some)
                     sys.stdout.flush()
         return self._end()
 
@@ -213,12 +216,10 @@ def _is_pipe() -> bool:
 
 def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
     """As JSON has them: times in ISO 8601."""
-    if not chosen:
-        return
-    taken = columns if len(chosen) == columns.num_rows else columns.take(chosen)
-    names = taken.schema.names
-    for values in zip(*map(values_of, taken.columns), strict=True):
-        yield {name: _plain(value) for name, value in zip(names, values, strict=True)}
+    names = columns.schema.names
+    for _, taken in portions(columns, chosen):
+        for values in zip(*map(values_of, taken.columns), strict=True):
+            yield {name: _plain(value) for name, value in zip(names, values, strict=True)}
 
 
 def _plain(value: Any) -> Any:
