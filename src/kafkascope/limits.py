@@ -38,8 +38,9 @@ MAX_VALUE_BYTES = 201_326_592
 # Byte spans kept for one message: the annotated view of anything larger is not for reading.
 MAX_SPANS = 1_000_000
 
-# Requests of a recording that wait for their answers, and the other way round. Of Kafka a broker bounds it by
-# queued.max.request.bytes, without a default; more than this waits only where a recording has one direction alone.
+# Requests of a recording that wait for their answers, and the other way round, at 512 bytes each beside their own: a
+# tiny frame takes more as a row than as bytes. Of Kafka a broker bounds it by queued.max.request.bytes, without a
+# default; more than this, or than 130,000 tiny ones, waits only where a recording has one direction alone.
 MAX_WAITING_BYTES = 67_108_864
 
 # Values shown in a terminal before a list or a byte string is cut, unless `--full` asks for all.
@@ -74,10 +75,15 @@ MAX_PROBLEMS = 100
 # sender has no more than that under way. The same in segments of 1,448 bytes, and small ones among them.
 MAX_EARLY_BYTES = 8_388_608
 MAX_EARLY_SEGMENTS = 8_192
-# The same over all streams of a recording: a hundred that lose packets at the same time, with 640 KiB each.
+# The same over all streams of a recording, at 128 bytes for each segment beside its own: a hundred streams that lose
+# packets at the same time, with 600 KiB each.
 MAX_EARLY_TOTAL_BYTES = 67_108_864
-# TCP connections of one recording: more than sixteen times the ports that a machine has. The rest is counted.
-MAX_CONNECTIONS = 1_048_576
+# TCP connections of one recording, or of one task's share of it: twice the ports that a machine has. One takes 2.5 KB
+# until the end, open or not, so all of them a third of the gigabyte that `read` may take. The rest is counted.
+MAX_CONNECTIONS = 131_072
+# What `read --stats` holds of the names of one kind (APIs, client ids, connections) and their numbers: all connections,
+# or 160,000 client ids of 64 letters. Calls with further names are added up under one.
+MAX_TALLIED_BYTES = 134_217_728
 # Those of them in which no Kafka was found, and flows of no connection: every port of a machine once. Of more, as a
 # scan or a flood of SYNs has, the oldest is forgotten and counted.
 MAX_OTHER_CONNECTIONS = 65_536

@@ -40,6 +40,7 @@ from kafkascope.capture.stream_table import (
     LAST_NS,
     MARKS,
     NEXT,
+    NODE_COST,
     OFFSET,
     OPENED,
     OPENER,
@@ -226,4 +227,5 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
             tables.nodes[state[TAIL], FOLLOWING] = made
         state[TAIL] = made
         state[HELD_COUNT] += 1
+        counts[HELD_TOTAL] += NODE_COST
     return unread

@@ -49,8 +49,9 @@ def connection_name(number: int) -> str:
     return f"{number:016x}"
 
 
+@lru_cache(maxsize=4_096)
 def address_text(address: bytes, port: int) -> str:
-    """`10.0.0.1:9092`, `[2001:db8::1]:9092`."""
+    """`10.0.0.1:9092`, `[2001:db8::1]:9092`. The connections of a broker share the text of its address."""
     return f"{_host(address)}:{port}"
 
 

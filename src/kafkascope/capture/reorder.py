@@ -38,6 +38,7 @@ from kafkascope.capture.stream_table import (
     KIND,
     LISTED,
     NEXT,
+    NODE_COST,
     OFFSET,
     OPEN_STILL,
     PACKET,
@@ -162,6 +163,7 @@ def hold(
     if after < 0:
         state[TAIL] = made
     state[HELD_COUNT] += 1
+    t.counts[HELD_TOTAL] += NODE_COST
     if kind == BYTES:
         state[HELD_BYTES] += end - offset
         t.counts[HELD_TOTAL] += end - offset
@@ -230,6 +232,7 @@ def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) 
         length = node[END] - node[OFFSET]
         deliver(t, o, data, node[KIND], stream, node[AT], length, node[TIME], node[PACKET])
         state[HELD_COUNT] -= 1
+        t.counts[HELD_TOTAL] -= NODE_COST
         if node[KIND] == BYTES:
             state[HELD_BYTES] -= length
             t.counts[HELD_TOTAL] -= length

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.tallies import FAILED, LATENCY, SUMMED, UNANSWERED, Ints, Tallies
+from kafkascope.capture.tallies import FAILED, LATENCY, OTHERS, SUMMED, UNANSWERED, Ints, Tallies
 
 
 @dataclass(slots=True)
 class Stats:
     """`apis` are by (API, whether it waits by design), `clients` by client id, `connections` by both ends and id."""
 
-    apis: Tallies = field(default_factory=Tallies)
+    apis: Tallies = field(default_factory=lambda: Tallies((OTHERS, False)))
     clients: Tallies = field(default_factory=Tallies)
-    connections: Tallies = field(default_factory=Tallies)
+    connections: Tallies = field(default_factory=lambda: Tallies((OTHERS, OTHERS, OTHERS)))
     errors: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, columns: pa.RecordBatch) -> None:

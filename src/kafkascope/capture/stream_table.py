@@ -60,6 +60,8 @@ STREAM_WIDTH = 18
 # `OFFSET` is -1 where the node is free, `LISTED` 1 where it stands among the `fresh`.
 KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED = range(8)
 NODE_WIDTH = 8
+# What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
+NODE_COST = 128
 
 # The places of `counts`.
 (

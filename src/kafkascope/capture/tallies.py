@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.numbers import Number
 from kafkascope.columnar.compiling import jit
+from kafkascope.limits import MAX_TALLIED_BYTES
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -25,6 +26,9 @@ PERCENTILES = (50, 90, 99)
 REQUEST_BYTES, RESPONSE_BYTES, FAILED, UNANSWERED, LATENCY = range(5)
 SUMMED = 5
 CALLS = 5
+# What a name takes beside its letters, with its sums and a few buckets; and that of all further names.
+NAME_COST = 768
+OTHERS = "(others)"
 # Buckets are put together when so many new ones wait, or as many as there are.
 _MOST_WAITING = 1 << 16
 
@@ -43,10 +47,13 @@ class Tally(NamedTuple):
 
 
 class Tallies:
-    """Names are numbered as they come. A bucket's key is the number of its name, times `BUCKETS`, and its own."""
+    """Names are numbered as they come, until they take too much: calls with a new name then go to `others`. A bucket's
+    key is the number of its name, times `BUCKETS`, and its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Any = OTHERS) -> None:
+        self._others = others
         self._numbers: dict[Any, int] = {}
+        self._name_bytes = 0
         self._sums = np.zeros((0, SUMMED + 1), np.int64)
         self._keys = np.empty(0, np.int64)
         self._counts = np.empty(0, np.int64)
@@ -64,7 +71,7 @@ class Tallies:
         left_out = np.zeros(len(codes), np.bool_) if leave_out is None else leave_out
         timed = add_up(codes, numbers, left_out, sums, keys)
         used = np.flatnonzero(sums[:, CALLS])
-        mine = [self._numbers.setdefault(names[code], len(self._numbers)) for code in used.tolist()]
+        mine = [self._number(names[code]) for code in used.tolist()]
         if len(self._numbers) > len(self._sums):
             more = np.zeros((max(64, 2 * len(self._numbers)), SUMMED + 1), np.int64)
             more[:, LATENCY] = -1
@@ -78,6 +85,15 @@ class Tallies:
         self._waits += len(found)
         if self._waits > max(_MOST_WAITING, len(self._keys)):
             self._settle()
+
+    def _number(self, name: Any) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            self._name_bytes += NAME_COST + len(name if isinstance(name, str) else str(name))
+            if self._name_bytes > MAX_TALLIED_BYTES:
+                name = self._others
+            number = self._numbers.setdefault(name, len(self._numbers))
+        return number
 
     def calls(self) -> dict[Any, int]:
         return dict(zip(self._numbers, self._sums[:, CALLS].tolist(), strict=False))

@@ -1,5 +1,7 @@
 """Statistics of a recording in, tables or JSON out."""
 
+from collections.abc import Callable
+from heapq import nsmallest
 from typing import Any
 
 from kafkascope.capture.stats import Stats
@@ -42,22 +44,21 @@ def print_stats(stats: Stats) -> None:
     if any(waits for _, waits in stats.apis):
         remark("(waits): answers of long polls may wait by design, so their times are waits.", "  ")
     heading("Clients")
-    _table(_busiest(stats.clients, {name: name or "(none)" for name in stats.clients}), "client id")
+    _table(_busiest(stats.clients, lambda name: name or "(none)"), "client id")
     heading("Connections")
-    ends = {key: f"{key[0]} → {key[1]}" for key in stats.connections}
-    _table(_busiest(stats.connections, ends), "client → broker", LEAST_ENDS)
+    _table(_busiest(stats.connections, lambda key: f"{key[0]} → {key[1]}"), "client → broker", LEAST_ENDS)
     if stats.errors:
         heading("Errors")
         _errors([(number(count), api or "?", error) for (api, error), count in stats.errors.most_common()])
 
 
-def _busiest(tallies: Tallies, names: dict[Any, str]) -> list[tuple[str, Tally]]:
+def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, Tally]]:
     """The rows with the most calls, and one for all others together."""
     calls = tallies.calls()
-    keys = sorted(calls, key=lambda key: (-calls[key], names[key]))
-    shown = keys if len(keys) <= MOST_ROWS + 1 else keys[:MOST_ROWS]
-    others = f"{number(len(keys) - len(shown))} others (--json has all)"
-    return list(zip([*(names[key] for key in shown), others], tallies.told(shown), strict=False))
+    keys = nsmallest(MOST_ROWS + 1, calls, key=lambda key: (-calls[key], named(key)))
+    shown = keys if len(calls) <= MOST_ROWS + 1 else keys[:MOST_ROWS]
+    others = f"{number(len(calls) - len(shown))} others (--json has all)"
+    return list(zip([*map(named, shown), others], tallies.told(shown), strict=False))
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
