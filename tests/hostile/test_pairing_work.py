@@ -25,7 +25,7 @@ from kafkascope.capture.pairing import ANSWERED, LONGEST_WAIT_NS, ROW_COST, pair
 from tests.support.pairing_model import Outcome, paired
 
 SEED = 15
-CASES = 3_000
+CASES = 2_000
 CONNECTIONS = 3
 SECOND = 1_000_000_000
 
