@@ -9,8 +9,8 @@ from kafkascope.columnar.kernel_files import KernelFiles
 
 # The options of every kernel. Those of `capture` work on arrays and check every index. They make none, and who calls
 # them holds those that they get: nothing has to be counted. With numba's runtime every table that is handed on, and
-# every row of one, would be, by atomic operations. Those of `columnar` handle plain addresses alone: no index is there to
-# check, `machine` says why none leaves its room, and guard pages prove it.
+# every row of one, would be, by atomic operations. Those of `columnar` handle plain addresses alone, where there is no
+# index to check: `machine` says why none leaves its room, and guard pages in the tests prove it.
 _ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ARRAYS = _ALL | {"boundscheck": True, "_nrt": False}
 _ADDRESSES = _ALL | {"boundscheck": False}
