@@ -151,9 +151,9 @@ MAX_LISTED_EXCHANGES = 100
 MAX_SHOWN_RECORDINGS = 200
 # How long it looks for the bytes of one exchange in the recordings: at a gigabyte a second that is some thirty of them.
 MAX_REREAD_SECONDS = 30
-# Pages of a lake made at once: each reads row groups of tens of megabytes. Of re-reads one: a recording takes as much
-# memory as `kafkascope read` does.
-MAX_LAKE_PAGES_AT_ONCE = 4
+# Pages of a lake made at once: each reads row groups of tens of megabytes, and more would only take turns in the
+# interpreter, from reference pages too. Of re-reads one: a recording takes as much memory as `kafkascope read` does.
+MAX_LAKE_PAGES_AT_ONCE = 2
 MAX_REREADS_AT_ONCE = 1
 
 # Requests that wait until another one is decoded, or another page of a lake is made, and how long: a person has waited

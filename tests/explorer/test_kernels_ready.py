@@ -8,9 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from kafkascope.explorer.app import create
 from kafkascope.explorer.decode_worker import DecodeWorker
 from kafkascope.explorer.decoder import Decoder
+from kafkascope.explorer.gate import Busy
 from kafkascope.limits import MAX_QUEUE_SECONDS
 from tests.explorer.asgi import Answer, ask
 from tests.support.traffic import request
@@ -66,11 +69,14 @@ def test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_
     try:
         process = halted(recordings)
         assert is_told_to_wait()
+        with pytest.raises(Busy, match="are being compiled"):
+            decoder.check_prepared()
         frames._seconds = COMPILED_WITHIN
         assert post(request("Heartbeat", 0, 1)).status == 200
         os.kill(process, signal.SIGCONT)
         recordings._seconds = COMPILED_WITHIN
         assert post(CAPTURE).json["recording"]["count"] == 404
+        decoder.check_prepared()
         # A process that had to be ended is followed by one that is prepared first.
         os.kill(process, signal.SIGSTOP)
         recordings._seconds = 0.5

@@ -71,8 +71,8 @@ def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def limit_memory() -> None:
-    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing. Set
-    when the process starts: without a cap in place allocators take more than it at once."""
+    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing. From
+    the start of the process: where there is no cap, allocators take more than it at once."""
     try:
         import resource
     except ImportError:

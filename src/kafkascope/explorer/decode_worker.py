@@ -38,6 +38,11 @@ class DecodeWorker:
             self._preparing = True
             threading.Thread(target=self._prepare, name="kernels", daemon=True).start()
 
+    def check_prepared(self) -> None:
+        """`Busy` while another process compiles kernels that this one would compile as well."""
+        if self._preparing:
+            raise Busy(_NOT_READY)
+
     def _prepare(self) -> None:
         with self._lock:
             try:

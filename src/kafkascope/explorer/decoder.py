@@ -36,6 +36,10 @@ class Decoder:
         """Loads or compiles the kernels in the background, so that the first recording has as much time as others."""
         self._recordings.prepare()
 
+    def check_prepared(self) -> None:
+        """`Busy` while kernels are made ready: whoever reads a recording here would compile them a second time."""
+        self._recordings.check_prepared()
+
     async def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
         """The facts of the decode page. `Busy` where others are first."""
         recording = form in ("auto", "raw") and is_recording(content)

@@ -8,6 +8,7 @@ from typing import Any
 from kafkascope.capture.exchange_columns import TOKEN_API
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.errors import DecodeError
+from kafkascope.explorer.decoder import DECODER
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.lake_exchange import called, found_row
@@ -20,6 +21,7 @@ from kafkascope.limits import MAX_SHOWN_PIECES
 
 def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
     row = found_row(lake, exchange_id, at)
+    DECODER.check_prepared()
     found = reread(lake, row)
     sides = [
         _side(side, frame, _asked(row) if side == "response" else None, _unread(row, side))
