@@ -223,6 +223,18 @@ def test_what_is_no_request_ends_its_connection_and_nothing_else(
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+def test_a_body_that_breaks_after_its_response_ends_the_connection(
+    app: Starlette, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(app, head_seconds=PATIENCE * 10) as port:
+        with connect(port, head("POST", "/index.html", Transfer_Encoding="chunked") + b"1\r\nx\r\n") as connection:
+            assert response(connection).status == 405
+            connection.sendall(b"zz\r\nno size")
+            assert is_closed(connection)
+        assert get(port, "/index.html").status == 200
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait(hostile: Path) -> None:
     closed = {name: Gate(f"{name} is busy", 0, queued=0) for name in server_gates()}
     app = create(str(hostile / "lake"), gates=closed)

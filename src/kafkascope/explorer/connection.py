@@ -79,13 +79,6 @@ class Connection(H11Protocol):
         self._stop_slow_reader()
         super().resume_writing()
 
-    def shutdown(self) -> None:
-        if self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body:
-            # The rest of an upload would come after the end.
-            self.transport.abort()
-        else:
-            super().shutdown()
-
     def _wait_for_head(self) -> None:
         """From now on; what comes byte by byte doesn't make it longer. The body of a request that was refused is read
         and dropped meanwhile, since a client that is still sending would otherwise lose the response to a reset."""
