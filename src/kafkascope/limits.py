@@ -30,7 +30,7 @@ MAX_NESTED_MESSAGE_SETS = 1
 # What the values of one message may take as Python objects: so much, and as many times its size, and no more in all. Of
 # what Kafka sends, a Metadata response takes 14 times its size and the response to a TxnOffsetCommit 32 times; an array
 # of empty names would take 96. The first two hold 400,000 of those partitions; the last a Metadata response about
-# 350,000, where a ZooKeeper cluster could have 200,000. Columns hold any message.
+# 350,000, where a ZooKeeper cluster could have 200,000. Columns hold any that is well-formed.
 FREE_VALUE_BYTES = 33_554_432
 MAX_VALUE_RATIO = 20
 MAX_VALUE_BYTES = 201_326_592

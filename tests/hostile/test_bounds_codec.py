@@ -55,7 +55,7 @@ def test_empty_names_by_the_million_are_refused_with_their_place_before_they_are
     ran = run(IMPORTS, f"data = names(15_000_000, {odd})\nrefused('MetadataRequest', 9, data)")
     assert ran.output == (
         f"MetadataRequest v9, topics: the message takes more than {limits.MAX_VALUE_BYTES} bytes as Python values;"
-        " decode_columns reads it (offset 4)"
+        " decode_columns reads one that is well-formed (offset 4)"
     )
     # The frame itself is there three times while it is put together.
     assert ran.peak < 4 * 30 * MIB

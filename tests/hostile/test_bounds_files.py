@@ -282,7 +282,7 @@ def test_members_by_the_thousand_cost_alike(form: str) -> None:
     counts = []
     for members in (1_000, 4_000):
         data = MEMBERS[form] * members + end
-        results = []
+        results: list[tuple[int, str | None]] = []
         counts.append(steps(lambda data=data, results=results: results.append(unpack(data))))  # type: ignore[misc]
         assert results == [(3, None)]
     assert counts[1] < 5 * counts[0]

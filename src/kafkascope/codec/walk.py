@@ -98,7 +98,7 @@ class Walk:
         self.left -= cost
         if self.left < 0:
             what = f"the message takes more than {self.allowed} bytes as Python values"
-            raise self.fail(path, f"{what}; decode_columns reads it")
+            raise self.fail(path, f"{what}; decode_columns reads one that is well-formed")
 
     def _cost_of(self, fields: tuple[LayoutField, ...]) -> int:
         cost = self.costs.get(id(fields))
