@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafkascope.cli.call_request import Asked, Request, newest_fitting
-from kafkascope.cli.live_options import settings_from
+from kafkascope.cli.live_options import note_of_client, settings_from
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import message
 from kafkascope.schema.model import Message
@@ -64,7 +64,7 @@ class _Run:
     async def run(self) -> int:
         from kafkascope.client.cluster import connect
 
-        async with connect(self.settings) as cluster:
+        async with connect(self.settings, on_note=note_of_client) as cluster:
             request = newest_fitting(self.asked.api, await self._versions(cluster), self.given)
             if not self.options["dry_run"]:
                 _refuse(request, self.options["write"])

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.check_run import Asked
+from kafkascope.cli.live_options import note_of_client
 from kafkascope.cli.terminal import note
 from kafkascope.client.check_look import look, metrics, not_reached
 from kafkascope.client.check_openmetrics import CONTENT_TYPE, PLAIN_CONTENT_TYPE
@@ -110,7 +111,7 @@ class Watched:
     async def _look(self) -> str:
         try:
             if self._cluster is None:
-                self._cluster = await self._open.enter_async_context(connect(self._settings))
+                self._cluster = await self._open.enter_async_context(connect(self._settings, on_note=note_of_client))
             asked = self._asked
             return metrics(await look(self._cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds))
         except ReachError:

@@ -3,17 +3,18 @@
 import asyncio
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.check import ALL
-from kafkascope.cli.live_options import settings_from
+from kafkascope.cli.live_options import note_of_client, settings_from
 from kafkascope.cli.read_units import parse_duration
 from kafkascope.cli.spark_options import parse_thresholds
 from kafkascope.cli.terminal import printable
 from kafkascope.client.check import Wanted, one_line
 from kafkascope.client.check_look import GROUP, QUORUM, SHARE, STREAMS, Report, look, metrics, not_reached
-from kafkascope.client.cluster import connect
+from kafkascope.client.cluster import connect, looking
 from kafkascope.errors import ReachError, UsageError
 
 if TYPE_CHECKING:
@@ -80,8 +81,9 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
 
 
 async def check(settings: "Settings", asked: Asked) -> Report:
-    async with connect(settings) as cluster:
-        return await look(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+    with nullcontext() if asked.seconds else looking(settings.timeout):
+        async with connect(settings, on_note=note_of_client) as cluster:
+            return await look(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
 
 
 def report_json(report: Report) -> dict[str, Any]:

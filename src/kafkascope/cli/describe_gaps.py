@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kafkascope.cli.terminal import heading, note, prose
-from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER, NOT_SERVED, Gap
+from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER, NOT_SERVED, UNASKED, Gap
 
 
 def show_gaps(gaps: Sequence[Gap]) -> None:
@@ -20,7 +20,7 @@ def show_gaps(gaps: Sequence[Gap]) -> None:
 
 
 def reason(lack: Gap) -> str:
-    if lack.error in (NOT_SERVED, NO_ANSWER):
+    if lack.error in (NOT_SERVED, NO_ANSWER, UNASKED):
         return lack.detail or lack.error
     if lack.error == LEFT_OUT:
         return f"{lack.detail}; all are listed with the ACL {lack.needs}"

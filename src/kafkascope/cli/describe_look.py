@@ -17,7 +17,7 @@ import click
 
 from kafkascope.cli import terminal
 from kafkascope.cli.arguments import json_option
-from kafkascope.cli.live_options import live_options, settings_from
+from kafkascope.cli.live_options import live_options, note_of_client, settings_from
 from kafkascope.errors import ReachError, RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -81,10 +81,12 @@ async def _look(
     as_json: bool,
     every: float | None,
 ) -> int:
-    from kafkascope.client import connect
+    from kafkascope.client.cluster import connect, looking
 
-    async with connect(settings) as cluster:
-        view: V | None = await ask(cluster)
+    async with contextlib.AsyncExitStack() as stack:
+        with looking(settings.timeout):
+            cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
+            view: V | None = await ask(cluster)
         if every is None:
             return _once(view, show, as_json)
         screen = terminal.takes_commands(sys.stdout) and not as_json
@@ -106,7 +108,8 @@ async def _look(
 async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
     """None where nobody answered: a watch outlives a restart."""
     try:
-        return await ask(cluster)
+        with cluster.look():
+            return await ask(cluster)
     except ReachError as error:
         said = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
         if screen:

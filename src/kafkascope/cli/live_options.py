@@ -96,6 +96,13 @@ def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
     return make_settings(given, _ask)
 
 
+def note_of_client(text: str) -> None:
+    """What a client has to say beside its answers, as that brokers were left out."""
+    from kafkascope.cli.terminal import note, printable
+
+    note(f"kafkascope: {printable(text)}")
+
+
 def _flags(host: str, options: Mapping[str, Any]) -> "Given":
     from kafkascope.client.given import Given, read_secret
 

@@ -5,14 +5,15 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafkascope.cli.live_options import note_of_client
 from kafkascope.cli.read_units import number, plural
 from kafkascope.cli.terminal import note, notes_width, takes_commands
-from kafkascope.client.cluster import connect
+from kafkascope.client.cluster import connect, looking
 from kafkascope.client.observe import Observer, Poll
 from kafkascope.client.observe_portions import Gathered, Portions
 
@@ -59,8 +60,9 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
     from kafkascope.pipeline.observed import Landing
 
     early: list[Answer] = []
-    with _stopping() as stop:
-        async with connect(settings, every_answer=early.append) as cluster:
+    # Until it is connected, a signal ends it at once: there is nothing to lose.
+    with looking(settings.timeout) if asked.once else nullcontext():
+        async with connect(settings, every_answer=early.append, on_note=note_of_client) as cluster, _stopping() as stop:
             lake = make_lake(asked.where)
             told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
             landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
@@ -102,8 +104,8 @@ class _Stop:
         return self.event.is_set()
 
 
-@contextmanager
-def _stopping() -> Iterator[_Stop]:
+@asynccontextmanager
+async def _stopping() -> AsyncIterator[_Stop]:
     stop, loop = _Stop(), asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: stop.hear(interrupted=True))
     loop.add_signal_handler(signal.SIGTERM, lambda: stop.hear(interrupted=False))

@@ -66,11 +66,12 @@ def _api(name: str) -> str:
 
 
 async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Probe":
+    from kafkascope.cli.live_options import note_of_client
     from kafkascope.client.cluster import connect
     from kafkascope.client.probe import check_offered, probe
     from kafkascope.client.probe_stage import stage
 
-    async with connect(settings) as cluster:
+    async with connect(settings, on_note=note_of_client) as cluster:
         if not write or cluster.controllers:
             return await probe(cluster, write=write, apis_only=only)
         await check_offered(cluster, only)  # before anything is made

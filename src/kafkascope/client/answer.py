@@ -36,3 +36,6 @@ class Answer:
     # Which connection it was: our end, empty where the socket does not tell, and when it was made.
     client_address: str = ""
     connected_at: int = 0
+    # Bytes of memory that it takes, at the most; and rows of a list of brokers that were left out.
+    memory: int = 0
+    left_out: int = 0

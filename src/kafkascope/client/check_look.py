@@ -13,8 +13,8 @@ from kafkascope.client.check_openmetrics import Families, render
 from kafkascope.client.check_quorum import check_quorum, quorum_metrics
 from kafkascope.client.check_share import check_share_group, share_group_metrics
 from kafkascope.client.check_streams import check_streams_group, streams_group_metrics
-from kafkascope.client.describe.asking import each
-from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, Gap, merged
+from kafkascope.client.describe.asking import NO_TIME, each
+from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, UNASKED, Gap, merged
 from kafkascope.client.describe.group import describe_group
 from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.describe.quorum import describe_quorum
@@ -80,9 +80,17 @@ async def look(
     report = Report()
     refusals: dict[Subject, RefusedError | ReachError] = {}
     while True:
-        subjects = await _subjects(cluster, kinds, groups, report)
         silent: list[ReachError] = []
-        for subject, found in zip(subjects, await each(subjects, lambda one: _see(cluster, one)), strict=True):
+        with cluster.look():
+            subjects = await _subjects(cluster, kinds, groups, report)
+            views = await each(subjects, lambda one: _see(cluster, one))
+        late = sum(found is None for found in views)
+        if late:
+            late_gap = Gap(f"{late:,} of {len(subjects):,}", "ListGroups", UNASKED, detail=NO_TIME)
+            report.gaps = merged([*report.gaps, late_gap])
+        for subject, found in zip(subjects, views, strict=True):
+            if found is None:
+                continue
             if isinstance(found, ReachError):
                 refusals[subject] = found
                 silent.append(found)
@@ -123,7 +131,10 @@ async def _subjects(cluster: "Cluster", kinds: Collection[str], groups: Sequence
 
 
 async def _see(cluster: "Cluster", subject: Subject) -> Any:
+    """None where there was no time to ask."""
     kind, group = subject
+    if cluster.late():
+        return None
     try:
         return await DESCRIBE[kind](cluster, group)
     except (RefusedError, ReachError) as error:

@@ -1,8 +1,10 @@
 """A cluster's addresses in, a `Cluster` out: `await cluster.call(api, value)` finds the node, the version and the way
 there, and answers or raises within its deadline. When the `async with` block ends, no task or socket is left."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -28,6 +30,7 @@ from kafkascope.client.tries import NO_ANSWER, Tries
 from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
 from kafkascope.errors import NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.error_codes import error_name
 from kafkascope.schema.names import clip
 
@@ -37,6 +40,14 @@ METADATA, DESCRIBE_CLUSTER = 3, 60
 UNKNOWN_TOPIC_SECONDS = 1.0
 UNKNOWN_TO_LEADER_SECONDS = 5.0
 CONTROLLER_ENDPOINTS = 2
+# Responses that list the nodes of a cluster.
+NODE_LISTS = ("Metadata", "DescribeCluster")
+# That an error names.
+_FEW_NODES = 20
+# For a call at the end of a look.
+_LEAST_SECONDS = 0.05
+# By when the look ends that the running task is part of.
+_UNTIL: ContextVar[Deadline | None] = ContextVar("kafkascope_look_until", default=None)
 # The value of a request, or a function that gives it for the version that was chosen.
 Request = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
@@ -46,11 +57,12 @@ async def connect(
     settings: Settings | str | Address | Iterable[str | Address],
     *,
     every_answer: Callable[[Answer], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     **overrides: Any,
 ) -> AsyncIterator["Cluster"]:
     """`settings`, or addresses as in `bootstrap.servers`; `overrides` replace fields of the settings. ReachError when
-    none of the addresses answers; each is tried once."""
-    cluster = Cluster(settings_of(settings, overrides), every_answer)
+    none of the addresses answers; each is tried once. `on_note` gets a line where brokers are left out."""
+    cluster = Cluster(settings_of(settings, overrides), every_answer, on_note)
     try:
         await cluster.open()
         yield cluster
@@ -58,16 +70,39 @@ async def connect(
         await cluster.close()
 
 
+@contextmanager
+def looking(seconds: float) -> Iterator[None]:
+    """What is asked of a cluster inside, `connect` and tasks that are started there too, takes no longer than this."""
+    deadline, outer = after(seconds), _UNTIL.get()
+    before = _UNTIL.set(deadline if outer is None or deadline.at < outer.at else outer)
+    try:
+        yield
+    finally:
+        _UNTIL.reset(before)
+
+
 class Cluster:
     """Made by `connect`. Calls may run side by side; those to the same node share a connection. After the block every
     call is a UsageError."""
 
-    def __init__(self, settings: Settings, every_answer: Callable[[Answer], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        every_answer: Callable[[Answer], None] | None = None,
+        on_note: Callable[[str], None] | None = None,
+    ) -> None:
         self.settings = settings
         # Whether the nodes here are controllers, by the settings or by what answered.
         self.controllers = settings.controllers
         # Called with every answer but those of SASL: also what routing asks for itself.
         self.every_answer = every_answer
+        self.on_note = on_note
+        # How many brokers the last list of them had beyond MAX_BROKERS; and of how many a note was made.
+        self.left_out = self._noted = 0
+        # The memory that responses which are kept together may still take.
+        self._room: int | None = None
+        self._refreshing = asyncio.Lock()
+        self._refreshed = 0
         self._view = View()
         self._pool = Pool(settings, self._seen)
         # Addresses whose last call got no answer.
@@ -76,7 +111,7 @@ class Cluster:
     async def open(self) -> None:
         if not self.settings.bootstrap:
             raise UsageError("no address is given; say HOST:PORT")
-        connection = await self._pool.any_of(self.settings.bootstrap, after(self.settings.timeout))
+        connection = await self._pool.any_of(self.settings.bootstrap, self._deadline(None))
         brokers = METADATA in connection.versions
         if self.controllers and brokers:
             raise UsageError(f"{connection.address} is a broker; give it without --bootstrap-controller")
@@ -84,6 +119,36 @@ class Cluster:
 
     async def close(self) -> None:
         await self._pool.close()
+
+    def look(self, seconds: float | None = None) -> AbstractContextManager[None]:
+        """All calls inside take no longer together than one may, or than `seconds`."""
+        return looking(self.settings.timeout if seconds is None else seconds)
+
+    def late(self) -> bool:
+        """Whether the time of the look is over."""
+        until = _UNTIL.get()
+        return until is not None and until.passed()
+
+    def part(self) -> AbstractContextManager[None]:
+        """Calls that a look can do without: half of its time that is left, so that something remains for others."""
+        return self.look(self.share())
+
+    def share(self) -> float:
+        """Seconds for them; outside of a look, those for one call."""
+        until = _UNTIL.get()
+        return self.settings.timeout if until is None else max(until.left() / 2, _LEAST_SECONDS)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All responses of calls inside take no more memory together than one may."""
+        if self._room is not None:
+            yield
+            return
+        self._room = MAX_RESPONSE_MEMORY_BYTES
+        try:
+            yield
+        finally:
+            self._room = None
 
     async def call(
         self,
@@ -107,6 +172,8 @@ class Cluster:
         tries = Tries(name, deadline)
         news = deadline.earlier(UNKNOWN_TO_LEADER_SECONDS)
         hurried = False
+        if deadline.passed():
+            raise ReachError(f"{name}: there was no time left; --timeout SECONDS waits longer")
         while True:
             sent = False
             try:
@@ -119,6 +186,8 @@ class Cluster:
                     raise ReachError(f"{told}; whether it was done is unknown, look before sending it again") from None
                 await tries.failed(error)
             else:
+                if self._room is not None:
+                    self._room -= answer.memory
                 if on_answer is not None:
                     on_answer(answer)
                 code = code_to_follow(name, target, answer.value) if follow else None
@@ -143,28 +212,28 @@ class Cluster:
     async def versions(self, node: int | None = None) -> Ranges:
         """What that node, or any, serves: API key to (first, last)."""
         target = AnyBroker() if node is None else Node(node)
-        return (await self._patient(target, after(self.settings.timeout))).versions
+        return (await self._patient(target, self._deadline(None))).versions
 
     async def brokers(self) -> tuple[Broker, ...]:
         """As they are now, by node id; the controllers, where the cluster was reached by them."""
-        await self._refresh(after(self.settings.timeout))
+        await self._refresh(self._deadline(None))
         return tuple(self._view.brokers[node] for node in sorted(self._view.brokers))
 
     async def controller(self) -> int | None:
         """The active controller's node id. Brokers without ZooKeeper name one of themselves here (KIP-500)."""
-        await self._refresh(after(self.settings.timeout))
+        await self._refresh(self._deadline(None))
         return self._view.controller
 
     async def cluster_id(self) -> str | None:
         if self._view.cluster_id is None:
-            await self._refresh(after(self.settings.timeout))
+            await self._refresh(self._deadline(None))
         return self._view.cluster_id
 
     async def topic_id(self, name: str) -> UUID:
         """RefusedError where there is no such topic, or brokers too old for ids (2.8)."""
         found = self._view.topic_ids.get(name)
         if found is None:
-            await self._look_up_topic(name, after(self.settings.timeout))
+            await self._look_up_topic(name, self._deadline(None))
             found = self._view.topic_ids.get(name)
         if found is None:
             raise NotFoundError(f"topic {clip(name)} has no id; brokers before 2.8 give none")
@@ -173,14 +242,16 @@ class Cluster:
     async def topic_name(self, topic_id: UUID) -> str:
         found = self._view.topic_names.get(topic_id)
         if found is None:
-            await self._look_up_topic(topic_id, after(self.settings.timeout))
+            await self._look_up_topic(topic_id, self._deadline(None))
             found = self._view.topic_names.get(topic_id)
         if found is None:
             raise NotFoundError(f"no topic has the id {uuid_key(topic_id)}")
         return found
 
     def _deadline(self, timeout: float | None) -> Deadline:
-        return after(self.settings.timeout if timeout is None else seconds_of(timeout, "timeout"))
+        deadline = after(self.settings.timeout if timeout is None else seconds_of(timeout, "timeout"))
+        until = _UNTIL.get()
+        return deadline if until is None or deadline.at < until.at else until
 
     def _seen(self, answer: Answer) -> None:
         if self.every_answer is not None and answer.request_bytes:
@@ -199,7 +270,8 @@ class Cluster:
         place = f"{api} v{chosen} at {connection.address}"
         try:
             async with within(deadline, lambda: f"{place}: {NO_ANSWER}"):
-                answer = await connection.call(api, chosen, value(chosen) if callable(value) else value)
+                most = MAX_RESPONSE_MEMORY_BYTES if self._room is None else max(self._room, 0)
+                answer = await connection.call(api, chosen, value(chosen) if callable(value) else value, most)
         except ReachError as error:
             self._lost(connection)
             lost = LostError(f"{api} v{chosen} at {error}" if isinstance(error, LostError) else str(error))
@@ -209,7 +281,18 @@ class Cluster:
         self._poor.discard(connection.address)
         answer = replace(answer, node=self._view.node_at(connection.address))
         self._seen(answer)
+        self._note(answer)
         return answer
+
+    def _note(self, answer: Answer) -> None:
+        if answer.api in NODE_LISTS:
+            self.left_out = answer.left_out
+        if self.on_note is not None and answer.left_out > self._noted:
+            self._noted = answer.left_out
+            self.on_note(
+                f"{answer.api} v{answer.api_version} at {answer.address} names {answer.left_out + MAX_BROKERS:,}"
+                f" brokers; {answer.left_out:,} of them are left out, after the first {MAX_BROKERS:,}"
+            )
 
     def _lost(self, connection: Connection) -> None:
         self._poor.add(connection.address)
@@ -239,7 +322,7 @@ class Cluster:
             await self._refresh_once(deadline)
         broker = self._view.brokers.get(node)
         if broker is None:
-            there = ", ".join(str(other) for other in sorted(self._view.brokers))
+            there = _some(sorted(self._view.brokers))
             if node not in self._view.seen:
                 raise NotFoundError(f"no node {node} in this cluster; there are {there}")
             raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
@@ -247,7 +330,9 @@ class Cluster:
             return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:
             self._view.forget_node(node)
-            raise UnreachableError(f"node {node} at {error}") from None
+            lost = UnreachableError(f"node {node} at {error}")
+            lost.final = isinstance(error, UnreachableError) and error.final
+            raise lost from None
 
     def _candidates(self) -> list[Address]:
         """Open ones first; then as given, since a tunnel may lead there alone; then as the cluster names them. Those
@@ -341,6 +426,18 @@ class Cluster:
                 await tries.failed(error)
 
     async def _refresh_once(self, deadline: Deadline) -> None:
+        """Those who ask for it at the same time share one."""
+        before = self._refreshed
+        async with within(deadline, lambda: f"the list of nodes: {NO_ANSWER}"):
+            await self._refreshing.acquire()
+        try:
+            if self._refreshed == before:
+                await self._list_nodes(deadline)
+                self._refreshed += 1
+        finally:
+            self._refreshing.release()
+
+    async def _list_nodes(self, deadline: Deadline) -> None:
         if not self.controllers:
             answer = await self._ask_any("Metadata", {"topics": []}, deadline)
             self._view.learn_metadata(answer.value)
@@ -350,6 +447,11 @@ class Cluster:
         if code != 0:
             raise RefusedError(f"DescribeCluster at {answer.address}: {error_name(code)} ({code})", code)
         self._view.learn_cluster(answer.value)
+
+
+def _some(nodes: list[int]) -> str:
+    more = f" and {len(nodes) - _FEW_NODES:,} more" if len(nodes) > _FEW_NODES else ""
+    return ", ".join(map(str, nodes[:_FEW_NODES])) + more
 
 
 def _metadata_of(topic: Topic, version: int) -> dict[str, Any]:

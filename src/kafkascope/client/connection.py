@@ -8,17 +8,25 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 from kafkascope.client.answer import Answer
 from kafkascope.client.dialling import CLOSE_SECONDS
+from kafkascope.client.reading import HeavyError, read_response
 from kafkascope.client.settings import Address
 from kafkascope.client.strangers import name_stranger, why_closed
-from kafkascope.codec.frame import decode_frame, encode_frame
+from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import DecodeError, EncodeError, ReachError
-from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.limits import (
+    MAX_FRAME_BYTES,
+    MAX_LOGIN_FRAME_BYTES,
+    MAX_RESPONSE_MEMORY_BYTES,
+    MAX_SIDE_BY_SIDE_BYTES,
+)
 
 _LAST_CORRELATION_ID = 2**31 - 1
+_PIECE_BYTES = 262_144
 # Their frames hold passwords and tokens: no hook, lake or dump gets to see them.
 _SECRET_APIS = frozenset(("SaslAuthenticate", "SaslHandshake"))
 
@@ -39,10 +47,13 @@ class _Waiting:
 
     correlation_id: int | None
     future: asyncio.Future[bytes]
+    # Set when the response is decoded, or nobody wants it: a large one is held up to then, and the next one waits.
+    taken: asyncio.Event
 
 
 class Connection:
-    """`versions` are what the node serves, set by negotiation: API key to (first, last)."""
+    """`versions` are what the node serves, set by negotiation: API key to (first, last). `large` is shared by all
+    connections to a cluster: who has it reads a large response."""
 
     def __init__(
         self,
@@ -53,6 +64,7 @@ class Connection:
         *,
         tls: bool = False,
         sasl: bool = False,
+        large: asyncio.Lock | None = None,
     ) -> None:
         self.address = address
         self.client_address = _own_address(writer)
@@ -67,8 +79,10 @@ class Connection:
         self._writer = writer
         self._tls = tls
         self._sasl = sasl
+        self._large = large or asyncio.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._greeted = False
+        self._most_bytes = MAX_LOGIN_FRAME_BYTES
         self._answers = 0
         self._correlation_id = 0
         self._retired = False
@@ -91,30 +105,40 @@ class Connection:
         self._greeted = True
         self._answers = 0
 
-    async def call(self, api: str, version: int, value: Mapping[str, Any]) -> Answer:
-        """Whoever calls sets the time limit. EncodeError names what is wrong in `value`; nothing is sent then."""
+    def logged_in(self) -> None:
+        """Or no login is wanted: from now on responses may be as large as Kafka's."""
+        self._most_bytes = MAX_FRAME_BYTES
+
+    async def call(
+        self, api: str, version: int, value: Mapping[str, Any], most: int = MAX_RESPONSE_MEMORY_BYTES
+    ) -> Answer:
+        """Whoever calls sets the time limit. EncodeError names what is wrong in `value`; nothing is sent then. `most`
+        is the memory that the response may take."""
         correlation_id = self.next_correlation_id()
         header = {"correlationId": correlation_id, "clientId": self.client_id}
         frame = encode_frame(f"{api}Request", version, dict(value), header, length=False)
         answered = not (api == "Produce" and value.get("acks", 0) == 0)
         sent_at = time.time_ns()
-        response = await self.send(frame, answered=answered)
+        response, waiting = await self._exchange(frame, correlation_id, answered)
         received_at = time.time_ns()
-        shown = (b"", b"") if api in _SECRET_APIS else (frame, response)
-        if not answered:
+        if waiting is None:
+            shown = (b"", b"") if api in _SECRET_APIS else (frame, response)
             return Answer(
                 api, version, {}, None, self.address, *shown, sent_at, received_at, correlation_id, True, (),
                 self.client_address, self.connected_at,
             )  # fmt: skip
         try:
-            decoded = decode_frame(response, response_to=(api, version))
+            read = await read_response(api, version, response, most)
+        except HeavyError as error:
+            raise HeavyError(f"{api} v{version} at {self.address}: {error}") from None
         except DecodeError as error:
             raise DecodeError(f"{api} v{version} at {self.address}: the answer is not one: {error}") from None
-        if decoded.body is None:
-            raise DecodeError(f"{api} v{version} at {self.address}: {'; '.join(decoded.reasons)}")
+        finally:
+            waiting.taken.set()
+        shown = (b"", b"") if api in _SECRET_APIS else (frame, read.frame)
         return Answer(
-            api, decoded.version, decoded.body.value, None, self.address, *shown, sent_at, received_at, correlation_id,
-            decoded.exact, decoded.reasons, self.client_address, self.connected_at,
+            api, read.version, read.value, None, self.address, *shown, sent_at, received_at, correlation_id,
+            read.exact, read.reasons, self.client_address, self.connected_at, read.memory, read.left_out,
         )  # fmt: skip
 
     def next_correlation_id(self) -> int:
@@ -126,13 +150,22 @@ class Connection:
         """A whole request without its length; the whole answer, likewise. The correlation id is the request's."""
         if len(frame) < 8:
             raise EncodeError(f"a request has a header of at least 8 bytes; these are {len(frame)}")
-        return await self._exchange(frame, int.from_bytes(frame[4:8], "big", signed=True), answered)
+        return await self._bytes(frame, int.from_bytes(frame[4:8], "big", signed=True), answered)
 
     async def token(self, data: bytes) -> bytes:
         """A SASL token as it goes after SaslHandshake v0: a length and the token, no header, both ways."""
-        return await self._exchange(data, None, True)
+        return await self._bytes(data, None, True)
 
-    async def _exchange(self, content: bytes, correlation_id: int | None, answered: bool) -> bytes:
+    async def _bytes(self, content: bytes, correlation_id: int | None, answered: bool) -> bytes:
+        response, waiting = await self._exchange(content, correlation_id, answered)
+        if waiting is not None:
+            waiting.taken.set()
+        return response
+
+    async def _exchange(
+        self, content: bytes, correlation_id: int | None, answered: bool
+    ) -> tuple[bytes, _Waiting | None]:
+        """Whoever gets a response sets `taken` when it is decoded."""
         if len(content) > MAX_FRAME_BYTES:
             raise EncodeError(f"a request of {len(content)} bytes; brokers take {MAX_FRAME_BYTES}")
         if not self.usable:
@@ -143,13 +176,14 @@ class Connection:
             await self._drain()
             if self._error is not None:
                 raise self._lost()
-            return b""
-        waiting = _Waiting(correlation_id, asyncio.get_running_loop().create_future())
+            return b"", None
+        waiting = _Waiting(correlation_id, asyncio.get_running_loop().create_future(), asyncio.Event())
         self._waiting.append(waiting)
         try:
             await self._drain()
-            return await waiting.future
+            return await waiting.future, waiting
         except asyncio.CancelledError:
+            waiting.taken.set()
             # Out of time, or not wanted any more. Answers come in order, so whatever follows would wait for this one.
             waiting.future.cancel()
             self._retire()
@@ -198,19 +232,33 @@ class Connection:
         size = int.from_bytes(head, "big", signed=True)
         if not 0 <= size <= MAX_FRAME_BYTES:
             raise _not_kafka(f"sent no answer; it looks like {name_stranger(head)}")
-        try:
-            frame = await self._reader.readexactly(size)
-        except asyncio.IncompleteReadError as error:
-            came = f"{len(error.partial)} of {size} bytes"
-            raise LostError(f"closed the connection in the middle of an answer ({came})") from None
-        self._settle(frame)
-        return self._error is None
-
-    def _settle(self, frame: bytes) -> None:
+        if size > self._most_bytes:
+            told = f"sent an answer of {size:,} bytes before the login is finished"
+            raise _not_kafka(f"{told}; {self._most_bytes:,} are the most that is taken there")
         if not self._waiting:
             raise _not_kafka(
                 "sent an answer that nobody asked for; it is no Kafka broker, or something between is broken"
             )
+        if size <= MAX_SIDE_BY_SIDE_BYTES:
+            self._settle(await self._content(size))
+        else:
+            async with self._large:
+                taken = self._settle(await self._content(size))
+                await taken.wait()
+        return self._error is None
+
+    async def _content(self, size: int) -> bytes:
+        """Of a frame. Memory grows with what comes, not with what the length says, and the bytes are there once."""
+        pieces = BytesIO()
+        while pieces.tell() < size:
+            piece = await self._reader.read(min(size - pieces.tell(), _PIECE_BYTES))
+            if not piece:
+                came = f"{pieces.tell()} of {size} bytes"
+                raise LostError(f"closed the connection in the middle of an answer ({came})")
+            pieces.write(piece)
+        return pieces.getvalue()
+
+    def _settle(self, frame: bytes) -> asyncio.Event:
         waiting = self._waiting[0]
         if waiting.correlation_id is not None:
             if len(frame) < 4:
@@ -222,10 +270,13 @@ class Connection:
                 raise _not_kafka(f"{told}; it is no Kafka broker, or a proxy mixes connections up")
         self._waiting.popleft()
         self._answers += 1
-        if not waiting.future.done():
+        if waiting.future.done():
+            waiting.taken.set()
+        else:
             waiting.future.set_result(frame)
         if self._retired:
             self._retire()
+        return waiting.taken
 
     def _end(self, reason: str, *, final: bool = False) -> None:
         """The first reason counts; everyone who waits is told."""

@@ -8,19 +8,43 @@ import threading
 from contextlib import suppress
 
 from kafkascope.client.retries import Deadline
-from kafkascope.client.settings import Address, Tls
+from kafkascope.client.settings import Address, Tls, told_by_others
 from kafkascope.errors import ReachError
+from kafkascope.limits import MAX_HOST_CHARACTERS
 
 # Reading pauses when this much waits to be taken: frames of answers to admin requests fit.
 BUFFER_BYTES = 1_048_576
 # TLS says goodbye both ways; a peer that does not gets no more than this.
 CLOSE_SECONDS = 1.0
+# Of a host that is none.
+_SHOWN_CHARACTERS = 40
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class UnreachableError(ReachError):
     """127.0.0.1:9092: connection refused; is a broker up, and is this its port?"""
+
+    # An address that leads nowhere, now or later.
+    final = False
+
+
+def check_address(address: Address) -> None:
+    """UnreachableError where no connection can be made to what a broker, or whoever, names. What is odd is not shown."""
+    problem = ""
+    if not 0 < address.port < 65_536:
+        problem = f"{address.port} is no port; ports are 1 to 65535"
+    elif not address.host:
+        problem = "no host is named"
+    elif len(address.host) > MAX_HOST_CHARACTERS:
+        problem = f"a host of {len(address.host):,} characters; {MAX_HOST_CHARACTERS} are the most"
+    elif not address.host.isprintable():
+        problem = "a host with characters that no name has"
+    if problem:
+        shown = Address(told_by_others(address.host, most=_SHOWN_CHARACTERS), address.port)
+        error = UnreachableError(f"{shown}: {problem}; what the brokers advertise (advertised.listeners) is wrong")
+        error.final = True
+        raise error
 
 
 async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:

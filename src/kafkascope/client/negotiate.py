@@ -8,6 +8,7 @@ from kafkascope import __version__
 from kafkascope.client.answer import Answer
 from kafkascope.client.connection import Connection
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, UsageError
+from kafkascope.limits import MAX_APIS
 from kafkascope.schema.catalog import message
 from kafkascope.schema.versions import format_versions
 
@@ -45,7 +46,7 @@ async def _ask(connection: Connection, version: int) -> Answer:
 
 
 def _ranges(answer: Answer) -> dict[int, tuple[int, int]]:
-    return {row["apiKey"]: (row["minVersion"], row["maxVersion"]) for row in answer.value["apiKeys"]}
+    return {row["apiKey"]: (row["minVersion"], row["maxVersion"]) for row in answer.value["apiKeys"][:MAX_APIS]}
 
 
 def _true_ranges(ranges: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:

@@ -3,12 +3,13 @@ asked in vain. A poll never raises for what brokers say or fail to say."""
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkascope.client.answer import Answer
+from kafkascope.client.describe.asking import each, fairly
 from kafkascope.client.describe.quorum import ASKED as QUORUM
 from kafkascope.client.targets import AnyBroker, Node, Target
 from kafkascope.errors import KafkascopeError, ReachError
@@ -33,6 +34,8 @@ DESCRIBES = {
 # about one group (KIP-709).
 FIRST_OFFSET_FETCH, LAST_OFFSET_FETCH = 8, 9
 LATEST = -1
+# Calls to an API in vain that are told one by one in a poll: nodes that are gone differ in their address alone.
+MOST_VAIN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Observer:
         self._timeout = timeout
         self._poll = Poll(0)
         self._told: set[str] = set()
+        # Calls in vain of a poll, by API.
+        self._silent: Counter[str] = Counter()
 
     async def poll(self, into: Poll | None = None) -> Poll:
         """`into` is filled as answers come, so that a poll that is cut short leaves what it had."""
@@ -85,7 +90,13 @@ class Observer:
         poll.answers += self._early
         self._early.clear()
         self._cluster.every_answer = poll.answers.append
-        await self._round()
+        self._silent.clear()
+        with self._cluster.look(), self._cluster.together():
+            await self._round()
+        for api, silent in self._silent.items():
+            if silent > MOST_VAIN:
+                told = f"{api}: {silent - MOST_VAIN:,} more calls got no answer"
+                poll.vain.append(Vain(poll.at, api, told))
         return poll
 
     async def _round(self) -> None:
@@ -102,21 +113,23 @@ class Observer:
         first: list[Awaitable[object]] = [self._quorum(has)] if has("DescribeQuorum") else []
         if has("DescribeCluster") and nodes:
             first.append(self._ask("DescribeCluster", {}, AnyBroker()))
-        if has("ListTransactions"):
-            first.extend(self._ask("ListTransactions", {}, Node(node)) for node in nodes)
-        listed = asyncio.gather(*(self._list(node) for node in nodes))
-        await asyncio.gather(listed, *first)
-        by_node = {node: groups for node, groups in zip(nodes, listed.result(), strict=True) if groups}
+        listed, *_ = await asyncio.gather(
+            fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions"))), *first
+        )
+        unasked = sum(groups is None for groups in listed)
+        if unasked:
+            told = f"ListGroups: there was no time left to ask {unasked:,} of {len(nodes):,} nodes"
+            self._poll.vain.append(Vain(self._poll.at, "ListGroups", told))
+        by_node = {
+            node: groups for node, groups in zip(nodes, listed, strict=True) if isinstance(groups, dict) and groups
+        }
         self._poll.groups = sum(len(names) for groups in by_node.values() for names in groups.values())
         offsets = served.get(keys["OffsetFetch"], (0, -1))
         version = min(offsets[1], LAST_OFFSET_FETCH)
-        asked = [
-            self._of_type(node, kind, names, has, version if version >= FIRST_OFFSET_FETCH else None)
-            for node, groups in by_node.items()
-            for kind, names in groups.items()
-        ]
+        asked = [(node, kind, names) for node, groups in by_node.items() for kind, names in groups.items()]
         places: dict[str, set[int]] = defaultdict(set)
-        for found in await asyncio.gather(*asked):
+        fetched = version if version >= FIRST_OFFSET_FETCH else None
+        for found in await each(asked, lambda one: self._of_type(*one, has, fetched)):
             for topic, partitions in found.items():
                 places[topic] |= partitions
         if places:
@@ -132,7 +145,7 @@ class Observer:
             return None
         # By the cluster's id in it the marts know whose quorum an address tells of: DescribeQuorum does not say.
         self._told.add(str(answer.address))
-        nodes = sorted(broker["nodeId"] for broker in answer.value["brokers"])
+        nodes = sorted({broker["nodeId"] for broker in answer.value["brokers"]})
         self._poll.brokers = len(nodes)
         return nodes
 
@@ -142,6 +155,12 @@ class Observer:
         if answer is not None and has("Metadata") and str(answer.address) not in self._told and answer.node is not None:
             self._told.add(str(answer.address))
             await self._ask("Metadata", {"topics": []}, Node(answer.node))
+
+    async def _of_node(self, node: int, *, transactions: bool) -> dict[str, list[str]]:
+        if not transactions:
+            return await self._list(node)
+        groups, _ = await asyncio.gather(self._list(node), self._ask("ListTransactions", {}, Node(node)))
+        return groups
 
     async def _list(self, node: int) -> dict[str, list[str]]:
         """Type to ids of the groups that this broker coordinates: nobody has to look for their coordinators."""
@@ -190,19 +209,12 @@ class Observer:
                 if number in places.get(topic["name"], ()) and partition["leaderId"] >= 0:
                     at = {"partitionIndex": number, "timestamp": LATEST}
                     by_leader[partition["leaderId"]][topic["name"]].append(at)
-        await asyncio.gather(
-            *(
-                self._ask(
-                    "ListOffsets",
-                    {
-                        "replicaId": -1,
-                        "topics": [{"name": name, "partitions": some} for name, some in topics.items()],
-                    },
-                    Node(leader),
-                )
-                for leader, topics in by_leader.items()
-            )
-        )
+
+        def asked_of(topics: Mapping[str, list[dict[str, int]]]) -> dict[str, Any]:
+            named = [{"name": name, "partitions": some} for name, some in topics.items()]
+            return {"replicaId": -1, "topics": named}
+
+        await each(by_leader.items(), lambda one: self._ask("ListOffsets", asked_of(one[1]), Node(one[0])))
 
     async def _ask(
         self,
@@ -222,7 +234,10 @@ class Observer:
         try:
             return await asked
         except KafkascopeError as error:
-            self._poll.vain.append(Vain(at, api, str(error), not isinstance(error, ReachError)))
+            reached = not isinstance(error, ReachError)
+            self._silent[api] += not reached
+            if reached or self._silent[api] <= MOST_VAIN:
+                self._poll.vain.append(Vain(at, api, str(error), reached))
             return None
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafkascope.client.answer import Answer
 from kafkascope.client.observe import Poll
@@ -38,7 +38,8 @@ class Portions:
         for answer in poll.answers:
             # A login's frames are not shown to anybody.
             if answer.request_bytes:
-                now.answers.append(answer)
+                # Bytes are what lands; the value holds ten times as much.
+                now.answers.append(replace(answer, value={}))
                 now.size += len(answer.request_bytes) + len(answer.response_bytes)
         for said, at in {one.detail: one.at for one in poll.vain if not one.reached}.items():
             first, polls = now.vain.get(said, (at, 0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafkascope.client.answer import Answer
 from kafkascope.client.connection import Connection
-from kafkascope.client.dialling import UnreachableError, dial
+from kafkascope.client.dialling import UnreachableError, check_address, dial
 from kafkascope.client.negotiate import negotiate
 from kafkascope.client.retries import Deadline, within
 from kafkascope.client.settings import Address, Settings
@@ -33,10 +33,15 @@ class Login:
 
 
 async def open_connection(
-    settings: Settings, address: Address, deadline: Deadline, seen: Callable[[Answer], None]
+    settings: Settings,
+    address: Address,
+    deadline: Deadline,
+    seen: Callable[[Answer], None],
+    large: asyncio.Lock | None = None,
 ) -> Connection:
-    """`seen` gets the ApiVersions answer."""
+    """`seen` gets the ApiVersions answer; `large` is that of `Connection`."""
     limit = deadline.earlier(settings.connect_timeout)
+    check_address(address)
     dialled = dict(settings.resolve).get(address, address)
     place = str(address) if dialled == address else f"{address} (dialled at {dialled})"
     phase = "no connection" if settings.tls is None else "no TLS connection"
@@ -59,11 +64,13 @@ async def open_connection(
                 settings.client_id,
                 tls=settings.tls is not None,
                 sasl=settings.sasl is not None,
+                large=large,
             )
             try:
                 seen(await negotiate(connection))
                 login = Login(place)
                 await log_in(connection, settings, login)
+                connection.logged_in()
             except BaseException:
                 await connection.close()
                 raise

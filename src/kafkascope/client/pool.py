@@ -26,6 +26,8 @@ class Pool:
         self._locks: dict[Key, asyncio.Lock] = {}
         self._opening: set[asyncio.Task[Connection]] = set()
         self._closed = False
+        # Large responses come one at a time, over all connections.
+        self._large = asyncio.Lock()
         # No longer used for new calls; closed as soon as the last one under way has its answer.
         self._leaving: list[Connection] = []
 
@@ -110,7 +112,7 @@ class Pool:
         return self._closed and ours is not None and not ours.cancelling()
 
     async def _make(self, key: Key, deadline: Deadline) -> Connection:
-        connection = await open_connection(self._settings, key[0], deadline, self._seen)
+        connection = await open_connection(self._settings, key[0], deadline, self._seen, self._large)
         self._connections[key] = connection
         return connection
 

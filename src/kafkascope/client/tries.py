@@ -31,7 +31,7 @@ class Tries:
                 raise ReachError(self.at_last(self._reason)) from None
             raise error
         self._early_ends = self._early_ends + 1 if isinstance(error, LostError) and error.early else 0
-        if self._early_ends == MOST_EARLY_ENDS or (isinstance(error, LostError) and error.final):
+        if self._early_ends == MOST_EARLY_ENDS or error.final:
             raise ReachError(str(error)) from None
         await self.again(str(error))
 

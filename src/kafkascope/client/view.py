@@ -9,9 +9,11 @@ from kafkascope.client.answer import Broker
 from kafkascope.client.routing import NO_TOPIC_ID
 from kafkascope.client.settings import Address
 from kafkascope.client.targets import Controller, Coordinator, Leader, Target
-from kafkascope.limits import MAX_KNOWN_PARTITIONS
+from kafkascope.limits import MAX_BROKERS, MAX_KNOWN_PARTITIONS
 
 Topic = str | UUID
+# Nodes come and go; of a cluster that names others each time, the earlier ones are forgotten.
+_MOST_SEEN = 4 * MAX_BROKERS
 
 
 class View:
@@ -90,11 +92,15 @@ class View:
 
     def _replace(self, brokers: Any) -> None:
         self.brokers = {broker.node_id: broker for broker in brokers}
+        if len(self.seen) > _MOST_SEEN:
+            self.seen.clear()
         self.seen.update(self.brokers)
 
     def _learn_endpoints(self, rows: list[Mapping[str, Any]]) -> None:
-        for row in rows:
+        for row in rows[:MAX_BROKERS]:
             if row["nodeId"] >= 0 and row["host"]:
+                if len(self.brokers) > _MOST_SEEN:
+                    self.brokers.clear()
                 rack = row.get("rack") or getattr(self.brokers.get(row["nodeId"]), "rack", None)
                 self.brokers[row["nodeId"]] = Broker(row["nodeId"], Address(row["host"], row["port"]), rack)
                 self.seen.add(row["nodeId"])
@@ -102,6 +108,9 @@ class View:
     def _learn_topic(self, topic: Mapping[str, Any]) -> None:
         name, topic_id = topic.get("name"), topic.get("topicId", NO_TOPIC_ID)
         if topic["errorCode"] == 0 and name and topic_id != NO_TOPIC_ID:
+            if len(self.topic_ids) > MAX_KNOWN_PARTITIONS:
+                self.topic_ids.clear()
+                self.topic_names.clear()
             self.topic_ids[name] = topic_id
             self.topic_names[topic_id] = name
         if len(self.leaders) > MAX_KNOWN_PARTITIONS:

@@ -5,10 +5,23 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkascope.client.describe.gaps import Gap, first, gap, needed, no_answer, not_served, retriable
+from kafkascope.client.describe.gaps import (
+    NO_ANSWER,
+    UNASKED,
+    Gap,
+    first,
+    gap,
+    needed,
+    no_answer,
+    not_served,
+    retriable,
+)
 from kafkascope.client.describe.values import Node as NodeValue
+from kafkascope.client.reading import HeavyError
+from kafkascope.client.retries import after
 from kafkascope.client.targets import Coordinator, Node, Target
 from kafkascope.errors import ReachError, RefusedError, UsageError
+from kafkascope.limits import MAX_BROKERS
 from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:
@@ -21,6 +34,11 @@ R = TypeVar("R")
 AGAIN_SECONDS = 0.1
 # Questions under way at once: enough to hide the distance, few enough to be no load.
 AT_ONCE = 16
+# Of many nodes each gets a fair part of the time, but as much as an answer and a second try take.
+LEAST_SECONDS = 1.0
+NO_TIME = "there was no time left to ask; --timeout SECONDS waits longer"
+# Nodes without an answer that are named one by one.
+MOST_GAPS = 20
 
 TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
 
@@ -35,9 +53,9 @@ async def settled(
     version: int | None = None,
     apart: bool = False,
 ) -> "tuple[Answer, Gap | None]":
-    """The answer, and what `verdict` says of it. Errors that pass are waited out, within the time for one call.
+    """The answer, and what `verdict` says of it. Errors that pass are waited out, for half of the time that a look has left.
     `apart` is that of `Cluster.call`."""
-    until = time.monotonic() + cluster.settings.timeout
+    until = time.monotonic() + cluster.share()
     while True:
         try:
             answer = await cluster.call(api, value, to=to, version=version, apart=apart)
@@ -55,19 +73,46 @@ async def settled(
 
 async def each(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
     """All of them, a few at a time, in order; the first failure ends the others."""
-    gate = asyncio.Semaphore(AT_ONCE)
+    left = enumerate(items)
+    found: dict[int, R] = {}
 
-    async def one(item: T) -> R:
-        async with gate:
-            return await do(item)
+    async def work() -> None:
+        for number, item in left:
+            found[number] = await do(item)
 
-    tasks = [asyncio.ensure_future(one(item)) for item in items]
+    tasks = [asyncio.ensure_future(work()) for _ in range(AT_ONCE)]
     try:
-        return list(await asyncio.gather(*tasks))
+        await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+    return [found[number] for number in range(len(found))]
+
+
+async def fairly(
+    cluster: "Cluster", items: Sequence[T], ask: Callable[[T], Awaitable[R]]
+) -> list[R | ReachError | HeavyError | None]:
+    """Each one's answer, or why there is none; None where there was no time to ask. All of them together get the time of
+    one call, or half of what is left of a look where there are several, and the memory of one response."""
+    deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
+    left = len(items)
+
+    async def one(item: T) -> R | ReachError | HeavyError | None:
+        nonlocal left
+        seconds = deadline.left()
+        if not seconds:
+            return None
+        fair = max(seconds * AT_ONCE / left, LEAST_SECONDS)
+        left -= 1
+        try:
+            with cluster.look(min(seconds, fair)):
+                return await ask(item)
+        except (ReachError, HeavyError) as error:
+            return error
+
+    with cluster.together():
+        return await each(items, one)
 
 
 async def each_node(
@@ -75,19 +120,26 @@ async def each_node(
 ) -> tuple[dict[NodeValue, R], list[Gap]]:
     """One answer a node. A node that does not answer is a gap, as long as another does."""
     nodes = [NodeValue(one.node_id, str(one.address)) for one in await cluster.brokers()]
-
-    async def one(node: NodeValue) -> R | ReachError:
-        try:
-            return await ask(node)
-        except ReachError as error:
-            return error
-
-    answers = await each(nodes, one)
-    failed = {node: said for node, said in zip(nodes, answers, strict=True) if isinstance(said, ReachError)}
-    if len(failed) == len(nodes) and failed:
+    found: dict[NodeValue, R] = {}
+    failed: dict[NodeValue, ReachError | HeavyError] = {}
+    for node, said in zip(nodes, await fairly(cluster, nodes, ask), strict=True):
+        if isinstance(said, ReachError | HeavyError):
+            failed[node] = said
+        elif said is not None:
+            found[node] = said
+    if failed and not found:
         raise next(iter(failed.values()))
-    found = {node: said for node, said in zip(nodes, answers, strict=True) if not isinstance(said, ReachError)}
-    return found, [no_answer(f"{what} of node {node.node_id}", api, error) for node, error in failed.items()]
+    gaps = [no_answer(f"{what} of node {node.node_id}", api, error) for node, error in failed.items()]
+    if len(gaps) > MOST_GAPS:
+        more = f"{what} of {len(gaps) - MOST_GAPS:,} more nodes"
+        gaps[MOST_GAPS:] = [Gap(more, api, NO_ANSWER, detail="none of them answered")]
+    late = len(nodes) - len(found) - len(failed)
+    if late:
+        gaps.append(Gap(f"{what} of {late:,} nodes", api, UNASKED, detail=NO_TIME))
+    if cluster.left_out:
+        told = f"of more than {MAX_BROKERS:,} brokers the first are asked"
+        gaps.append(Gap(f"{what} of {cluster.left_out:,} brokers", api, UNASKED, detail=told))
+    return found, gaps
 
 
 def brokers_only(cluster: "Cluster", what: str) -> None:
@@ -124,7 +176,8 @@ async def numbers_of(
         node = first(await cluster.brokers(), "Metadata").node_id
     asked = {"resourceType": BROKER_RESOURCE, "resourceName": str(node), "configurationKeys": list(names)}
     try:
-        answer = await cluster.call("DescribeConfigs", {"resources": [asked]}, to=Node(node))
+        with cluster.part():
+            answer = await cluster.call("DescribeConfigs", {"resources": [asked]}, to=Node(node))
     except ReachError as error:
         return {}, [no_answer(what, "DescribeConfigs", error)]
     result = first(answer.value["results"], "DescribeConfigs")

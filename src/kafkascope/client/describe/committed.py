@@ -48,7 +48,8 @@ async def committed_of(cluster: "Cluster", group_id: str) -> tuple[dict[Place, O
 
     target = group_target(group_id)
     try:
-        answer, lack = await settled(cluster, "OffsetFetch", asked, verdict, to=target, version=version)
+        with cluster.part():
+            answer, lack = await settled(cluster, "OffsetFetch", asked, verdict, to=target, version=version)
     except ReachError as error:
         return {}, [no_answer("committed offsets", "OffsetFetch", error)]
     if lack is not None:

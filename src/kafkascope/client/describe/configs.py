@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.asking import (
+    NO_TIME,
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
-    each,
+    fairly,
     lacking,
 )
-from kafkascope.client.describe.gaps import Gap, first, gap, no_answer
+from kafkascope.client.describe.gaps import UNASKED, Gap, first, gap, no_answer
 from kafkascope.client.describe.values import Setting
+from kafkascope.client.reading import HeavyError
 from kafkascope.client.targets import AnyBroker, Node, Target
 from kafkascope.errors import ReachError, UsageError
 
@@ -120,22 +122,20 @@ async def describe_configs(cluster: "Cluster", resources: Iterable[Resource]) ->
     if lack is not None:
         return tuple(Configs(one.kind, one.name, (), (lack,)) for one in wanted)
 
-    async def ask(resource: Resource) -> Configs | ReachError:
-        try:
-            return await _ask(cluster, resource)
-        except ReachError as error:
-            return error
-
-    answers = await each(wanted, ask)
-    silent = [one for one in answers if isinstance(one, ReachError)]
-    if silent and len(silent) == len(answers):
+    answers = await fairly(cluster, wanted, lambda resource: _ask(cluster, resource))
+    silent = [one for one in answers if isinstance(one, ReachError | HeavyError)]
+    if silent and not any(isinstance(one, Configs) for one in answers):
         raise silent[0]
     return tuple(
-        Configs(one.kind, one.name, (), (no_answer(_what(one), "DescribeConfigs", said),))
-        if isinstance(said, ReachError)
-        else said
+        said if isinstance(said, Configs) else Configs(one.kind, one.name, (), (_untold(one, said),))
         for one, said in zip(wanted, answers, strict=True)
     )
+
+
+def _untold(resource: Resource, why: Exception | None) -> Gap:
+    if why is None:
+        return Gap(_what(resource), "DescribeConfigs", UNASKED, detail=NO_TIME)
+    return no_answer(_what(resource), "DescribeConfigs", why)
 
 
 async def _ask(cluster: "Cluster", resource: Resource) -> Configs:
@@ -147,7 +147,8 @@ async def _ask(cluster: "Cluster", resource: Resource) -> Configs:
 async def group_settings(cluster: "Cluster", group: str, prefix: str) -> tuple[tuple[Setting, ...], list[Gap]]:
     """The settings of a group whose names begin with `share.` or `streams.`; brokers have them since 4.0."""
     try:
-        (found,) = await describe_configs(cluster, [Resource("group", group)])
+        with cluster.part():
+            (found,) = await describe_configs(cluster, [Resource("group", group)])
     except ReachError as error:
         return (), [no_answer(f"settings of group {group}", "DescribeConfigs", error)]
     if found.gaps:

@@ -11,8 +11,8 @@ from kafkascope.schema.error_codes import error_codes, error_name
 # Each of these errors is about one type of resource.
 RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}
 # Beside Kafka's own errors: the brokers lack the API; a node did not answer in time; what we have no right to is left
-# out of an answer, without a word.
-NOT_SERVED, NO_ANSWER, LEFT_OUT = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT"
+# out of an answer, without a word; there are more nodes than are asked, or no time to ask them.
+NOT_SERVED, NO_ANSWER, LEFT_OUT, UNASKED = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT", "UNASKED"
 GROUP_ID_NOT_FOUND = 69
 
 

@@ -58,11 +58,11 @@ async def offsets_of(
     cluster: "Cluster", places: Iterable[Place], timestamp: int, *, committed: bool = False
 ) -> tuple[dict[Place, Offset], tuple[Gap, ...]]:
     """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. A partition whose leader moves
-    meanwhile is asked for again, within the time for one call. One that has no leader, or whose leader does not answer,
+    meanwhile is asked for again, for half of the time that a look has left. One that has no leader, or whose leader does not answer,
     is a gap."""
     left = set(places)
     found: dict[Place, Offset] = {}
-    until = time.monotonic() + cluster.settings.timeout
+    until = time.monotonic() + cluster.share()
     refreshed = False
     while left:
         facts, gaps = await topics_of(cluster, (topic for topic, _ in left))
@@ -107,7 +107,8 @@ async def _ask(
         "topics": [{"name": name, "partitions": some} for name, some in partitions.items()],
     }
     try:
-        answer = await cluster.call("ListOffsets", asked, to=Node(leader))
+        with cluster.part():
+            answer = await cluster.call("ListOffsets", asked, to=Node(leader))
     except (ReachError, NotFoundError) as error:
         return {}, [no_answer(f"offsets of {topic}-{partition}", "ListOffsets", error) for topic, partition in places]
     return offsets_in(answer.value)

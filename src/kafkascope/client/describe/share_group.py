@@ -219,7 +219,8 @@ async def _offsets(cluster: "Cluster", group_id: str) -> tuple[Mapping[str, Any]
     asked = {"groups": [{"groupId": group_id, "topics": None}]}
     try:
         # apart, since the coordinator asks those of the share state for it: one that hangs holds up no other answer
-        answer, lack = await settled(cluster, api, asked, verdict, to=group_target(group_id), apart=True)
+        with cluster.part():
+            answer, lack = await settled(cluster, api, asked, verdict, to=group_target(group_id), apart=True)
     except ReachError as error:
         return None, [no_answer(what, api, error)]
     return (None, [lack]) if lack is not None else (first(answer.value["groups"], api), [])

@@ -121,7 +121,8 @@ async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
     settings: tuple[Setting, ...] = ()
     unset: Sequence[Gap] = ()
     try:
-        (configs,) = await describe_configs(cluster, [Resource("topic", name)])
+        with cluster.part():
+            (configs,) = await describe_configs(cluster, [Resource("topic", name)])
         settings, unset = configs.settings, configs.gaps
     except ReachError as error:
         unset = [no_answer(f"configs of topic {name}", "DescribeConfigs", error)]
@@ -171,7 +172,8 @@ async def _moves(
         return {}, [lack]
     asked = {"topics": [{"name": name, "partitionIndexes": partitions}]}
     try:
-        value = (await cluster.call(api, asked)).value
+        with cluster.part():
+            value = (await cluster.call(api, asked)).value
     except ReachError as error:
         return {}, [no_answer(what, api, error)]
     if value["errorCode"]:

@@ -1,0 +1,254 @@
+"""How much memory a response takes once it is decoded, found by stepping over its bytes. Nothing is built, and stepping
+ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of lists that may be cut (brokers), the
+bytes of the first rows are kept and the others are counted."""
+
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kafkascope.limits import MAX_BROKERS
+from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField, layout
+
+# Lists of nodes: a client needs some of them, and no cluster has more than MAX_BROKERS.
+CUT = {"MetadataResponse": "brokers", "DescribeClusterResponse": "brokers"}
+# Rows between two chances for the loop to do something else: some ten milliseconds.
+_SLICE = 16_384
+# How deep the statements of the first level are.
+_TOP = 2
+# CPython's objects with the collector's header. A UUID is an object and an int of 128 bits; a text is its bytes and a
+# header; an int above 256 is one of its own, smaller ones are shared.
+_LIST, _POINTER, _TEXT, _INT, _UUID, _COLLECTED = 72, 8, 56, 32, 124, 16
+# What a byte of a tag can become: a struct of two bytes is a dict of a text.
+_TAGGED = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """`memory` is in bytes, and more than the limit where stepping ended there; `end` is None there, and where the bytes
+    are not this message. `rows` are those of the list that may be cut; where there are too many, `cut` are the places
+    of its count, of its first row, of the first row to leave out, and of the first byte after the list."""
+
+    memory: int
+    end: int | None = None
+    rows: int = 0
+    cut: tuple[int, int, int, int] | None = None
+
+
+class _HeavyError(Exception):
+    pass
+
+
+Stepper = Generator[None, None, Weight]
+
+
+def weigh(name: str, version: int, data: bytes, position: int, most: int) -> Stepper:
+    """Steps over the body at `position`, and pauses now and then; its value is the `Weight`. Bytes that are not this
+    message weigh what was read of them: decoding says what is wrong."""
+    totals = [0, 0, 0, 0, 0, 0]
+    try:
+        end = yield from _stepper(name, version)(data, position, most, totals)
+    except (IndexError, _HeavyError):
+        return Weight(totals[0])
+    memory, rows, count_at, first_at, cut_at, end_at = totals
+    return Weight(memory, end, rows, (count_at, first_at, cut_at, end_at) if rows > MAX_BROKERS else None)
+
+
+def without_rows(data: bytes, weight: Weight, compact: bool) -> bytes:
+    """The frame with the first MAX_BROKERS rows of its list alone."""
+    assert weight.cut is not None
+    count_at, first_at, cut_at, end_at = weight.cut
+    count = _varint_bytes(MAX_BROKERS + 1) if compact else MAX_BROKERS.to_bytes(4, "big")
+    return b"".join((data[:count_at], count, data[first_at:cut_at], data[end_at:]))
+
+
+def _varint_bytes(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*found, value))
+
+
+@lru_cache(maxsize=1024)
+def _stepper(name: str, version: int) -> Any:
+    known = layout(name, version)
+    namespace: dict[str, Any] = {"varint": _varint, "tags": _tags, "Heavy": _HeavyError}
+    exec(compile(stepper_source(known), f"<weight of {known.title}>", "exec"), namespace)
+    return namespace["step"]
+
+
+def _varint(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """The rest of an unsigned varint whose first byte has its high bit set."""
+    value = first & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise IndexError
+
+
+def _tags(data: bytes, position: int, count: int, most: int) -> tuple[int, int]:
+    """Over a section of tags behind its first byte: where it ends, and what it weighs at the most."""
+    memory = 0
+    if count > 127:
+        count, position = _varint(data, position, count)
+    for _ in range(count):
+        for part in (0, 1):
+            size = data[position]
+            position += 1
+            if size > 127:
+                size, position = _varint(data, position, size)
+            if part:
+                position += size
+                memory += _TAGGED * (size + 4)
+        if position > len(data) or memory > most:
+            break
+    return position, memory
+
+
+def stepper_source(known: Layout) -> str:
+    source = _Source(known)
+    source.struct(known.fields)
+    head = ("def step(b, p, most, totals):", "    w, end = 0, len(b)", "    try:", "        if not end: yield")
+    return "\n".join((*head, *source.lines, "        return p", "    finally:", "        totals[0] = w"))
+
+
+class _Source:
+    """Statements that move `p` over the fields of `b` and add to `w`; a number known while writing them is added once
+    for a struct, or for all elements of a list before its loop, which so ends at the limit."""
+
+    def __init__(self, known: Layout) -> None:
+        self.flexible = known.flexible
+        self.cut = CUT.get(known.message.name)
+        self.lines: list[str] = []
+        self.depth = _TOP
+        self.names = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def name(self) -> str:
+        self.names += 1
+        return f"n{self.names}"
+
+    def struct(self, fields: tuple[LayoutField, ...]) -> None:
+        run = 0
+        for field in (field for field in fields if field.tag is None):
+            size = field.fixed_size
+            if size is not None:
+                run += size
+                continue
+            if run:
+                self.line(f"p += {run}")
+                run = 0
+            self.field(field)
+        if run:
+            self.line(f"p += {run}")
+        if self.flexible:
+            tagged = self.name()
+            self.line(f"{tagged} = b[p]; p += 1")
+            self.line(f"if {tagged}:")
+            self.line(f"    p, {tagged} = tags(b, p, {tagged}, most); w += {tagged}")
+            self.line("    if w > most: raise Heavy")
+
+    def field(self, field: LayoutField) -> None:
+        if field.array:
+            self.array(field)
+        elif field.type == "struct":
+            self.nullable_struct(field)
+        else:
+            self.text(field)
+
+    def length(self, field: LayoutField, width: int) -> str:
+        """A variable with the length or count, below 0 for null."""
+        found = self.name()
+        if field.compact:
+            self.line(f"{found} = b[p]; p += 1")
+            self.line(f"if {found} > 127: {found}, p = varint(b, p, {found})")
+            self.line(f"{found} -= 1")
+        else:
+            self.line(f"{found} = int.from_bytes(b[p : p + {width}], 'big', signed=True); p += {width}")
+        return found
+
+    def text(self, field: LayoutField) -> None:
+        size = self.length(field, 2 if field.type == "string" else 4)
+        # those of no character and of one are shared
+        self.line(f"if {size} > 0: p += {size}; w += {size} + {_TEXT}")
+
+    def nullable_struct(self, field: LayoutField) -> None:
+        if field.nullable:
+            present = self.name()
+            self.line(f"{present} = b[p]; p += 1")
+            self.line(f"if {present} < 128:")
+            self.depth += 1
+        self.line(f"w += {_own(field)}")
+        self.struct(field.fields)
+        if field.nullable:
+            self.depth -= 1
+
+    def array(self, field: LayoutField) -> None:
+        cut = self.depth == _TOP and field.name == self.cut
+        if cut:
+            self.line("totals[2] = p")
+        count = self.length(field, 4)
+        if cut:
+            self.line(f"totals[1] = max({count}, 0); totals[3] = p")
+        self.line(f"if {count} > 0:")
+        self.depth += 1
+        self.line(f"if {count} * {max(field.element_minimum, 1)} > end - p: raise IndexError")
+        fixed = FIXED_SIZES.get(field.type)
+        if fixed is not None:
+            small = f"{_POINTER} if b.count(0, p, p + {count} * {fixed}) >= {count} * {fixed - 1} else "
+            if field.type in ("uuid", "float64"):
+                small = ""
+            self.line(f"w += {count} * ({small}{_POINTER + _own(field)})")
+            self.line(f"p += {count} * {fixed}")
+            self.line("if w > most: raise Heavy")
+        else:
+            charged = f"min({count}, {MAX_BROKERS})" if cut else count
+            self.line(f"w += {charged} * {_POINTER + _own(field)}")
+            self.line("if w > most: raise Heavy")
+            row = self.name()
+            self.line(f"for {row} in range({count}):")
+            self.depth += 1
+            if cut:
+                self.line(f"if not {row} & {_SLICE - 1}:")
+                self.line("    yield")
+                self.line(f"if {row} == {MAX_BROKERS}: totals[4], kept = p, w")
+            self.element(field)
+            if not cut:
+                self.line("if w > most: raise Heavy")
+            self.depth -= 1
+            if cut:
+                self.line(f"if {count} > {MAX_BROKERS}: w = kept")
+                self.line("if w > most: raise Heavy")
+        self.depth -= 1
+        if cut:
+            self.line("totals[5] = p")
+
+    def element(self, field: LayoutField) -> None:
+        if field.type == "struct":
+            self.struct(field.fields)
+        else:
+            self.text(field)
+
+
+def _own(field: LayoutField) -> int:
+    """What one value of it takes, without what its own lengths and counts say."""
+    if field.type == "struct":
+        names = dict.fromkeys(child.name for child in field.fields)
+        return sys.getsizeof(names.copy()) + _COLLECTED + sum(map(_inside, field.fields))
+    if field.type == "uuid":
+        return _UUID
+    return _INT if field.type in FIXED_SIZES and field.type not in ("bool", "int8") else 0
+
+
+def _inside(field: LayoutField) -> int:
+    """The same of a field of a struct; a struct in it is weighed where it is read, its default here."""
+    if field.array:
+        return _LIST
+    return 0 if field.type == "struct" and field.tag is None else _own(field)
