@@ -130,18 +130,20 @@ MAX_LOGIN_FRAME_BYTES = 524_288
 # Memory that one response of a live cluster takes with its frame, and all responses that a round of calls to every node
 # keeps: Metadata of 200,000 partitions, which is what a ZooKeeper cluster could hold, takes nine tenths of it.
 MAX_RESPONSE_MEMORY_BYTES = 150_994_944
-# A response that the careful decoder reads where the quick one finds something odd in it, as the tags of a later release:
-# the memory that Metadata of 20,000 partitions takes, and a second of work.
+# What a response takes that the careful decoder reads, where the quick one finds something odd in it, as the tags of a
+# later release: Metadata of 20,000 partitions, and a second of work.
 MAX_CAREFUL_MEMORY_BYTES = 16_777_216
 # Larger responses come one at a time: the usual one is a few kilobytes.
 MAX_SIDE_BY_SIDE_BYTES = 1_048_576
-# Nodes of a live cluster that are read from Metadata and DescribeCluster: several times the largest clusters that people
-# run, which have hundreds. The rest is counted.
+# Nodes of a live cluster that are read from Metadata and DescribeCluster: several times what the largest clusters have,
+# which is hundreds. The rest is counted.
 MAX_BROKERS = 2_048
 # A host that a broker names: the longest name of the DNS (RFC 1035), with room for an IPv6 zone.
 MAX_HOST_CHARACTERS = 255
 # APIs that a node offers, of which 95 are known: ten times as many.
 MAX_APIS = 1_000
+# Versions of one API that `probe` lists without knowing them: a release adds one or two.
+MAX_UNKNOWN_VERSIONS = 100
 
 # Partitions whose leaders a live client remembers: half of what a ZooKeeper cluster could hold (200,000). Beyond it,
 # what is known is forgotten and asked for again.

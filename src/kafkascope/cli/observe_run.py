@@ -1,6 +1,7 @@
 """`observe` at work: polls on time, commits beside them, a line for whoever watches, an end that loses nothing."""
 
 import asyncio
+import os
 import secrets
 import signal
 import sys
@@ -27,6 +28,9 @@ MICROSECONDS = 1_000_000
 INTERRUPTED = 130
 # A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
 LEAST_TIMEOUT = 1.0
+# For the last commit after Ctrl-C or SIGTERM: it takes one, or a minute where kernels have to be compiled first; who
+# stops a service kills it after thirty (Kubernetes) or ninety (systemd).
+LANDING_SECONDS = 20.0
 # What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
 # and not in others.
 POLLS_UNTIL_WELL = 10
@@ -86,15 +90,25 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
 
 
 class _Stop:
-    """Set once by Ctrl-C, SIGTERM or the end of the time."""
+    """Set once by Ctrl-C, SIGTERM or the end of the time. What is gathered then has some seconds to land, until a second
+    signal."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self.interrupted = False
 
     def hear(self, *, interrupted: bool) -> None:
+        if self.event.is_set():
+            self._leave()
         self.interrupted = self.interrupted or interrupted
         self.event.set()
+        asyncio.get_running_loop().call_later(LANDING_SECONDS, self._leave)
+
+    def _leave(self) -> None:
+        """At once: a thread that compiles or writes is not waited for. The lake shows what was committed."""
+        note("kafkascope: stopped before the last polls were in the lake")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
     async def within(self, seconds: float) -> bool:
         """Whether it was set before so much time had passed."""

@@ -73,7 +73,7 @@ async def connect(
 @contextmanager
 def looking(seconds: float) -> Iterator[None]:
     """What is asked of a cluster inside, `connect` and tasks that are started there too, takes no longer than this."""
-    deadline, outer = after(seconds), _UNTIL.get()
+    deadline, outer = Deadline(after(seconds).at, float(f"{seconds:.2g}")), _UNTIL.get()
     before = _UNTIL.set(deadline if outer is None or deadline.at < outer.at else outer)
     try:
         yield

@@ -30,7 +30,7 @@ class UnreachableError(ReachError):
 
 
 def check_address(address: Address) -> None:
-    """UnreachableError where no connection can be made to what a broker, or whoever, names. What is odd is not shown."""
+    """UnreachableError where nothing can be reached by what a broker, or whoever, names. What is odd is not shown."""
     problem = ""
     if not 0 < address.port < 65_536:
         problem = f"{address.port} is no port; ports are 1 to 65535"

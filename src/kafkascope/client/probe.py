@@ -14,12 +14,14 @@ from kafkascope.client.probe_nowhere import nowhere
 from kafkascope.client.probe_release import looks_like
 from kafkascope.client.probe_result import Probe, Proof, Sighting, sorted_sightings
 from kafkascope.client.probe_survey import survey
+from kafkascope.client.reading import Response, read_response
 from kafkascope.client.routing import target_of
 from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Coordinator, Target
 from kafkascope.client.writes import COORDINATOR_TOPICS, effect, kind_of
-from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame, header_version
+from kafkascope.codec.frame import encode_frame, header_version
 from kafkascope.codec.json_form import parse_uuid
 from kafkascope.errors import DecodeError, EncodeError, NotFoundError, ReachError, RefusedError
+from kafkascope.limits import MAX_UNKNOWN_VERSIONS
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.error_codes import error_name
 from kafkascope.schema.examples import example
@@ -40,7 +42,7 @@ UNSERVED = {
 # A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
 _LONGEST_PAUSE = 2.0
 CALL_SECONDS = 5.0
-# A node that has answered nothing for so long is gone; the rest of the versions would take an hour to find that out.
+# All calls without an answer together: nodes are gone then, and every version would wait for them again.
 SILENT_SECONDS = 20.0
 
 
@@ -51,7 +53,9 @@ async def probe(
     holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
     `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them."""
     await check_offered(cluster, apis_only)
-    return await _Prober(cluster, write, await survey(cluster, prefer, write=write)).run(apis_only)
+    with cluster.look():
+        found = await survey(cluster, prefer, write=write)
+    return await _Prober(cluster, write, found).run(apis_only)
 
 
 async def check_offered(cluster: Cluster, wanted: Iterable[str]) -> None:
@@ -80,7 +84,8 @@ class _Prober:
         self.write = write
         self.survey = found
         self.correlation_id = 1_000_000
-        self.answered_at = time.monotonic()
+        # Seconds that calls without an answer took.
+        self.silent = 0.0
 
     async def run(self, apis_only: frozenset[str]) -> Probe:
         offered = await self.cluster.versions()
@@ -89,13 +94,17 @@ class _Prober:
             api = apis().get(key)
             if apis_only and api not in apis_only:
                 continue
+            known = message(f"{api}Request").all_versions() if api else []
+            unknown = 0
             for version in range(first, last + 1):
-                if api is None or not message(f"{api}Request").releases_of(version):
-                    name = api or f"API key {key}"
-                    why = "newer than the catalog, or not in it"
-                    proofs.append(Proof(name, key, version, "unknown", "unknown", 0, why=why))
-                else:
+                if api is not None and version in known:
                     proofs.append(await self._prove(api, key, version))
+                elif unknown < MAX_UNKNOWN_VERSIONS:
+                    unknown += 1
+                    name = api or f"API key {key}"
+                    more = f"; up to v{last} are offered" if unknown == MAX_UNKNOWN_VERSIONS else ""
+                    why = f"newer than the catalog, or not in it{more}"
+                    proofs.append(Proof(name, key, version, "unknown", "unknown", 0, why=why))
         address = ", ".join(map(str, self.cluster.settings.bootstrap))
         return Probe(address, looks_like(offered), self.write, tuple(proofs))
 
@@ -158,25 +167,27 @@ class _Prober:
         """Sends one and notes what came; what the broker's validation has against it is given back, or why there is no
         answer."""
         place = f"{case.what}: " if case.what else ""
+        began = time.monotonic()
         try:
-            frame = await self._exchange(api, version, case)
+            response = await self._exchange(api, version, case)
         except (ReachError, DecodeError, EncodeError, RefusedError, NotFoundError) as error:
-            silent = time.monotonic() - self.answered_at
-            if isinstance(error, ReachError) and silent > SILENT_SECONDS:
-                raise ReachError(f"{api} v{version}: {error}; nothing was answered for {silent:.0f} s") from None
+            if isinstance(error, ReachError):
+                self.silent += time.monotonic() - began
+                if self.silent > SILENT_SECONDS:
+                    told = f"calls without an answer took {self.silent:.0f} s by now"
+                    raise ReachError(f"{api} v{version}: {error}; {told}") from None
             tally.wrong.append(f"{place}{error}")
             return str(error)
-        self.answered_at = time.monotonic()
         tally.answers += 1
-        if frame.body is None or not frame.exact:
-            tally.wrong.append(f"{place}not exact: {', '.join(frame.reasons)}")
+        if not response.exact:
+            tally.wrong.append(f"{place}not exact: {', '.join(response.reasons)}")
             return []
-        found = list(_sightings(layout(f"{api}Response", frame.version).fields, frame.body.value, ""))
+        found = list(_sightings(layout(f"{api}Response", response.version).fields, response.value, ""))
         tally.sightings += found
-        await self._pause(frame.body.value)
+        await self._pause(response.value)
         return [seen for seen in found if seen.code in (INVALID_REQUEST, UNSUPPORTED_VERSION)]
 
-    async def _exchange(self, api: str, version: int, case: Case) -> DecodedFrame:
+    async def _exchange(self, api: str, version: int, case: Case) -> Response:
         """One request, one answer, and the answer encoded again must be the same bytes."""
         self.correlation_id += 1
         header: dict[str, Any] = {"correlationId": self.correlation_id}
@@ -185,16 +196,17 @@ class _Prober:
         request = encode_frame(f"{api}Request", version, case.value, header, length=False)
         target = self._target(api, case)
         try:
-            response = await self.cluster.send_bytes(request, to=target, timeout=CALL_SECONDS)
+            came = await self.cluster.send_bytes(request, to=target, timeout=CALL_SECONDS)
         except (RefusedError, NotFoundError):
             # nobody leads or coordinates it, or this user may not know who: any broker has an answer to that too
-            response = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=CALL_SECONDS)
-        frame = decode_frame(response, response_to=(api, version))
-        if frame.body is not None and frame.exact:
-            again = encode_frame(f"{api}Response", frame.version, frame.body.value, frame.header.value, length=False)
-            if again != response:
-                raise DecodeError(f"{api} v{version}: {len(response)} bytes came, encoded again they are other bytes")
-        return frame
+            came = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=CALL_SECONDS)
+        response = await read_response(api, version, came)
+        if response.exact:
+            header = {"correlationId": self.correlation_id}
+            again = encode_frame(f"{api}Response", response.version, response.value, header, length=False)
+            if again != came:
+                raise DecodeError(f"{api} v{version}: {len(came)} bytes came, encoded again they are other bytes")
+        return response
 
     def _target(self, api: str, case: Case) -> Target:
         if case.any_broker:

@@ -40,7 +40,7 @@ class Response:
 
 
 async def read_response(api: str, version: int, frame: bytes, most: int = MAX_RESPONSE_MEMORY_BYTES) -> Response:
-    """DecodeError where it is no response to that request, HeavyError where it takes more than `most` bytes of memory."""
+    """DecodeError where it is no response to that request, HeavyError where it takes more memory than `most` bytes."""
     if len(frame) <= _SMALL_BYTES:
         return _decoded(api, version, frame, len(frame) * _MOST_PER_BYTE)
     weight, body_at = await weigh_response(api, version, frame, most - len(frame))

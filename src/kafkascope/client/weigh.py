@@ -1,6 +1,6 @@
 """How much memory a response takes once it is decoded, found by stepping over its bytes. Nothing is built, and stepping
-ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of lists that may be cut (brokers), the
-bytes of the first rows are kept and the others are counted."""
+ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of a list that may be cut (brokers),
+the first rows are kept and the others are counted."""
 
 import sys
 from collections.abc import Generator
@@ -26,8 +26,8 @@ _TAGGED = 120
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """`memory` is in bytes, and more than the limit where stepping ended there; `end` is None there, and where the bytes
-    are not this message. `rows` are those of the list that may be cut; where there are too many, `cut` are the places
+    """`memory` is in bytes, and more than the limit where stepping ended there; `end` is None then, and where the bytes
+    are no such message. `rows` are those of the list that may be cut; where there are too many, `cut` are the places
     of its count, of its first row, of the first row to leave out, and of the first byte after the list."""
 
     memory: int

@@ -53,8 +53,8 @@ async def settled(
     version: int | None = None,
     apart: bool = False,
 ) -> "tuple[Answer, Gap | None]":
-    """The answer, and what `verdict` says of it. Errors that pass are waited out, for half of the time that a look has left.
-    `apart` is that of `Cluster.call`."""
+    """The answer, and what `verdict` says of it. Errors that pass are waited out, for half of the time
+    that a look has left. `apart` is that of `Cluster.call`."""
     until = time.monotonic() + cluster.share()
     while True:
         try:
@@ -93,8 +93,8 @@ async def each(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
 async def fairly(
     cluster: "Cluster", items: Sequence[T], ask: Callable[[T], Awaitable[R]]
 ) -> list[R | ReachError | HeavyError | None]:
-    """Each one's answer, or why there is none; None where there was no time to ask. All of them together get the time of
-    one call, or half of what is left of a look where there are several, and the memory of one response."""
+    """Each one's answer, or why there is none; None where there was no time to ask. All together get the time of one
+    call, or half of what is left of a look where there are several, and the memory of one response."""
     deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
     left = len(items)
 

@@ -58,8 +58,8 @@ async def offsets_of(
     cluster: "Cluster", places: Iterable[Place], timestamp: int, *, committed: bool = False
 ) -> tuple[dict[Place, Offset], tuple[Gap, ...]]:
     """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. A partition whose leader moves
-    meanwhile is asked for again, for half of the time that a look has left. One that has no leader, or whose leader does not answer,
-    is a gap."""
+    meanwhile is asked for again, for half of the time that a look has left. One without a leader, or whose leader does
+    not answer, is a gap."""
     left = set(places)
     found: dict[Place, Offset] = {}
     until = time.monotonic() + cluster.share()

@@ -1,0 +1,203 @@
+"""A look at a cluster of strangers: its time and memory are those of one call, however many nodes and bytes there are."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from kafkascope.client import Cluster, connect
+from kafkascope.client.check import Wanted, one_line
+from kafkascope.client.check_look import GROUP, look
+from kafkascope.client.describe.asking import AT_ONCE, MOST_GAPS, each
+from kafkascope.client.describe.features import versions_by_node
+from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
+from kafkascope.client.describe.groups import describe_groups
+from kafkascope.client.dialling import UnreachableError, check_address
+from kafkascope.client.observe import MOST_VAIN, Observer
+from kafkascope.client.probe import probe
+from kafkascope.client.settings import Address, Settings
+from kafkascope.codec.frame import DecodedFrame
+from kafkascope.errors import ReachError, RefusedError
+from kafkascope.limits import MAX_APIS, MAX_BROKERS, MAX_LOGIN_FRAME_BYTES, MAX_UNKNOWN_VERSIONS
+from tests.client.leftovers import run
+from tests.client.servers import BROKER, Handler, Peer, ranges, serving, silence
+
+T = TypeVar("T")
+PATIENCE = 60.0
+
+
+def asked(handler: Handler, ask: Callable[[Cluster], Awaitable[T]], seconds: float = PATIENCE, **more: Any) -> T:
+    async def work() -> T:
+        async with serving(handler) as address, connect(Settings((address,), timeout=seconds), **more) as cluster:
+            return await ask(cluster)
+
+    return run(work())
+
+
+def answering(*, rows: int = 1, **values: Any) -> Handler:
+    """A broker; this one is the first of `rows`, the others are at a port that is none."""
+
+    async def handler(peer: Peer) -> None:
+        request = await peer.greet()
+        while True:
+            await peer.answer(request, value(peer, request))
+            request = await peer.request()
+
+    def value(peer: Peer, request: DecodedFrame) -> dict[str, Any]:
+        if request.api == "Metadata":
+            others = [{"nodeId": 2 + n, "host": "127.0.0.1", "port": 0} for n in range(rows - 1)]
+            first = peer.metadata()["brokers"] if rows else []
+            return peer.metadata(brokers=[*first, *others])
+        if request.api == "ApiVersions":
+            return {"apiKeys": ranges(BROKER)}
+        found: dict[str, Any] = values.get(request.api or "", {})
+        return found
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (Address("127.0.0.1", 99_999), "127.0.0.1:99999: 99999 is no port; ports are 1 to 65535"),
+        (Address("127.0.0.1", -1), "127.0.0.1:-1: -1 is no port"),
+        (Address("127.0.0.1", 0), "0 is no port"),
+        (Address("", 9092), ":9092: no host is named"),
+        (Address("127.0.0.1\0x", 9092), "a host with characters that no name has"),
+        (Address("\x1b]0;pwned\x07red", 9092), "]0;pwned red:9092: a host with characters that no name has"),
+        (Address("a" * 30_000, 9092), f"{'a' * 40}…:9092: a host of 30,000 characters; 255 are the most"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_told_and_not_tried_again(address: Address, said: str) -> None:
+    with pytest.raises(UnreachableError) as raised:
+        check_address(address)
+    assert said in str(raised.value)
+    assert "advertised.listeners" in str(raised.value) and str(raised.value).isprintable()
+    assert raised.value.final
+
+
+def test_brokers_that_are_left_out_are_told_once_and_are_a_gap() -> None:
+    notes: list[str] = []
+
+    async def ask(cluster: Cluster) -> Any:
+        await cluster.brokers()
+        return await versions_by_node(cluster), len(await cluster.brokers())
+
+    rows = MAX_BROKERS + 1_000
+    (found, gaps), kept = asked(answering(rows=rows), ask, on_note=notes.append)
+    assert kept == MAX_BROKERS and len(found) == 1
+    (note,) = notes
+    assert f"names {rows:,} brokers; 1,000 of them are left out" in note
+    assert len(gaps) == MOST_GAPS + 2
+    assert [gap.error for gap in gaps] == [NO_ANSWER] * (MOST_GAPS + 1) + [UNASKED]
+    assert gaps[-2].what == f"versions of {MAX_BROKERS - 1 - MOST_GAPS:,} more nodes"
+    assert gaps[-1].what == "versions of 1,000 brokers"
+
+
+def test_a_check_of_groups_is_not_healthy_where_brokers_are_left_out() -> None:
+    handler = answering(rows=MAX_BROKERS + 5)
+    report = asked(handler, lambda cluster: look(cluster, (GROUP,), (), Wanted()))
+    assert not report.healthy
+    assert "groups of 5 brokers: of more than 2,048 brokers the first are asked" in one_line(report.checked, "groups")
+
+
+def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.greet()
+        await silence(peer)
+
+    async def ask(cluster: Cluster) -> list[str]:
+        said = []
+        with cluster.look():
+            for _ in range(3):
+                with pytest.raises(ReachError) as raised:
+                    await cluster.call("ListGroups")
+                said.append(str(raised.value))
+        return said
+
+    first, *others = asked(handler, ask, 0.3)
+    assert "no answer within 0.3 s" in first
+    assert all("there was no time left" in one for one in others)
+
+
+def test_responses_of_a_round_of_calls_share_the_memory_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten kilobytes here: the first node's list fits, and the next one has no room left."""
+    monkeypatch.setattr("kafkascope.client.cluster.MAX_RESPONSE_MEMORY_BYTES", 30_000)
+    groups = {"groups": [{"groupId": f"group-{n}", "protocolType": "consumer"} for n in range(50)]}
+
+    async def ask(cluster: Cluster) -> list[str]:
+        said = []
+        with cluster.together():
+            for _ in range(3):
+                try:
+                    said.append(str(len((await cluster.call("ListGroups")).value["groups"])))
+                except Exception as error:  # noqa: BLE001 (looked at below)
+                    said.append(type(error).__name__)
+        said.append(str(len((await cluster.call("ListGroups")).value["groups"])))
+        return said
+
+    assert asked(answering(ListGroups=groups), ask) == ["50", "HeavyError", "HeavyError", "50"]
+
+
+def test_a_few_items_are_under_way_at_a_time_and_come_in_order() -> None:
+    under_way = most = 0
+
+    async def do(item: int) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return 2 * item
+
+    assert run(each(range(1_000), do)) == [2 * item for item in range(1_000)]
+    assert most == AT_ONCE
+
+
+def test_nodes_that_are_gone_fill_no_account_of_an_observer() -> None:
+    async def ask(cluster: Cluster) -> Any:
+        return await Observer(cluster).poll()
+
+    poll = asked(answering(rows=100), ask)
+    silent = [one.detail for one in poll.vain if one.api == "ListGroups" and not one.reached]
+    assert len(silent) == MOST_VAIN + 1
+    assert silent[-1] == f"ListGroups: {99 - MOST_VAIN} more calls got no answer"
+
+
+def test_versions_that_nobody_knows_are_listed_up_to_a_limit() -> None:
+    async def handler(peer: Peer) -> None:
+        request = await peer.greet({3: (12, 12), 60: (0, 2), 1_000: (0, 32_767), 16: (30_000, 32_767)})
+        while True:
+            value = peer.metadata() if request.api == "Metadata" else {"brokers": []}
+            await peer.answer(request, value if request.api != "ApiVersions" else {"apiKeys": []})
+            request = await peer.request()
+
+    found = asked(handler, lambda cluster: probe(cluster, apis_only=frozenset()))
+    for key in (16, 1_000):
+        proofs = [proof for proof in found.proofs if proof.key == key]
+        assert len(proofs) == MAX_UNKNOWN_VERSIONS
+        assert proofs[-1].why.endswith("up to v32767 are offered")
+
+
+def test_apis_that_nobody_knows_are_kept_up_to_a_limit() -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.greet(dict.fromkeys(range(30000), (0, 1)))
+
+    assert len(asked(handler, lambda cluster: cluster.versions())) == MAX_APIS
+
+
+def test_a_cluster_without_brokers_is_refused_by_a_probe() -> None:
+    with pytest.raises(RefusedError, match="holds nothing of what was asked for"):
+        asked(answering(rows=0), probe)
+
+
+def test_a_cluster_without_brokers_has_no_groups() -> None:
+    assert asked(answering(rows=0), describe_groups).groups == ()
+
+
+def test_a_response_as_large_as_kafkas_is_taken_after_the_login() -> None:
+    groups = {"groups": [{"groupId": "g" * 30_000, "protocolType": "consumer"} for _ in range(40)]}
+    answer = asked(answering(ListGroups=groups), lambda cluster: cluster.call("ListGroups"))
+    assert len(answer.response_bytes) > 2 * MAX_LOGIN_FRAME_BYTES
+    assert answer.exact and len(answer.value["groups"]) == 40
