@@ -30,8 +30,8 @@ def varint(value: int) -> bytes:
 
 
 def metadata(rows: int, topics: bytes = b"\x01", port: int = 0) -> bytes:
-    """Header v1 and Metadata v12 behind the correlation id: brokers without end. Port 0 is none, so that nobody tries to
-    get there for long."""
+    """Header v1 and Metadata v12 after the correlation id: brokers without end. Port 0 is none, so that nobody tries
+    for long to get there."""
     brokers = b"".join(broker(node, HOST, port) for node in range(rows))
     return b"\0" + bytes(4) + varint(rows + 1) + brokers + b"\x02c" + bytes(4) + topics + b"\0"
 

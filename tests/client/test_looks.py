@@ -1,4 +1,4 @@
-"""A look at a cluster of strangers: its time and memory are those of one call, however many nodes and bytes there are."""
+"""A look at a cluster of strangers: its time and memory are those of one call, however many nodes there are."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

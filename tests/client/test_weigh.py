@@ -52,7 +52,7 @@ def partition(number: int) -> dict[str, Any]:
         ("MetadataResponse", 12, {"topics": [{"name": "orders", "partitions": [partition(n) for n in range(2_000)]}]}),
         ("MetadataResponse", 1, {"brokers": [{"nodeId": n, "host": "h", "port": 9092} for n in range(2_000)]}),
         ("ListGroupsResponse", 5, {"groups": [{"groupId": "", "protocolType": ""}] * 2_000}),
-        ("ListGroupsResponse", 0, {"groups": [{"groupId": f"group-{n}", "protocolType": "consumer"} for n in range(2_000)]}),
+        ("ListGroupsResponse", 0, {"groups": [{"groupId": f"g-{n}", "protocolType": "connect"} for n in range(2_000)]}),
         ("ApiVersionsResponse", 4, {"apiKeys": [{"apiKey": 999, "minVersion": 999, "maxVersion": 999}] * 2_000}),
         ("DescribeConfigsResponse", 4, {"results": [{"configs": [{"name": "n", "value": "v" * 99}] * 500}] * 4}),
         ("SaslHandshakeResponse", 1, {"mechanisms": ["PLAIN"] * 2_000}),
@@ -121,3 +121,13 @@ def test_odd_bytes_are_read_carefully_up_to_a_limit() -> None:
     assert asyncio.run(read_response("ListGroups", 5, many)).exact
     with pytest.raises(DecodeError, match="not as Kafka writes them"):
         asyncio.run(read_response("ListGroups", 5, many + b"\0"))
+
+
+def test_tags_of_a_header_and_of_a_body_weigh_too() -> None:
+    """Two bytes each: a number and a size of 0. Careful decoding makes a dict of each."""
+    tags = varint(500_000) + b"".join(varint(number) + b"\0" for number in range(500_000))
+    for frame in (bytes(4) + tags + bytes(6) + b"\x01\0", bytes(5) + bytes(6) + b"\x01" + tags):
+        with pytest.raises(HeavyError):
+            asyncio.run(read_response("ListGroups", 5, frame))
+    few = bytes(4) + varint(1) + b"\x09" + varint(1_100) + bytes(1_100) + groups_frame(1)[5:]
+    assert len(asyncio.run(read_response("ListGroups", 5, few)).value["groups"]) == 1

@@ -34,7 +34,11 @@ _OPTIONS = (
     ),
     click.option("--bootstrap-controller", is_flag=True, help="HOST is a controller, not a broker."),
     click.option(
-        "--timeout", metavar="SECONDS", type=_SECONDS, callback=_number, help="For one call, retries included; 10."
+        "--timeout",
+        metavar="SECONDS",
+        type=_SECONDS,
+        callback=_number,
+        help="For one call or look, retries included; 10.",
     ),
     click.option(
         "--connect-timeout", metavar="SECONDS", type=_SECONDS, callback=_number, help="For one connection; 5."

@@ -90,8 +90,8 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
 
 
 class _Stop:
-    """Set once by Ctrl-C, SIGTERM or the end of the time. What is gathered then has some seconds to land, until a second
-    signal."""
+    """Set once by Ctrl-C, SIGTERM or the end of the time. After a signal, what is gathered has some seconds to land; a
+    second one ends it at once."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()

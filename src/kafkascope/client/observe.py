@@ -113,9 +113,11 @@ class Observer:
         first: list[Awaitable[object]] = [self._quorum(has)] if has("DescribeQuorum") else []
         if has("DescribeCluster") and nodes:
             first.append(self._ask("DescribeCluster", {}, AnyBroker()))
-        listed, *_ = await asyncio.gather(
-            fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions"))), *first
+        listing = asyncio.ensure_future(
+            fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions")))
         )
+        await asyncio.gather(listing, *first)
+        listed = listing.result()
         unasked = sum(groups is None for groups in listed)
         if unasked:
             told = f"ListGroups: there was no time left to ask {unasked:,} of {len(nodes):,} nodes"

@@ -5,11 +5,11 @@ import asyncio
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from kafkascope.client.weigh import Weight, weigh, without_rows
+from kafkascope.client.weigh import Weight, header_end, weigh, without_rows
 from kafkascope.codec.engine import FastDecoder, fast_decoder
 from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_frame, header_version
 from kafkascope.errors import DecodeError
@@ -59,7 +59,7 @@ async def read_response(api: str, version: int, frame: bytes, most: int = MAX_RE
 async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tuple[Weight, int]:
     """And where its body begins."""
     name = f"{api}Response"
-    body_at = 4 + header_version(name, version)
+    body_at, tagged = header_end(frame, header_version(name, version), most)
     if api == "ApiVersions" and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         version = 0  # whichever was asked for (KIP-511)
     steps = weigh(name, version, frame, body_at, most)
@@ -68,7 +68,7 @@ async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tup
             next(steps)
         except StopIteration as stop:
             weight: Weight = stop.value
-            return weight, body_at
+            return replace(weight, memory=weight.memory + tagged), body_at
         await asyncio.sleep(0)
 
 

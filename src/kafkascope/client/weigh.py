@@ -4,6 +4,7 @@ the first rows are kept and the others are counted."""
 
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -55,6 +56,11 @@ def weigh(name: str, version: int, data: bytes, position: int, most: int) -> Ste
     return Weight(memory, end, rows, (count_at, first_at, cut_at, end_at) if rows > MAX_BROKERS else None)
 
 
+def header_end(frame: bytes, version: int, most: int) -> tuple[int, int]:
+    """Where a response's header ends, and what its tags weigh. Nobody writes any, but a header has room for them."""
+    return _tags(frame, 5, frame[4], most) if version and frame[4] else (4 + version, 0)
+
+
 def without_rows(data: bytes, weight: Weight, compact: bool) -> bytes:
     """The frame with the first MAX_BROKERS rows of its list alone."""
     assert weight.cut is not None
@@ -94,20 +100,22 @@ def _varint(data: bytes, position: int, first: int) -> tuple[int, int]:
 def _tags(data: bytes, position: int, count: int, most: int) -> tuple[int, int]:
     """Over a section of tags behind its first byte: where it ends, and what it weighs at the most."""
     memory = 0
-    if count > 127:
-        count, position = _varint(data, position, count)
-    for _ in range(count):
-        for part in (0, 1):
-            size = data[position]
-            position += 1
-            if size > 127:
-                size, position = _varint(data, position, size)
-            if part:
-                position += size
-                memory += _TAGGED * (size + 4)
-        if position > len(data) or memory > most:
-            break
-    return position, memory
+    with suppress(IndexError):
+        if count > 127:
+            count, position = _varint(data, position, count)
+        for _ in range(count):
+            for part in (0, 1):
+                size = data[position]
+                position += 1
+                if size > 127:
+                    size, position = _varint(data, position, size)
+                if part:
+                    position += size
+                    memory += _TAGGED * (size + 4)
+            if memory > most:
+                break
+        return position, memory
+    return len(data), memory
 
 
 def stepper_source(known: Layout) -> str:
