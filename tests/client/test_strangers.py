@@ -133,3 +133,24 @@ def test_a_signal_ends_a_command_among_brokers_without_end(number: signal.Signal
         found = ended(process)
     assert found.code == code
     assert not found.lines
+
+
+STOPPED_TWICE = """
+import asyncio, os, signal
+from kafkascope.cli.observe_run import _stopping
+
+async def main():
+    async with _stopping() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.event.wait()  # a commit that does not end
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def test_a_second_signal_ends_an_observer_that_does_not_get_its_commit_done() -> None:
+    found = ended(Popen([sys.executable, "-c", STOPPED_TWICE], stdout=PIPE, stderr=PIPE, text=True))
+    assert found.code == 130
+    assert found.lines == ["kafkascope: stopped before the last polls were in the lake"]
