@@ -28,8 +28,8 @@ MICROSECONDS = 1_000_000
 INTERRUPTED = 130
 # A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
 LEAST_TIMEOUT = 1.0
-# For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first, and
-# a service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
+# For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
+# service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
 LANDING_SECONDS = 10.0
 # What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
 # and not in others.
