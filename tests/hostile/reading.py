@@ -1,0 +1,81 @@
+"""All that is made of a recording: packets, exchanges, their columns, objects and decoded bodies; out comes one word.
+
+Anything but an `InputError` is for the caller, and so is what breaks a promise: a table that is not valid, a packet
+outside its data, a bound that a kernel was stopped at."""
+
+import zlib
+from collections.abc import Sequence
+from io import BytesIO
+from random import Random
+from typing import Any
+
+from kafkascope.capture.carry_run import Part
+from kafkascope.capture.exchange import to_exchanges
+from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.learn import Knowledge
+from kafkascope.capture.messages import Messages
+from kafkascope.capture.packets import read_packets
+from kafkascope.capture.reader import Reading
+from kafkascope.errors import InputError
+from tests.support.parts import Named
+from tests.support.recordings import Drip
+
+REFUSED, ROWS, ROWS_AND_PROBLEMS, PROBLEMS, NOTHING = "refused", "read", "read with problems", "problems", "empty"
+
+
+def read_recording(data: bytes) -> str:
+    """As one file, in batches of one size or another; now and then its packets by themselves too."""
+    random = Random(zlib.crc32(data))
+    chunk = random.choice((len(data), len(data), len(data) + 1, len(data) // 3 + 16, 4_096, 1 << 20))
+    outcome = read_files([("0", data)], Part(chunk_bytes=max(chunk, 64)), names=random.random() < 0.5)
+    if random.random() < 0.2:
+        _check_packets(data, random)
+    return outcome
+
+
+def read_files(files: Sequence[tuple[str, bytes]], part: Part, *, names: bool = False, **options: Any) -> str:
+    try:
+        reading = Reading([Named(data, uri) for uri, data in files], part=part, names=names, **options)
+        rows = _rows(reading, names=names)
+    except InputError as error:
+        expect_no_kernel_error(error)
+        return REFUSED
+    kinds = [kind for kind in reading.account.problems if "kernel" in kind]
+    assert not kinds, f"a kernel was stopped: {reading.account.kept}"
+    if reading.account.problems:
+        return ROWS_AND_PROBLEMS if rows else PROBLEMS
+    return ROWS if rows else NOTHING
+
+
+def expect_no_kernel_error(error: InputError) -> None:
+    """A bound that a kernel would have broken is a mistake of ours, however well it is told."""
+    assert not any("Kernel" in kind.__name__ for kind in type(error).__mro__), repr(error)
+
+
+def _rows(reading: Reading, *, names: bool) -> int:
+    messages, knowledge = Messages(), Knowledge()
+    rows = 0
+    for batch in reading.batches():
+        exchanges = to_arrow(batch)
+        exchanges.validate(full=True)
+        rows += len(exchanges)
+        if names:
+            knowledge.learn(batch)
+            rows += len(list(to_exchanges(batch, knowledge.names(batch))))
+        for made in messages.add(batch, exchanges):
+            made.table.validate(full=True)
+    for made in messages.finish():
+        made.table.validate(full=True)
+    reading.by_file()
+    return rows
+
+
+def _check_packets(data: bytes, random: Random) -> None:
+    source: Any = BytesIO(data) if random.random() < 0.5 else Drip(data, random.choice((7, 100, 999)))
+    try:
+        for batch in read_packets(source, chunk_bytes=random.choice((512, 2_048, 65_536))):
+            assert len(batch.start) == len(batch.link) == len(batch.time_ns)
+            assert (batch.start >= 0).all() and (batch.captured >= 0).all() and (batch.original >= 0).all()
+            assert (batch.start + batch.captured <= len(batch.data)).all()
+    except InputError as error:
+        expect_no_kernel_error(error)
