@@ -6,7 +6,6 @@ from collections import Counter
 from functools import lru_cache
 from random import Random
 
-
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.result import Span
@@ -105,5 +104,3 @@ def _bases(place: Place) -> list[tuple[bytes, tuple[Span, ...]]]:
     encoded = sorted({encode(name, version, value, release) for value in values}, key=lambda data: (len(data), data))
     kept = [data for data in encoded if len(data) <= _LARGEST] or encoded[:1]
     return [(data, decode(name, version, data, release, spans=True).spans) for data in kept]
-
-

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from tests.hostile import batches, captures, carried, fragments, frames, logs, pcapng_files
-from tests.hostile.reading import read_recording
+from tests.hostile import batches, captures, carried, fragments, frames, logs, pcapng_files, probes
+from tests.hostile.reading import account_of, read_recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +32,5 @@ KINDS = {
     "frames": Kind(frames.make, frames.run, frames.UNIT),
     "batches": Kind(batches.make, batches.run, batches.UNIT),
 }
+# Files that are there already, and misbehaviour of the program, for the tests of what notices it.
+OTHERS = {"breaks": Kind(captures.make, account_of), "probes": Kind(probes.make, _single(probes.run))}

@@ -57,7 +57,9 @@ def _wrapped(line: str, random: Random) -> bytes:
 
 
 def odd_time(random: Random) -> Any:
-    return random.choice(("2026-11-15T09:30:00.123Z", 1_763_200_000_123, 1.7e9, {"epochSecond": 2**70}, odd_value(random)))
+    return random.choice(
+        ("2026-11-15T09:30:00.123Z", 1_763_200_000_123, 1.7e9, {"epochSecond": 2**70}, odd_value(random))
+    )
 
 
 @cache

@@ -41,7 +41,9 @@ def _section(packets: list[tuple[int, Packet]], random: Random, lies: float) -> 
         which = links.index(link) if random.random() >= lies else random.choice((len(links), 0xFFFF, 0xFFFF_FFFF))
         made.append(_packet(packet, which, big, random, lies))
         if random.random() < 0.05:
-            made.append(_block(random.choice(_OTHER_BLOCKS), random.randbytes(random.choice((0, 8, 40))), big, random, 0))
+            made.append(
+                _block(random.choice(_OTHER_BLOCKS), random.randbytes(random.choice((0, 8, 40))), big, random, 0)
+            )
     return made
 
 

@@ -4,6 +4,7 @@ Anything but an `InputError` is for the caller, and so is what breaks a promise:
 outside its data, a bound that a kernel was stopped at."""
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO
 from random import Random
@@ -45,6 +46,27 @@ def read_files(files: Sequence[tuple[str, bytes]], part: Part, *, names: bool = 
     if reading.account.problems:
         return ROWS_AND_PROBLEMS if rows else PROBLEMS
     return ROWS if rows else NOTHING
+
+
+def account_of(data: bytes) -> Counter[str]:
+    """How many there are of what a file is known by."""
+    reading = Reading(Named(data, "0"))
+    try:
+        _rows(reading, names=False)
+    except InputError as error:
+        expect_no_kernel_error(error)
+        return Counter({REFUSED: 1})
+    account = reading.account
+    assert not any("kernel" in kind for kind in account.problems), f"a kernel was stopped: {account.kept}"
+    return Counter(
+        {
+            "exchanges": account.exchanges,
+            "packets": account.packets,
+            "problems": account.problems.total(),
+            "connections": len(account.connections) + sum(count for count, _ in account.forgotten.values()),
+            "conflict bytes": sum(connection.conflict_bytes for connection in account.connections),
+        }
+    )
 
 
 def expect_no_kernel_error(error: InputError) -> None:

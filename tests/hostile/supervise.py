@@ -50,7 +50,13 @@ class Supervisor:
     def fuzz(self, kind: str, seed: int, first: int, last: int) -> Tally:
         tally = Tally()
         while first < last:
-            first = self._units(kind, seed, first, last, tally)
+            first = self._units([kind, seed, first, last], tally)
+        return tally
+
+    def run(self, kind: str, file: Path) -> Tally:
+        """One unit that is there already."""
+        tally = Tally()
+        self._units([kind, 0, 0, 1, str(file)], tally)
         return tally
 
     def close(self) -> None:
@@ -63,12 +69,13 @@ class Supervisor:
             self._worker = None
             self._held = b""
 
-    def _units(self, kind: str, seed: int, first: int, last: int, tally: Tally) -> int:
+    def _units(self, order: list[Any], tally: Tally) -> int:
         """The unit to go on with."""
+        kind, seed, first, last = order[:4]
         worker = self._worker = self._worker or self._start()
         assert worker.stdin is not None
         (self._folder / "now").write_bytes(NOW.pack(first, 0))
-        worker.stdin.write(f"{kind} {seed} {first} {last}\n".encode())
+        worker.stdin.write(json.dumps(order).encode() + b"\n")
         worker.stdin.flush()
         try:
             self._line(worker, START_S)
@@ -76,7 +83,7 @@ class Supervisor:
                 line = self._line(worker, START_S if number == first else DEADLINE_S)
                 tally.outcomes.update(line["outcomes"])
                 tally.failures += [line["why"]] if line["why"] else []
-            return last
+            return int(last)
         except Died as death:
             self.close()
             number, size = NOW.unpack((held := (self._folder / "now").read_bytes())[: NOW.size])

@@ -165,6 +165,9 @@ class PcapngReader:
         """The length in front lies and the one behind is true: write the true one over it, in our own copy."""
         if base + position != self._lost_from or not self._fits(data, position, end):
             return False
+        if self._number(data, position + 4) == end - position:
+            # Both are true, as of a section without its mark: something else is wrong with it.
+            return False
         length = (end - position).to_bytes(4, "big" if self._big else "little")
         data[position + 4 : position + 8] = np.frombuffer(length, np.uint8)
         self._rows.problems.add("broken block", "the length in front of it is wrong", self._lost_from, 0)
