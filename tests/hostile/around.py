@@ -1,5 +1,5 @@
-"""An IP packet and a random source in, the packet as a recorder has it out: in every link layer and tunnel that is read,
-and in headers that say they are one."""
+"""Wraps an IP packet as a recorder has it: in every link layer and tunnel that is read, and in headers that claim to be
+one."""
 
 import struct
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""What a run left for the next one, as the lake keeps it: the JSON of its connections edited, then read with the rest of
-the recording, or with a rest that is gone."""
+"""Edits the state that a run leaves for the next one, as the lake keeps it, and reads the rest of the recording with
+it. The first part may be gone by then."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""Memory between pages that nobody may touch, for bytes that kernels read: an over-read is a signal, not a wrong row."""
+"""Puts bytes that kernels read before a page without access, so that an over-read is a signal and not a wrong row."""
 
 import ctypes
 import weakref

@@ -1,4 +1,4 @@
-"""Every fuzzer: how a unit of its cases is made from a random source, and how it is run. The outcome counts its cases."""
+"""Every fuzzer: how a unit of its cases is made from a random source, and how it runs. Outcomes count its cases."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """`python -m tests.hostile.worker FOLDER` runs cases of fuzzers in this process, as many as it is asked to; with the
 file of one case as a second argument, that case alone.
 
-An order is a line of JSON on standard input: kind, seed, first and last unit, and the file of a unit that is there
-already. Each unit of cases is written to `FOLDER/now` before it runs, so that it is there when the process dies of it; then one line
-tells what became of its cases."""
+An order is a line of JSON on standard input: kind, seed, first and last unit, and the file of a unit that exists
+already. Each unit of cases is written to `FOLDER/now` before it runs, so that it is there when the process dies of it;
+then one line reports the outcomes of its cases."""
 
 import json
 import os
