@@ -20,7 +20,7 @@ _BASES, _CUTS = 30, 4
 
 def make(random: Random) -> bytes:
     number, place = random.randrange(_BASES), random.randrange(_CUTS)
-    states = [json.loads(text) for text in _left(number, place)]
+    states = [json.loads(text) for text in left_by(number, place)]
     for _ in range(random.choice((1, 1, 2, 4))):
         if states:
             edit(states if random.random() < 0.05 else random.choice(states), random)
@@ -28,8 +28,12 @@ def make(random: Random) -> bytes:
     if texts and random.random() < 0.05:
         at = random.randrange(len(texts))
         texts[at] = bytes_edited(texts[at].encode(), random).decode(errors="replace")
-    case = {"base": number, "cut": place, "left": texts, "last": random.random() < 0.5, "gone": random.random() < 0.15}
-    return json.dumps(case).encode()
+    return case_of(number, place, texts, last=random.random() < 0.5, gone=random.random() < 0.15)
+
+
+def case_of(number: int, place: int, states: list[str], *, last: bool = True, gone: bool = False) -> bytes:
+    """Of a recording and the place where it is cut; whether more runs follow, and whether its first part is gone."""
+    return json.dumps({"base": number, "cut": place, "left": states, "last": last, "gone": gone}).encode()
 
 
 def run(data: bytes) -> str:
@@ -57,7 +61,7 @@ def _files(number: int, place: int) -> tuple[bytes, bytes]:
 
 
 @cache
-def _left(number: int, place: int) -> tuple[str, ...]:
+def left_by(number: int, place: int) -> tuple[str, ...]:
     reading = Reading(Named(_files(number, place)[0], "0"), part=Part(last=False))
     for _ in reading.batches():
         pass

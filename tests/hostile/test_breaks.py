@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.breaks import BREAKS
+from tests.hostile.forged import FORGED, forged
 from tests.hostile.supervise import Supervisor
 
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
@@ -30,3 +31,11 @@ def test_what_broke_it_is_read_to_the_end(name: str, large: bool, supervisor: Su
     assert not tally.failures, tally.failures[0]
     for what, least in known.holds(size).items():
         assert tally.outcomes[what] >= least, f"{tally.outcomes[what]} {what}, at least {least} were recorded"
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_state_is_refused_or_read(name: str, supervisor: Supervisor, tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    file.write_bytes(forged(name))
+    tally = supervisor.run("carried", file)
+    assert not tally.failures, tally.failures[0]
