@@ -9,6 +9,7 @@ from kafkascope.capture.stream_table import HEAD, HELD_COUNT, NEXT, TAIL
 from tests.hostile.carried import case_of, left_by
 
 _FAR = 1 << 40
+_PIECES = {"client": 0, "opened": [True, True], "hinted": False, "looked": 0, "named": []}
 
 # Where it is in the state, and what is written there.
 FORGED: dict[str, tuple[tuple[str | int, ...], Any]] = {
@@ -34,17 +35,8 @@ FORGED: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "a number that is text": (("segments",), "many"),
     "a frame without a partner, larger than any": (("waiting",), [[0, 0, 0, _FAR, 0, 0, 0, 0, 0]]),
     "a frame without a partner, of a third side": (("waiting",), [[0, 9, 0, 10, 0, 0, 0, 0, 0]]),
-    "pieces of a stream that is not there": (
-        ("pieces",),
-        {
-            "client": 0,
-            "opened": [True, True],
-            "hinted": False,
-            "looked": 0,
-            "named": [],
-            "entries": [[0, 9, 0, 4, 0, 0]],
-        },
-    ),
+    "pieces of a stream that is not there": (("pieces",), _PIECES | {"entries": [[0, 9, 0, 4, 0, 0]]}),
+    "pieces of an unknown kind": (("pieces",), _PIECES | {"entries": [[99, 0, 0, 4, 0, 0]]}),
     "nothing": ((), {}),
     "a list": ((), []),
     "nested lists": ((), json.loads("[" * 500 + "]" * 500)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.hostile import batches, captures, carried, fragments, frames, logs, pcapng_files, probes
-from tests.hostile.reading import account_of, read_recording
+from tests.hostile.reading import account_of, read_again, read_recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +33,8 @@ KINDS = {
     "batches": Kind(batches.make, batches.run, batches.UNIT),
 }
 # Files that are there already, and misbehaviour of the program, for the tests of what notices it.
-OTHERS = {"breaks": Kind(captures.make, account_of), "probes": Kind(probes.make, _single(probes.run))}
+OTHERS = {
+    "breaks": Kind(captures.make, account_of),
+    "again": Kind(captures.make, _single(read_again)),
+    "probes": Kind(probes.make, _single(probes.run)),
+}

@@ -3,10 +3,12 @@
 Anything but an `InputError` is for the caller, and so is what breaks a promise: a table that is not valid, a packet
 outside its data, a bound that a kernel was stopped at."""
 
+import mmap
 import zlib
 from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,6 +24,8 @@ from tests.support.parts import Named
 from tests.support.recordings import Drip
 
 REFUSED, ROWS, ROWS_AND_PROBLEMS, PROBLEMS, NOTHING = "refused", "read", "read with problems", "problems", "empty"
+# A third of a megabyte for each of a hundred files.
+MOST_GROWN = 33_000_000
 
 
 def read_recording(data: bytes) -> str:
@@ -67,6 +71,22 @@ def account_of(data: bytes) -> Counter[str]:
             "conflict bytes": sum(connection.conflict_bytes for connection in account.connections),
         }
     )
+
+
+def read_again(data: bytes) -> str:
+    """A hundred times in one process: what a file took is given back with it."""
+    for _ in range(20):
+        read_files([("0", data)], Part())
+    before = _resident_bytes()
+    for _ in range(100):
+        outcome = read_files([("0", data)], Part())
+    grown = _resident_bytes() - before
+    assert grown < MOST_GROWN, f"{grown:,} bytes more after 100 files"
+    return outcome
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def expect_no_kernel_error(error: InputError) -> None:

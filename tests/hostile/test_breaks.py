@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.breaks import BREAKS
+from tests.hostile.breaks import BREAKS, plain_conversation
+from tests.hostile.captures import PACKED
 from tests.hostile.forged import FORGED, forged
 from tests.hostile.supervise import Supervisor
 
@@ -31,6 +32,15 @@ def test_what_broke_it_is_read_to_the_end(name: str, large: bool, supervisor: Su
     assert not tally.failures, tally.failures[0]
     for what, least in known.holds(size).items():
         assert tally.outcomes[what] >= least, f"{tally.outcomes[what]} {what}, at least {least} were recorded"
+
+
+@pytest.mark.parametrize("form", PACKED)
+def test_a_packed_file_gives_its_memory_back(form: str, supervisor: Supervisor, tmp_path: Path) -> None:
+    """zstd and lz4 kept 1.8 MB of each."""
+    file = tmp_path / form
+    file.write_bytes(PACKED[form](plain_conversation(3)))
+    tally = supervisor.run("again", file)
+    assert not tally.failures, tally.failures[0]
 
 
 @pytest.mark.parametrize("name", FORGED)
