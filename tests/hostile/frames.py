@@ -20,7 +20,7 @@ from tests.support.pairs import Place, every_place
 from tests.support.values import random_value
 from tests.support.variety import lengthened
 
-UNIT = 50
+UNIT = 25
 _VALUES, _LARGEST = 6, 1_500
 
 

@@ -57,10 +57,10 @@ def _memory() -> str:
 
 BEHAVIOURS = {
     "fine": _fine,
+    "no end": _hang,
     "IndexError": _index_error,
     "KernelError": _kernel_error,
     "SIGSEGV": _read_after_the_end,
     "SIGABRT": _abort,
-    "no end": _hang,
     "bytes of memory": _memory,
 }
