@@ -190,7 +190,11 @@ def byte_after_a_frame(topics: int) -> bytes:
 
 def log_without_line_ends(size: int) -> bytes:
     """One line as long as the log is, in zstd: all of it was joined and split again for every mebibyte."""
-    return bytes(cramjam.zstd.compress(MARK.encode() + b" " * size))
+    packer = cramjam.zstd.Compressor(level=1)
+    packer.compress(MARK.encode())
+    for _ in range(size >> 20):
+        packer.compress(b" " * (1 << 20))
+    return bytes(packer.finish())
 
 
 def short_connections(count: int) -> bytes:

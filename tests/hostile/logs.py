@@ -20,7 +20,7 @@ _LONGEST = 20_000
 
 
 def make(random: Random) -> bytes:
-    lines = [_line(random) for _ in range(random.choice((1, 3, 8, 20)))]
+    lines = [_line(random) for _ in range(random.choice((1, 2, 5, 10)))]
     ends = random.choice((b"\n", b"\n", b"\n", b"\r\n", b"", b"\n\n\0"))
     data = ends.join(lines) + random.choice((b"\n", b""))
     if random.random() < 0.2:

@@ -195,7 +195,7 @@ def send_again(packets: list[Packet], random: Random) -> None:
 
 
 def send_early(packets: list[Packet], random: Random) -> None:
-    """Segments with holes between them, then one that covers several of them, or none ever."""
+    """Segments with holes between them, then one over several of them, soon or in a later batch, or none ever."""
     if (at := pick(packets, random, full=True)) < 0:
         return
     packet = packets[at]
@@ -203,11 +203,12 @@ def send_early(packets: list[Packet], random: Random) -> None:
     step = random.choice((1, 2, 8, 20, 1_448, 1 << 20))
     early = [
         packet.moved(step * (number + 1) + len(payload)).with_payload(payload[: max(step // 2, 1)])
-        for number in range(random.choice((1, 3, 16, 40)))
+        for number in range(random.choice((1, 3, 16, 40, 120)))
     ]
     if random.random() < 0.5:
         random.shuffle(early)
-    early.append(packet.moved(len(payload)).with_payload(random.randbytes(min(step * 20, 3_000))))
+    over = packet.moved(len(payload)).with_payload(random.randbytes(min(step * len(early), 3_000)))
+    packets.insert(random.choice((at, len(packets))), over)
     packets[at:at] = early
 
 
