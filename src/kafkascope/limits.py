@@ -167,6 +167,12 @@ MAX_URLENCODED_BYTES = 1_048_576
 # is what every recipient should take (RFC 9110, 4.1).
 MAX_LINK_BYTES = 2_000
 
+# Files of one ingest that may break the reader, each of which costs another pass over the others: more of them are no
+# accident of some files.
+MAX_BROKEN_FILES = 20
+# A small file that kafkascope keeps beside the tables of a lake, as a sign of life or of progress: some hundred bytes.
+MAX_LAKE_NOTE_BYTES = 65_536
+
 # The explorer's pages of a lake: rows of a list that a person can still read, and recordings named on its first page.
 MAX_LISTED_EXCHANGES = 100
 MAX_SHOWN_RECORDINGS = 200

@@ -108,9 +108,10 @@ class Command:
             print_lines([f"marts: {findings_text(severities(lake))}", f"took {took(self._waiting.seconds)}"])
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
+        from kafkascope.lake.place import readable
         from kafkascope.pipeline.ingesting import ingest
 
-        with self._waiting.step(READING):
+        with readable(self._where), self._waiting.step(READING):
             return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
 
     def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:

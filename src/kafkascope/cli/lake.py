@@ -38,8 +38,10 @@ def info_command(where: str, as_json: bool) -> int:
     lake = _open(where)
     from kafkascope.cli.output import print_json
     from kafkascope.lake.info import info
+    from kafkascope.lake.place import readable
 
-    said = info(lake)
+    with readable(where):
+        said = info(lake)
     if as_json:
         print_json(_plain(said))
     else:
@@ -66,9 +68,11 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
 
     age = timedelta(microseconds=parse_duration(older_than, "--older-than"))
     lake = _open(where)
+    from kafkascope.lake.place import readable
     from kafkascope.lake.retention import vacuum
 
-    done = vacuum(lake, dry_run=dry_run, age=age)
+    with readable(where):
+        done = vacuum(lake, dry_run=dry_run, age=age)
     if as_json:
         print_json({"dry_run": dry_run, **_plain(done)})
     else:
@@ -90,9 +94,11 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
 
     day = _day(before)
     lake = _open(where)
+    from kafkascope.lake.place import readable
     from kafkascope.lake.retention import expire
 
-    taken = expire(lake, day, dry_run=dry_run)
+    with readable(where):
+        taken = expire(lake, day, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "before": day.isoformat(), "taken_out": [_plain(out) for out in taken]})
     elif taken:

@@ -26,13 +26,15 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     need_spark()
     from kafkascope.cli.spark_run import Waiting, spark_session
     from kafkascope.lake.home import open_lake
+    from kafkascope.lake.place import readable
     from kafkascope.pipeline.mart.build import build_marts
 
     lake = open_lake(where)
     waiting = Waiting()
-    with spark_session(cores, waiting) as spark, waiting.step("building the marts"):
-        rows = build_marts(spark, lake, wanted)
-    found = severities(lake)
+    with readable(where):
+        with spark_session(cores, waiting) as spark, waiting.step("building the marts"):
+            rows = build_marts(spark, lake, wanted)
+        found = severities(lake)
     if as_json:
         from kafkascope.cli.output import print_json
 
@@ -73,7 +75,7 @@ def are_old(lake: "Lake") -> bool:
     from kafkascope.lake.commit import find_table
     from kafkascope.lake.reading import captures_rows
 
-    landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"])]
+    landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
     findings = find_table(lake, "findings")
     if findings is None or not landed:
         return bool(landed)

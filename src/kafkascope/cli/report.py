@@ -46,9 +46,11 @@ def run(
     if html_file is not None and html_file == json_file:
         raise UsageError(f"--html and --json both write to {html_file}; give each its own file")
     lake, scope = _open(where), _scope(groups, between)
+    from kafkascope.lake.place import readable
     from kafkascope.report.build import build
 
-    report = build(lake, scope, datetime.now(UTC))
+    with readable(where):
+        report = build(lake, scope, datetime.now(UTC))
     written = []
     if html_file is not None:
         from kafkascope.report.page import page

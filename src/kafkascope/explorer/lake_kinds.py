@@ -1,20 +1,16 @@
 """A lake in, the kinds of pages that show it out: what is in it, findings, exchanges. Only a server has them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import pyarrow as pa
-from deltalake.exceptions import DeltaError
 
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.explorer.gates import LAKE, REREAD
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages import lake, lake_bytes, lake_exchange, lake_exchanges, lake_findings
 from kafkascope.lake.home import Lake, open_lake
-from kafkascope.lake.place import reason
+from kafkascope.lake.place import readable
 
 
 def lake_kinds(where: str) -> tuple[Kind, ...]:
@@ -66,15 +62,6 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
 def _made(make: Callable[..., Page], where: str, **parameters: Any) -> Page:
     with readable(where):
         return make(opened(where), **parameters)
-
-
-@contextmanager
-def readable(where: str) -> Iterator[None]:
-    """What the libraries below say of files that are gone or broken, as one line that names the lake."""
-    try:
-        yield
-    except (OSError, pa.ArrowException, DeltaError) as error:
-        raise InputError(f"{where}: {reason(error)[:400]}") from None
 
 
 # Tables that pages have opened, for as long as their logs stay as they are.

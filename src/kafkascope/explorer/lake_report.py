@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kafkascope.explorer.gate import Gate
-from kafkascope.explorer.lake_kinds import opened, readable
+from kafkascope.explorer.lake_kinds import opened
+from kafkascope.lake.place import readable
 
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 import pyarrow.compute as pc
+from pyarrow import fs
 
 from kafkascope.errors import InputError
 from kafkascope.explorer.stopping import STOPPING
@@ -81,13 +82,14 @@ def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]
     if own["kind"] != CAPTURE:
         return [], f"it is from a recording of the kind {own['kind']}, which has no packets"
     for one in rows:
-        place = place_of(one["capture_uri"])
-        if not place.exists():
+        # What a lake names may be a pipe, which is waited for, or a device without an end.
+        place, size = place_of(str(one["capture_uri"])), max(one["bytes"] or 0, 0)
+        if place.info().type != fs.FileType.File:
             return [], f"{one['capture_uri']} is not there any more"
-        if place.info().size < one["bytes"] or digest(place, one["bytes"]) != one["digest"]:
+        if place.info().size < size or digest(place, size) != one["digest"]:
             return [], f"{one['capture_uri']} is another file now"
     return [
-        one["capture_uri"] for one in sorted(rows, key=lambda one: (str(one["first_at"]), one["capture_uri"]))
+        one["capture_uri"] for one in sorted(rows, key=lambda one: (str(one["first_at"]), str(one["capture_uri"])))
     ], None
 
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from kafkascope.errors import InputError
 from kafkascope.lake.files import ingest_of
+from kafkascope.lake.inside import check_files
+from kafkascope.lake.place import place_of, readable
 from kafkascope.lake.tables import DATE
 
 # Made by compaction, out of files of ingests that all could see.
@@ -38,10 +39,14 @@ class ActiveFile:
 
 def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]:
     """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere."""
-    found = pa.table(table.get_add_actions(flatten=True))
+    with readable(table.table_uri):
+        found = pa.table(table.get_add_actions(flatten=True))
 
     def column(name: str) -> list[object]:
-        return found.column(name).to_pylist() if name in found.column_names else [None] * len(found)
+        try:
+            return found.column(name).to_pylist() if name in found.column_names else [None] * len(found)
+        except (OverflowError, ValueError):
+            raise InputError(f"{table.table_uri}: its log has a {name} that no calendar has") from None
 
     whole = zip(
         column("path"),
@@ -55,8 +60,6 @@ def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]
     )
     files = []
     for path, size, rows, day, nulls, low, high in whole:
-        if not _is_within(str(path)):
-            raise InputError(f"{table.table_uri}: its log names {str(path)[:200]!r}, which is outside of its folder")
         known = nulls == 0 and isinstance(low, datetime) and isinstance(high, datetime)
         files.append(
             ActiveFile(
@@ -68,10 +71,5 @@ def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]
                 high=high if known and isinstance(high, datetime) else None,
             )
         )
+    check_files(place_of(table.table_uri), (file.path for file in files))
     return sorted(files, key=lambda file: file.path)
-
-
-def _is_within(path: str) -> bool:
-    """Delta allows whole URIs too, and escapes in them."""
-    parts = unquote(path).replace("\\", "/").split("/")
-    return "" not in parts and ".." not in parts and ":" not in parts[0]

@@ -13,7 +13,8 @@ from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile
 from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import LOG, Lake
-from kafkascope.lake.place import reason
+from kafkascope.lake.inside import check_log, inside
+from kafkascope.lake.place import readable, reason
 from kafkascope.lake.tables import DATE, LakeTable
 
 # Others may commit to the same table at the same time.
@@ -33,12 +34,14 @@ class Overtaken(Exception):
 
 
 def open_table(lake: Lake, name: str) -> DeltaTable:
-    try:
-        return DeltaTable(lake.table(name).uri, storage_options=lake.storage_options or None)
-    except TableNotFoundError:
-        raise
-    except (DeltaError, OSError) as error:
-        raise InputError(f"{lake.table(name).uri}: {reason(error)}") from None
+    place = lake.table(name)
+    check_log(inside(lake.place, f"{name}/{LOG}"))
+    with readable(place.uri):
+        try:
+            return DeltaTable(place.uri, storage_options=lake.storage_options or None)
+        except TableNotFoundError as error:
+            missing = error
+    raise missing
 
 
 def find_table(lake: Lake, name: str) -> DeltaTable | None:
@@ -90,6 +93,12 @@ def open_or_create(lake: Lake, table: LakeTable) -> DeltaTable:
         raise InputError(f"{uri}: {refused or reason(error)}") from None
 
 
+def transaction_version(table: DeltaTable, name: str) -> int | None:
+    """None where the table has no such transaction."""
+    with readable(table.table_uri):
+        return table.transaction_version(name)
+
+
 def is_in(version: int | None) -> bool:
     """An ingest's transaction is odd while its files are in the table, even once `vacuum` has taken them out again."""
     return version is not None and version % 2 == 1
@@ -126,14 +135,14 @@ def _commit(
 ) -> bool:  # fmt: skip
     wanted = Schema.from_arrow(table.schema)
     found = open_or_create(lake, table)
-    version = found.transaction_version(transaction)
+    version = transaction_version(found, transaction)
     if is_in(version):
         return False
     if expected is not None and (version or 0) != expected:
         raise InputError(
             f"{lake.uri}: ingest {transaction} was silent for so long that `lake vacuum` gave it up; run it again"
         )
-    if turn is not None and (found.transaction_version(LANDING) or 0) != turn:
+    if turn is not None and (transaction_version(found, LANDING) or 0) != turn:
         raise Overtaken
     if _lacks(lake.table(table.name).uri, found.schema(), wanted):
         # An append with a wider schema would drop the new columns without a word.
@@ -166,7 +175,7 @@ def maintain(
         for file in removed
     ]
     actions += [add_action(file, data_change=data_change) for file in added]
-    turn = (table.transaction_version(MAINTENANCE) or 0) + 1
+    turn = (transaction_version(table, MAINTENANCE) or 0) + 1
     try:
         table.create_write_transaction(
             actions,

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from kafkascope.errors import KafkascopeError
 from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, told
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 
@@ -58,7 +59,7 @@ class NewFile:
     stats: str
 
     def place(self, lake: Lake) -> Place:
-        return lake.table(self.table).child(*self.path.split("/"))
+        return inside(lake.table(self.table), self.path)
 
 
 def pending(ingest_id: str) -> str:
@@ -185,7 +186,7 @@ class Files:
     def _begin(self, table: LakeTable, day: str | None) -> _Open:
         name = f"{self._prefix}-{uuid4().hex}.parquet"
         path = name if day is None else f"{DATE}={day}/{name}"
-        place = self._lake.table(table.name).child(*path.split("/"))
+        place = inside(self._lake.table(table.name), path)
         with told(place.uri):
             if place.local:
                 place.filesystem.create_dir(place.path.rsplit("/", 1)[0], recursive=True)

@@ -11,6 +11,7 @@ from uuid import uuid4
 from pyarrow import fs
 
 from kafkascope.errors import InputError, NotFoundError, UsageError
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, place_of
 
 # Raised when tables change in a way that an older kafkascope would misread.
@@ -47,10 +48,10 @@ class Lake:
         return told
 
     def table(self, name: str) -> Place:
-        return self.place.child(name)
+        return inside(self.place, name)
 
     def has(self, name: str) -> bool:
-        return self.table(name).child(LOG).exists()
+        return inside(self.place, f"{name}/{LOG}").exists()
 
     def tables(self) -> list[str]:
         """Names of the tables that are there."""
@@ -76,13 +77,10 @@ def open_lake(uri: str | os.PathLike[str]) -> Lake:
         if not place.exists():
             raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` makes one")
         raise InputError(f"{place.uri}: this is not a lake of kafkascope's (it has no {SIGN})")
-    try:
-        said = json.loads(sign.read())
-        known, id_ = int(said["format"]), str(said["id"])
-    except (ValueError, KeyError, TypeError):
-        raise InputError(
-            f"{sign.uri}: this does not say what a lake says of itself; is it another program's?"
-        ) from None
+    said = sign.read_json()
+    known, id_ = said.get("format"), said.get("id")
+    if type(known) is not int or not isinstance(id_, str):
+        raise InputError(f"{sign.uri}: this does not say what a lake says of itself; is it another program's?")
     if known > FORMAT:
         raise InputError(f"{place.uri}: a lake of format {known}; this kafkascope reads up to {FORMAT}: upgrade it")
     return Lake(place, id_)

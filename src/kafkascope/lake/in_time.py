@@ -22,7 +22,7 @@ from kafkascope.lake.commit import find_table
 from kafkascope.lake.files import NO_DATE
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
-from kafkascope.lake.reading import holds, is_visible, table_as_found, visible_names
+from kafkascope.lake.reading import holds, is_visible, of_a_calendar, table_as_found, visible_names
 from kafkascope.lake.tables import EXCHANGE_ID, LakeTable, table_named
 
 AT = "request_at"
@@ -37,7 +37,6 @@ def microseconds(moment: datetime) -> int:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-_CALENDAR = microseconds(datetime.min.replace(tzinfo=UTC)), microseconds(datetime.max.replace(tzinfo=UTC))
 # Opening a table waits for its log most of the time.
 _OPENED_AT_ONCE = 8
 # Beside the columns of a table.
@@ -132,23 +131,13 @@ class Found:
         found: dict[int, dict[str, Any]] = {}
         for number, some in by_group.items():
             group = self.groups[number]
-            read = _of_a_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
+            read = of_a_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
             found.update(zip((order for order, _ in some), read.to_pylist(), strict=True))
         return [found[order] for order in range(len(self))]
 
 
 def _has_bounds(found: Any) -> bool:
     return found is not None and bool(found.has_min_max)
-
-
-def _of_a_calendar(rows: pa.Table) -> pa.Table:
-    """A time that no calendar has is null: nobody could write it."""
-    for index, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            raw = rows.column(index).cast(pa.int64())
-            known = pc.and_(pc.greater_equal(raw, _CALENDAR[0]), pc.less_equal(raw, _CALENDAR[1]))
-            rows = rows.set_column(index, field, pc.if_else(known, raw, None).cast(field.type))
-    return rows
 
 
 def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]]:

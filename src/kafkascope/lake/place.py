@@ -1,19 +1,26 @@
 """A path or URI in, the filesystem that serves it and the path there out; local disks, HDFS, S3 and the other object
 stores that `pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
 
+import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
-from pyarrow import ArrowInvalid, fs
+from pyarrow import ArrowException, ArrowInvalid, fs
 
 from kafkascope.errors import InputError, UsageError
+from kafkascope.limits import MAX_LAKE_NOTE_BYTES
 
 # Errors of the Delta library come in colours and several lines, the cause last.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# Of what they say, where it goes on and on.
+_SHOWN = 400
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)|\[[Ee]rrno (\d+)\]")
 
 
@@ -40,14 +47,40 @@ class Place:
             return self.filesystem.get_file_info(self.path)
 
     def inside(self, *, deep: bool = False) -> list[fs.FileInfo]:
-        """What a folder holds; nothing where there is none."""
+        """What a folder holds; nothing where there is none. On a disk a linked folder is named and not looked into:
+        it may lead out, or in a circle."""
+        listed: list[fs.FileInfo] = []
+        folders = [self.path]
+        recursive = deep and not self.local
         with told(self.uri):
-            found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=deep))
-        return list(found)
+            while folders:
+                selector = fs.FileSelector(folders.pop(), allow_not_found=True, recursive=recursive)
+                infos = self.filesystem.get_file_info(selector)
+                listed += infos
+                if deep and not recursive:
+                    folders += [one.path for one in infos if _is_folder(one) and not os.path.islink(one.path)]
+        return listed
 
     def read(self) -> bytes:
-        with told(self.uri), self.filesystem.open_input_stream(self.path) as file:
-            return bytes(file.read())
+        """A small file, one of those that kafkascope writes beside the tables."""
+        with told(self.uri):
+            # To open a pipe waits for somebody who writes, and a device has no end.
+            if self.local and os.path.exists(self.path) and not os.path.isfile(self.path):
+                raise InputError(f"{self.uri}: this is not a file")
+            with self.filesystem.open_input_stream(self.path) as file:
+                content = bytes(file.read(MAX_LAKE_NOTE_BYTES + 1))
+        if len(content) > MAX_LAKE_NOTE_BYTES:
+            raise InputError(f"{self.uri}: more than {MAX_LAKE_NOTE_BYTES:,} bytes; kafkascope writes no such file")
+        return content
+
+    def read_json(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self.read())
+        except (ValueError, RecursionError):
+            raise InputError(f"{self.uri}: no JSON of kafkascope; is it another program's?") from None
+        if not isinstance(value, dict):
+            raise InputError(f"{self.uri}: no JSON object of kafkascope; is it another program's?")
+        return value
 
     def write(self, content: bytes) -> None:
         """Whole or not at all: object stores show no part of an object, on disks it is written beside and moved."""
@@ -93,6 +126,10 @@ class Place:
             return True
 
 
+def _is_folder(info: fs.FileInfo) -> bool:
+    return bool(info.type == fs.FileType.Directory)
+
+
 class told:  # noqa: N801
     """What the filesystem says, said as one line that names the place."""
 
@@ -103,8 +140,22 @@ class told:  # noqa: N801
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, OSError):
-            raise InputError(f"{self._uri}: {reason(error)}") from None
+        if isinstance(error, OSError | ArrowException):
+            raise InputError(f"{self._uri}: {reason(error)[:_SHOWN]}") from None
+
+
+@contextmanager
+def readable(uri: str) -> Iterator[None]:
+    """What the libraries below report of a lake that is gone or broken, as one line that names it."""
+    try:
+        yield
+    except (OSError, ArrowException, RecursionError) as error:
+        raise InputError(f"{uri}: {reason(error)[:_SHOWN]}") from None
+    except BaseException as error:
+        # Delta's library, where it is installed: its errors, and its panics, which are no `Exception`.
+        if type(error).__module__ in ("_internal", "deltalake.exceptions", "pyo3_runtime"):
+            raise InputError(f"{uri}: {reason(error)[:_SHOWN]}") from None
+        raise
 
 
 def reason(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 was killed, shows nothing."""
 
 from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
-from kafkascope.errors import NotFoundError
+from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.commit import find_table
 from kafkascope.lake.files import pending
@@ -19,6 +20,11 @@ from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, table_named
 
 CAPTURES = "captures"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CALENDAR = tuple(
+    (end - _EPOCH) // timedelta(microseconds=1)
+    for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+)
 FOLLOWS = "follows"
 # In the options of a file that was shorter once: the digest that it had then.
 GROWN_FROM = "grown_from"
@@ -38,7 +44,7 @@ def visible_names(lake: Lake) -> frozenset[str]:
 
 
 def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
-    """Of every recording that is in the lake."""
+    """Of every recording that is in the lake. A row without the name of its ingest is nobody's: it is refused."""
     table = find_table(lake, CAPTURES)
     if table is None:
         return []
@@ -50,7 +56,19 @@ def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
         ).to_table()
-    rows: list[dict[str, Any]] = found.to_pylist()
+    rows: list[dict[str, Any]] = of_a_calendar(found).to_pylist()
+    if INGEST_ID in columns and not all(row[INGEST_ID] for row in rows):
+        raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope writes no such row")
+    return rows
+
+
+def of_a_calendar(rows: pa.Table) -> pa.Table:
+    """A time that no calendar has is null: nobody could write it."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            raw = rows.column(index).cast(pa.int64())
+            known = pc.and_(pc.greater_equal(raw, _CALENDAR[0]), pc.less_equal(raw, _CALENDAR[1]))
+            rows = rows.set_column(index, field, pc.if_else(known, raw, None).cast(field.type))
     return rows
 
 

@@ -7,7 +7,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, add_action, carrying, open_or_create
+from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, add_action, carrying, open_or_create, transaction_version
 from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import reason
@@ -32,7 +32,7 @@ def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile]) -> None:
 
 def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveAction]) -> None:
     found = open_or_create(lake, table)
-    turn = (found.transaction_version(MAINTENANCE) or 0) + 1
+    turn = (transaction_version(found, MAINTENANCE) or 0) + 1
     found.create_write_transaction(
         actions,
         mode="overwrite",

@@ -12,10 +12,11 @@ from pyarrow import fs
 
 from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
-from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is_in, maintain
+from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is_in, maintain, transaction_version
 from kafkascope.lake.files import NO_DATE, NewFile, ingest_of, pending
 from kafkascope.lake.home import LOG, Lake
-from kafkascope.lake.place import Place
+from kafkascope.lake.inside import inside
+from kafkascope.lake.place import Place, readable
 from kafkascope.lake.reading import CAPTURES, dataset, visible_names
 from kafkascope.lake.running import INGESTS, SILENCE, alive_names, end, running_ingests
 from kafkascope.lake.tables import table_named
@@ -144,7 +145,7 @@ def _take_out(
         said = TakenOut(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
         if table is None or not files or dry_run:
             return said
-        version = table.transaction_version(ingest) if ingest is not None else None
+        version = transaction_version(table, ingest) if ingest is not None else None
         out = [(ingest, version + 1)] if ingest is not None and version is not None and is_in(version) else []
         if maintain(table, files, data_change=True, transactions=out):
             return said
@@ -187,7 +188,7 @@ def _tell(lake: Lake, ingest: str) -> bool:
             continue
         if ingest in visible_names(lake):
             return False
-        version = captures.transaction_version(ingest) or 0
+        version = transaction_version(captures, ingest) or 0
         if maintain(captures, (), data_change=False, transactions=[(ingest, version + 2 - version % 2)]):
             return True
     raise InputError(f"{lake.table(CAPTURES).uri}: others change this table all the time; try again later")
@@ -203,7 +204,7 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
     ]  # fmt: skip
     for _ in range(ATTEMPTS):
         table = find_table(lake, name)
-        version = table.transaction_version(ingest) if table is not None else None
+        version = transaction_version(table, ingest) if table is not None else None
         if table is None or version is None or is_in(version):
             return
         if maintain(table, (), again, data_change=True, transactions=[(ingest, version + 1)]):
@@ -214,15 +215,16 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
 
 
 def _bury(lake: Lake) -> None:
-    """Signs of life that are none, and what tasks of the dead said of their progress."""
+    """Signs of life of the dead, and of nobody; and what tasks of the dead said of their progress."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
         if not run.alive(now):
             end(lake, run)
-    for info in lake.place.child(INGESTS).inside():
-        dead = info.base_name.split("-")[0] not in alive_names(lake)
-        if dead and not info.base_name.endswith(".json") and now - info.mtime >= SILENCE:
-            lake.place.child(INGESTS, info.base_name).delete()
+    alive = alive_names(lake)
+    for info in inside(lake.place, INGESTS).inside():
+        dead = info.base_name.split("-")[0] not in alive and info.type == fs.FileType.File
+        if dead and now - info.mtime >= SILENCE:
+            inside(lake.place, f"{INGESTS}/{info.base_name}").delete()
 
 
 def _folders(lake: Lake) -> list[str]:
@@ -250,14 +252,15 @@ def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bo
             continue
         least = age if ingest is not None else max(age, UNSIGNED_AGE)
         old = path in long_removed if path in removed else now - info.mtime >= least
-        found.append((place.child(*path.split("/")), info.size, old))
+        found.append((inside(place, path), info.size, old))
     return found
 
 
 def _removed(table: DeltaTable, age: timedelta) -> set[str]:
     """Files that were taken out that long ago, in whole hours."""
     hours = -int(-age.total_seconds() // 3600)
-    return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
+    with readable(table.table_uri):
+        return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
 
 
 def _sum(one: TakenOut | None, other: TakenOut) -> TakenOut:

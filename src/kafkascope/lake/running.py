@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import LANDING, commit, find_table
+from kafkascope.lake.commit import LANDING, commit, find_table, transaction_version
 from kafkascope.lake.files import NewFile, pending
 from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place
 from kafkascope.lake.tables import table_named
 
@@ -41,7 +42,7 @@ class Running:
         return now - self.beat < SILENCE
 
     def place(self, lake: Lake) -> Place:
-        return lake.place.child(INGESTS, f"{self.ingest_id}-{self.token}.json")
+        return inside(lake.place, f"{INGESTS}/{self.ingest_id}-{self.token}.json")
 
 
 def begin(lake: Lake, ingest_id: str) -> Running:
@@ -54,7 +55,7 @@ def begin(lake: Lake, ingest_id: str) -> Running:
         _write(lake, run)
         # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
         captures = find_table(lake, "captures")
-        version = captures.transaction_version(ingest_id) if captures is not None else None
+        version = transaction_version(captures, ingest_id) if captures is not None else None
         return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
     except BaseException:
         # Ctrl-C before the caller can take it away.
@@ -82,7 +83,7 @@ def seal(lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = 
 def turn_of(lake: Lake) -> int:
     """How many ingests have landed; to be asked before a look at what they left."""
     captures = find_table(lake, "captures")
-    return (captures.transaction_version(LANDING) or 0) if captures is not None else 0
+    return (transaction_version(captures, LANDING) or 0) if captures is not None else 0
 
 
 def end(lake: Lake, run: Running) -> None:
@@ -92,13 +93,13 @@ def end(lake: Lake, run: Running) -> None:
 def running_ingests(lake: Lake) -> list[Running]:
     """All signs there are, those of the dead too; ask `alive`."""
     found = []
-    for info in lake.place.child(INGESTS).inside():
+    for info in inside(lake.place, INGESTS).inside():
         if not info.base_name.endswith(".json"):
             continue
         try:
-            found.append(_read(lake.place.child(INGESTS, info.base_name).read()))
+            found.append(_read(inside(lake.place, f"{INGESTS}/{info.base_name}")))
         except InputError:
-            # It ended between the two looks.
+            # It ended between the two looks, or is none: `vacuum` deletes those once they are old.
             continue
     return sorted(found, key=lambda run: (run.started, run.ingest_id))
 
@@ -127,20 +128,24 @@ def _write(lake: Lake, run: Running) -> None:
     run.place(lake).write(json.dumps(said).encode())
 
 
-def _read(content: bytes) -> Running:
+def _read(place: Place) -> Running:
+    """Its file has the name that it says: `end` deletes by it."""
+    said = place.read_json()
     try:
-        said = json.loads(content)
-        return Running(
+        run = Running(
             ingest_id=str(said["ingest_id"]),
             token=str(said["token"]),
             user=str(said["user"]),
             host=str(said["host"]),
             pid=int(said["pid"]),
-            started=datetime.fromisoformat(said["started"]),
-            beat=datetime.fromisoformat(said["beat"]),
+            started=datetime.fromisoformat(said["started"]).astimezone(UTC),
+            beat=datetime.fromisoformat(said["beat"]).astimezone(UTC),
         )
-    except (ValueError, KeyError, TypeError):
-        raise InputError("a sign of life that cannot be read") from None
+        if place.path.rpartition("/")[2] != f"{run.ingest_id}-{run.token}.json":
+            raise ValueError
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise InputError(f"{place.uri}: this is no sign of life of an ingest") from None
+    return run
 
 
 def _user() -> str:

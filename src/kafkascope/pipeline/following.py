@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from kafkascope.errors import UsageError
 from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.rebuilding import Rebuilding
 
@@ -178,7 +179,7 @@ def start(
     spark.dataSource.register(CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()
     # On the JVM the object store of `s3://` is called s3a.
-    checkpoint = lake.place.child(STREAMS, name).uri.replace("s3://", "s3a://")
+    checkpoint = inside(lake.place, f"{STREAMS}/{name}").uri.replace("s3://", "s3a://")
     rows = spark.readStream.format(SOURCE).option("path", folder).option("quiet", str(quiet)).load()
     writer: Any = rows.writeStream.foreachBatch(each).trigger(processingTime=TRIGGER)
     query: StreamingQuery = writer.option("checkpointLocation", checkpoint).start()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafkascope.errors import KafkascopeError
 from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place
 from kafkascope.lake.running import INGESTS
 
@@ -30,7 +31,7 @@ class Step(NamedTuple):
 
 
 def place_for(lake: Lake, ingest_id: str, task: int) -> Place:
-    return lake.place.child(INGESTS, f"{ingest_id}-{task}{SUFFIX}")
+    return inside(lake.place, f"{INGESTS}/{ingest_id}-{task}{SUFFIX}")
 
 
 def tell(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchanges: int) -> None:

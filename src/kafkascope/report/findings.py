@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -117,9 +118,14 @@ def _finding(row: Row) -> Finding:
 def _figures(text: str | None) -> dict[str, int | float | str]:
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    told = found if isinstance(found, dict) else {}
+    return {name: one for name, one in told.items() if isinstance(one, int | str) or _is_finite(one)}
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and isfinite(value)
 
 
 def _is_about(row: Row, scope: Scope, groups: set[str]) -> bool:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -120,10 +121,19 @@ def _earlier(lake: Lake) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in rows(lake, "captures", ["digest", "options"]):
         if row["options"] and GROWN_FROM in row["options"]:
-            known = json.loads(row["options"]).get(GROWN_FROM)
-            if known:
+            known = _told(row["options"]).get(GROWN_FROM)
+            if isinstance(known, str) and known:
                 found[row["digest"]] = known
     return found
+
+
+def _told(options: str) -> dict[str, Any]:
+    """Of a lake of somebody else, anything."""
+    try:
+        found = json.loads(options)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _first(earlier: Mapping[str, str], digest: str) -> str:

@@ -17,7 +17,7 @@ _COLUMNS = "capture_uri kind bytes packets frames exchanges first_at last_at los
 
 def make(lake: Lake) -> Page:
     found = info(lake)
-    rows = sorted(captures_rows(lake, _COLUMNS), key=lambda row: (str(row["first_at"]), row["capture_uri"]))
+    rows = sorted(captures_rows(lake, _COLUMNS), key=lambda row: (str(row["first_at"]), str(row["capture_uri"])))
     tables = [
         {
             "name": one.name,
