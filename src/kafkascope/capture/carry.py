@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kafkascope.capture.flow import Endpoints
-from kafkascope.capture.frame_table import DAMAGED, FILLED, HAVE, LENGTH, REMEMBERED, STATE_WIDTH
-from kafkascope.capture.stream_table import NEXT, STREAM_WIDTH
 from kafkascope.errors import InputError
-from kafkascope.limits import MAX_FRAME_BYTES
 
 # Another one where a reader of this form would go wrong.
 FORM = 2
@@ -123,6 +120,8 @@ class Carried:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
+        from kafkascope.capture.carry_check import check
+
         try:
             told = json.loads(text)
             form = told.pop("form")
@@ -134,31 +133,10 @@ class Carried:
             told["slot"] = _row(told["slot"])
             told["pieces"] = _pieces(told["pieces"]) if told["pieces"] else None
             made = cls(**told)
-            _check(made)
+            check(made)
             return made
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"what an earlier run left cannot be read: {type(error).__name__}") from None
-
-
-def _check(one: Carried) -> None:
-    """The kernels go where these numbers lead them, so no other numbers come in than could have gone out."""
-    if len(one.streams) != 2 or len(one.asked) > REMEMBERED or (one.slot is not None and one.slot[2] < len(one.asked)):
-        raise ValueError
-    for stream in one.streams:
-        if len(stream.row) != STREAM_WIDTH or len(stream.state) not in (0, STATE_WIDTH) or stream.row[NEXT] < 0:
-            raise ValueError
-        if stream.state:
-            have, length, filled = stream.state[HAVE], stream.state[LENGTH], stream.state[FILLED]
-            whole = 0 <= filled < length <= MAX_FRAME_BYTES if have == 4 else length == -1 and filled == 0
-            if not 0 <= have <= 4 or not whole:
-                raise ValueError
-            if filled and stream.place == NOWHERE and not stream.state[DAMAGED]:
-                raise ValueError
-        at = stream.row[NEXT]
-        for _, low, high, *_ in stream.early:
-            if not at <= low < high:
-                raise ValueError
-            at = high
 
 
 def _fields(value: Any) -> dict[str, Any]:

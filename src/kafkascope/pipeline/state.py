@@ -5,6 +5,7 @@ from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -12,9 +13,10 @@ from kafkascope.capture.carry import Carried
 from kafkascope.capture.decompress import Unpacked
 from kafkascope.capture.flow import Endpoints
 from kafkascope.capture.source import Source
+from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import place_of, told
-from kafkascope.lake.reading import FOLLOWS, captures_rows, dataset
+from kafkascope.lake.place import place_of, readable, told
+from kafkascope.lake.reading import FOLLOWS, captures_rows, dataset, of_a_calendar
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.inputs import Found, digest
@@ -41,11 +43,12 @@ class Left:
 @dataclass(frozen=True, slots=True)
 class GoingOn:
     """`follows` are the ingests that a new one goes on from, `carried` one state a connection; `dropped` are (ingest,
-    connection) of states that gave way to one that got further."""
+    connection) of states that gave way to one that got further, or cannot be read; `unread` says why these cannot."""
 
     follows: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     dropped: frozenset[tuple[str, str]] = frozenset()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class State:
     """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
     ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest), the last ones
     first: of request logs by folder, since one that is rotated gets another name, of frames by URI. `spans` are (first,
-    last) times of all captures, in ns; `until` is the last one by URI."""
+    last) times of all captures, in ns; `until` is the last one by URI. What is `distrusted` broke its reader."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
@@ -62,22 +65,32 @@ class State:
     logs: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
     spans: tuple[tuple[int, int], ...] = ()
     until: dict[str, int] = field(default_factory=dict)
+    distrusted: bool = False
 
     def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
         """Head to the last packet of the connections that it left, or of those between these ends."""
         found: dict[str, int] = {}
         for one in self.left:
-            if ends is None or Carried.from_json(unsealed(one.state)).ends in ends:
+            carried, _ = self._read(one) if ends is not None else (None, None)
+            if ends is None or (carried is not None and carried.ends in ends):
                 found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
         return found
 
     def going_on(self, heads: Collection[str]) -> GoingOn:
-        """From these heads. Of two that left the same connection, with that which got further."""
+        """From these heads. Of two that left the same connection, with that which got further. A lake is input: a state
+        that cannot be read is left out, and what it was about stays as it is."""
         named: dict[str, Left] = {}
         nameless = []
         dropped = set()
+        unread = []
         for one in self.left:
             if one.ingest_id not in heads:
+                continue
+            _, why = self._read(one)
+            if why is not None:
+                unread.append(why)
+                if one.connection_id is not None:
+                    dropped.add((one.ingest_id, one.connection_id))
                 continue
             if one.connection_id is None or len(heads) == 1:
                 nameless.append(one.state)
@@ -87,7 +100,17 @@ class State:
                 named[one.connection_id] = later = max(one, other, key=lambda left: left.last_ns)
                 dropped.add(((other if later is one else one).ingest_id, one.connection_id))
         carried = sorted([*nameless, *(one.state for one in named.values())])
-        return GoingOn(tuple(sorted(heads)), tuple(carried), frozenset(dropped))
+        return GoingOn(tuple(sorted(heads)), tuple(carried), frozenset(dropped), tuple(unread))
+
+    def _read(self, one: Left) -> tuple[Carried | None, str | None]:
+        """The state, or why there is none."""
+        if self.distrusted:
+            return None, "what an earlier run left broke its reader"
+        text = unsealed(one.state)
+        try:
+            return Carried.from_json(text), None
+        except InputError as error:
+            return None, str(error)
 
     def grown(self, found: Found) -> Found:
         """A file that was read before and has grown since begins where it ended then."""
@@ -149,6 +172,9 @@ def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
 def state_of(lake: Lake) -> State:
     wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
     rows = captures_rows(lake, [*wanted, "first_at", "last_at", *_LINES.values()])
+    # A row without a kind tells of no recording.
+    rows = [row for row in rows if row["kind"] is not None]
+    _check(lake, rows)
     followed = {one for row in rows for one in row[FOLLOWS] or ()}
     # A log or a file of frames leaves nothing to go on from.
     heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == "capture"} - followed)
@@ -173,11 +199,32 @@ def state_of(lake: Lake) -> State:
     return State(digests, sizes, tuple(heads), _left(lake, heads), logs, tuple(spans), until)
 
 
+# What a row of `captures` has whatever it is about, and what those of captures have.
+_ALWAYS = ("capture_uri", "digest", "ingested_at")
+_COUNTED = {"capture": ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
+
+
+def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:
+    """The lake is input: what is counted on below is there."""
+    for row in rows:
+        missing = [name for name in _ALWAYS if row[name] is None]
+        missing += [name for name in _COUNTED.get(row["kind"], ()) if row[name] is None or row[name] < 0]
+        if missing:
+            raise InputError(
+                f"{lake.table('captures').uri}: ingest {row[INGEST_ID]} has a row without {' and '.join(missing)};"
+                " ingest into a new lake"
+            )
+
+
 def _left(lake: Lake, heads: list[str]) -> tuple[Left, ...]:
     if not heads or not lake.has("unfinished"):
         return ()
-    rows = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads)).to_pylist()
-    return tuple(Left(row[INGEST_ID], row["connection_id"], _ns(row["last_at"]), row["state"]) for row in rows)
+    with readable(lake.table("unfinished").uri):
+        found = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
+    rows = of_a_calendar(found).to_pylist()
+    return tuple(
+        Left(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "") for row in rows
+    )
 
 
 def _ns(moment: datetime) -> int:
