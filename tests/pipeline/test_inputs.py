@@ -42,6 +42,29 @@ def test_a_lake_itself_is_refused(tmp_path: Path) -> None:
         find([lake_with_a_file(tmp_path / "lake")])
 
 
+def test_links_in_circles_end_and_a_file_is_found_once(tmp_path: Path) -> None:
+    asked, elsewhere = tmp_path / "asked", tmp_path / "elsewhere"
+    below = asked / "a" / "b"
+    below.mkdir(parents=True)
+    (below / "x.pcap").write_bytes(b"x")
+    elsewhere.mkdir()
+    (elsewhere / "y.pcap").write_bytes(b"y")
+    for folder in (asked, asked / "a", below):
+        for name, to in (("one", asked), ("two", ".."), ("three", "."), ("itself", "itself"), ("out", elsewhere)):
+            (folder / name).symlink_to(to)
+    # Without a bound each circle goes around forty times, and each time through all the others.
+    assert sorted(names(asked)) == ["x.pcap", "y.pcap"]
+    assert names(f"{asked}/a/b/*.pcap") == ["x.pcap"]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pcap")
+    (tmp_path / "a.pcap").write_bytes(b"a")
+    assert names(tmp_path) == ["a.pcap"]
+    with pytest.raises(InputError, match="not a file"):
+        find([tmp_path / "pipe.pcap"])
+
+
 def test_a_parquet_file_without_frames_is_no_recording(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"message": ["a"], "api_version": [1], "bytes": [7]}), other)

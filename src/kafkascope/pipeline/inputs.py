@@ -61,6 +61,8 @@ def _expand(place: Place) -> Iterator[Place]:
     if info.type == fs.FileType.File:
         yield place
         return
+    if info.type != fs.FileType.Directory:
+        raise InputError(f"{place.uri}: a pipe or a device, not a file or a folder; record it to a file first")
     inside = list(_inside(place))
     if not inside:
         what = "this is a lake, no recording" if place.child(SIGN).exists() else "this folder holds no files"
@@ -91,7 +93,7 @@ def _inside(place: Place) -> Iterator[Place]:
     already."""
     try:
         with told(place.uri):
-            listed = place.filesystem.get_file_info(fs.FileSelector(place.path, recursive=True))
+            listed = list(_listed(place))
         files = sorted(_below(place, info) for info in listed if info.type == fs.FileType.File)
     except UnicodeDecodeError:
         raise InputError(f"{place.uri}: a file in this folder has a name that is not UTF-8; give it another") from None
@@ -100,6 +102,27 @@ def _inside(place: Place) -> Iterator[Place]:
         in_lake = any(below[:depth] in lakes for depth in range(len(below)))
         if not in_lake and not any(part[0] in "._" for part in below):
             yield place.child(*below)
+
+
+def _listed(place: Place) -> Iterator[fs.FileInfo]:
+    """Everything below a folder. On a disk linked folders are followed, each once: links may lead in circles."""
+    if not place.local:
+        yield from place.inside(deep=True)
+        return
+    folders: list[str] = [place.path]
+    links: list[str] = []
+    seen: set[str] = set()
+    while folders or links:
+        # Links last: a file that is really below the folder goes by its own name.
+        folder = folders.pop() if folders else links.pop()
+        real = os.path.realpath(folder)
+        if real in seen:
+            continue
+        seen.add(real)
+        for info in place.filesystem.get_file_info(fs.FileSelector(folder)):
+            yield info
+            if info.type == fs.FileType.Directory:
+                (links if os.path.islink(info.path) else folders).append(str(info.path))
 
 
 def _below(place: Place, info: fs.FileInfo) -> tuple[str, ...]:
