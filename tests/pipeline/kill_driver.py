@@ -2,12 +2,15 @@
 
     python -m tests.pipeline.kill_driver MASTER FOLDER
 
-`MASTER` is Spark's. A line on stdin is a JSON list: the lake, then the recordings."""
+`MASTER` is Spark's. A line on stdin is a JSON list: the lake, then the recordings, then maybe an object: `plan`, and
+`follow` for a folder that is followed until its first batch has landed. With it an ingest has two buckets.
+"""
 
 import json
 import os
 import sys
 from pathlib import Path
+from threading import Event
 
 from tests.pipeline import kill_moment
 
@@ -17,6 +20,7 @@ def main(master: str, folder: str) -> None:
     from pyspark.sql import SparkSession
 
     from kafkascope.errors import KafkascopeError
+    from kafkascope.lake.home import make_lake
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -43,14 +47,36 @@ def main(master: str, folder: str) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     kill_moment.arm({"driver": os.getpid})
-    from kafkascope.pipeline.ingesting import Options, ingest
+    from kafkascope.pipeline import plan
+    from kafkascope.pipeline.following import follow
+    from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+
+    small = plan.SMALL_BYTES
+
+    def ingested(lake: str, uris: list[str], wanted: dict[str, str]) -> Ingested:
+        plan.SMALL_BYTES = 0 if wanted else small
+        options = Options(tasks=2, plan=wanted.get("plan", "auto"))
+        if "follow" not in wanted:
+            return ingest(spark, uris, lake, options)
+        told: list[Ingested] = []
+        end = Event()
+
+        def hear(done: Ingested) -> None:
+            told.append(done)
+            end.set()
+
+        follow(spark, (wanted["follow"],), make_lake(lake), options, hear, end=end, quiet=0)
+        return told[0]
 
     print(json.dumps({"ready": os.getpid()}), flush=True)
     for line in sys.stdin:
         lake, *uris = json.loads(line)
+        wanted = uris.pop() if isinstance(uris[-1], dict) else {}
         try:
-            done = ingest(spark, uris, lake, Options(tasks=2))
-            said: dict[str, int | str] = {"new": len(done.new), "known": len(done.known)}
+            done = ingested(lake, uris, wanted)
+            said: dict[str, object] = {"new": len(done.new), "known": len(done.known)}
+            if done.bad:
+                said["bad"] = done.bad
         except KafkascopeError as error:
             said = {"error": str(error)}
         except Exception as error:

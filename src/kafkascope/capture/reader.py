@@ -71,7 +71,8 @@ class Reading:
 
     `follow` goes on at the end of a growing file until `deadline`, if there is one, and with the next file where one of
     the same name takes its place: `on_change` hears how. `on_bad` hears of a file that cannot be read, and the others
-    are read; without it that is an `InputError`. `on_step` is called now and then, also where nothing is found.
+    are read; without it that is an `InputError`. `on_step` is called now and then, also where nothing is found,
+    `on_file` before a file is opened.
 
     `part` says that more was read before, or will be later, or is read by others; `carried` is for the next run then.
     """
@@ -87,13 +88,14 @@ class Reading:
         on_change: Callable[[str], None] = lambda _: None,
         on_bad: Callable[[InputError], None] | None = None,
         on_step: Callable[[], None] = lambda: None,
+        on_file: Callable[[str], None] = lambda _: None,
         part: Part | None = None,
     ) -> None:
         self._paths = inputs(paths)
         self.names = names
         self._ports = kafka_ports
         self._waiting = Waiting(deadline) if follow else None
-        self._on_change, self._on_bad, self._on_step = on_change, on_bad, on_step
+        self._on_change, self._on_bad, self._on_step, self._on_file = on_change, on_bad, on_step, on_file
         self.recordings = Recordings()
         self._tallies = FileTallies(self.recordings)
         self._capture: Capture | None = None
@@ -188,6 +190,7 @@ class Reading:
         return self._waiting is not None and self._waiting.changed is not None
 
     def _one(self, path: Input) -> Iterator[ExchangeBatch]:
+        self._on_file(uri_of(path))
         found = sniff(path, self._waiting)
         self.live = found.live
         self._file = found.file

@@ -2,12 +2,13 @@
 
 import json
 import os
+import pickle
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from threading import Event, Thread
@@ -24,11 +25,14 @@ from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.reading import GROWN_FROM
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
+from kafkascope.limits import MAX_BROKEN_FILES
+from kafkascope.pipeline.broken import Broke, quarantined, run_unless_broken, survey_unless_broken
 from kafkascope.pipeline.inputs import Found, find
 from kafkascope.pipeline.plan import AUTO, make_plan, shuffles
 from kafkascope.pipeline.progress import Step, watched
 from kafkascope.pipeline.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.state import State, state_of
+from kafkascope.pipeline.survey import Surveyed, survey
 from kafkascope.pipeline.task import CAPTURES as CAPTURES_KIND
 from kafkascope.pipeline.task import Done, FileAccount, Task, done_from, run
 
@@ -89,22 +93,40 @@ def ingest(
     home = lake if isinstance(lake, Lake) else make_lake(lake)
     found = find(uris)
     readable = [one for one in found if one.error is None]
-    for _ in range(_ATTEMPTS):
+    broken: dict[str, str] = {}
+    attempts = 0
+    while attempts < _ATTEMPTS:
         try:
-            done = _ingest(spark, readable, home, options, progress)
+            done = _ingest(spark, readable, home, options, progress, broken)
         except Overtaken:
             # Another ingest went on from the same unfinished ends, and was first: begin again from what it left.
+            attempts += 1
+            continue
+        except Broke as error:
+            # Its rows are in those of the others, by connections that run from file to file: they are read anew.
+            known = error.files.keys() <= broken.keys()
+            broken |= error.files
+            if known or len(broken) > MAX_BROKEN_FILES:
+                uri, why = next(iter(error.files.items()))
+                raise InputError(
+                    f"{uri or home.uri}: {why}, and {len(broken) - 1} more; ingest the others without them"
+                ) from None
             continue
         done.bad |= {one.uri: one.error for one in found if one.error is not None}
+        done.bad |= {uri or home.uri: f"{uri or home.uri}: {why}" for uri, why in broken.items()}
         return done
     raise InputError(f"{home.uri}: other ingests were first {_ATTEMPTS} times; run this one again")
 
 
 def _ingest(
-    spark: "SparkSession", found: list[Found], lake: Lake, options: Options, progress: Callable[[Step], None]
-) -> Ingested:
+    spark: "SparkSession", asked: list[Found], lake: Lake, options: Options, progress: Callable[[Step], None],
+    broken: dict[str, str],
+) -> Ingested:  # fmt: skip
     turn = turn_of(lake)
     before = state_of(lake)
+    if "" in broken:
+        before = replace(before, distrusted=True)
+    found = [one for one in asked if one.uri not in broken]
     new = [*{one.digest: before.grown(one) for one in found[::-1] if one.digest not in before.digests}.values()][::-1]
     ingest_id = _identity(new, before, options)
     result = Ingested(ingest_id, known=[one.uri for one in found if one.digest in before.digests])
@@ -114,13 +136,27 @@ def _ingest(
     sign = begin(lake, ingest_id)
     try:
         with beating(lake, sign) as current:
-            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores_of(spark, options.tasks))
+            cores = cores_of(spark, options.tasks)
+
+            def look(some: list[Found], sample: int) -> list[Surveyed]:
+                return survey_unless_broken(some, sample, lambda *given: survey_on_spark(spark, cores, *given))
+
+            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores, look)
+            refused = {one.found.uri: one.broken for one in surveyed if one.broken is not None}
+            if refused:
+                raise Broke(refused)
             shuffle = shuffles(new, options.plan)
             start = Step(len(new), sum(one.size for one in new))
             # Without a shuffle every task of captures reads all of them.
             shares = [1 if shuffle else task.buckets for task in tasks]
             with watched(lake, ingest_id, shares, start, progress):
-                done = run_on_spark(spark, tasks, shuffle=shuffle)
+                done = run_unless_broken(
+                    lake, tasks, lambda together: run_on_spark(spark, together, shuffle=shuffle),
+                    lambda alone: run_on_spark(spark, alone),
+                )  # fmt: skip
+            if broken:
+                rows = quarantined(lake, ingest_id, broken, {file.uri: file.size for file in asked})
+                done.append(Done(files=rows, quarantined=len(broken)))
             result.apart = [one.found.uri for one in surveyed if one.apart]
             for one in surveyed:
                 if one.error:
@@ -154,7 +190,7 @@ def _ingest(
 
 def _identity(found: list[Found], before: State, options: Options) -> str:
     """The same for the same bytes, options and beginnings: what a killed run left is completed, not doubled."""
-    wanted = [options.contents, options.pseudonymise, sorted(options.kafka_ports)]
+    wanted = [options.contents, options.pseudonymise, sorted(options.kafka_ports), *([True] * before.distrusted)]
     said = json.dumps([sorted(one.digest for one in found), sorted(before.heads), wanted])
     return blake2b(said.encode(), digest_size=10).hexdigest()
 
@@ -177,6 +213,22 @@ def cores_of(spark: "SparkSession", wanted: int | None) -> int:
     # executors came; it took one to give it.
     parts = spark.range(0, _MOST_CORES).selectExpr("spark_partition_id() AS part").selectExpr("max(part) + 1 AS parts")
     return max(int(parts.collect()[0].parts) for _ in range(2))
+
+
+def survey_on_spark(spark: "SparkSession", cores: int, found: list[Found], sample: int) -> list[Surveyed]:
+    """In their order."""
+    parts = min(len(found), 2 * cores)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                said = pickle.dumps((number, survey(found[number], sample=sample)))
+                yield pa.record_batch([pa.array([said], pa.binary())], names=["surveyed"])
+
+    numbers: Any = spark.range(0, len(found), 1, parts)
+    # Our own workers have written it.
+    rows = [pickle.loads(bytes(row.surveyed)) for row in numbers.mapInArrow(work, "surveyed binary").collect()]  # noqa: S301
+    return [one for _, one in sorted(rows, key=lambda row: int(row[0]))]
 
 
 def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[Done]:

@@ -2,6 +2,7 @@
 connections, whose state would take all earlier bytes for sent again."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,6 @@ import numpy.typing as npt
 from kafkascope.capture.carry_bytes import after
 from kafkascope.capture.flow import Endpoints, Flows
 from kafkascope.capture.segments import SegmentReader
-from kafkascope.errors import InputError
 from kafkascope.pipeline.state import GoingOn, State
 from kafkascope.pipeline.survey import Surveyed, packets_of
 
@@ -62,7 +62,8 @@ class _Times:
         first = None
         flows = Flows()
         reader = SegmentReader(flows)
-        try:
+        # The task that reads it says what is wrong with it.
+        with suppress(Exception):
             for packets in packets_of(one.found.uri):
                 reader.feed(packets)
                 times = after(packets, one.found.read_packets).time_ns
@@ -70,9 +71,6 @@ class _Times:
                     first = int(times[0])
                 self._packets += len(times)
                 self._inside += int((np.searchsorted(self._bounds, times, side="right") & 1).sum())
-        except InputError:
-            # The task that reads it says so.
-            pass
         self.ends.update(flows.ends)
         return otherwise if first is None else first
 

@@ -1,6 +1,6 @@
 """Files of an ingest in, its tasks out: captures by buckets of connections, logs and frames a task each."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from kafkascope.pipeline.inputs import Found
 from kafkascope.pipeline.order import gone_on_from
 from kafkascope.pipeline.pseudonyms import key, unsealed
 from kafkascope.pipeline.state import State
-from kafkascope.pipeline.survey import BAD, CAPTURE, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey
+from kafkascope.pipeline.survey import BAD, CAPTURE, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey_here
 from kafkascope.pipeline.task import CAPTURES, Task
 
 
@@ -49,16 +49,17 @@ def shuffles(found: Iterable[Found], wanted: str) -> bool:
 
 
 def make_plan(
-    lake: Lake, ingest_id: str, found: Iterable[Found], before: State, options: Wanted, cores: int
-) -> tuple[list[Task], list[Surveyed]]:
-    """Tasks, and what every file is. A file that cannot be read has no task."""
+    lake: Lake, ingest_id: str, found: Iterable[Found], before: State, options: Wanted, cores: int,
+    look: Callable[[list[Found], int], list[Surveyed]] = survey_here,
+) -> tuple[list[Task], list[Surveyed]]:  # fmt: skip
+    """Tasks, and what every file is, as `look` finds out. A file that cannot be read has no task."""
     files = list(found)
     size = sum(one.size for one in files)
     buckets = 1 if size < SMALL_BYTES else max(cores, 1)
     # Of many files a little each: the driver alone looks at them. The shuffle is for more than it should look at.
     least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
     sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
-    surveyed = [survey(one, sample=sample) for one in files]
+    surveyed = look(files, sample)
     secret = key() if options.pseudonymise else None
     tasks: list[Task] = []
     captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
@@ -79,6 +80,7 @@ def make_plan(
             carried=tuple(map(unsealed, going_on.carried)),
             follows=going_on.follows,
             dropped=going_on.dropped,
+            unread=going_on.unread,
             skip=skip,
             contents=options.contents,
             secret=secret,

@@ -77,7 +77,7 @@ def segment_rows(
     reader = SegmentReader(flows)
     told = Account()
     names = _Names(flows, bucket_of)
-    why = None
+    why = broken = None
     try:
         for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
             new: Packets = after(packets, skip)
@@ -91,17 +91,21 @@ def segment_rows(
                 # What is packed has its names: all numbers are free again.
                 flows.unused = np.arange(len(flows.ends))
                 names.forget()
+        told.add_problems(reader.finish().problems)
     except InputError as error:
         # As with buckets: the others are read.
         why = str(error)
-    told.add_problems(reader.finish().problems)
-    yield note_row(0, file, _said(told, why))
+    except Exception as error:  # noqa: BLE001
+        from kafkascope.pipeline.broken import why_of
+
+        broken = why_of(error)
+    yield note_row(0, file, _said(told, why, broken))
 
 
-def _said(account: Account, why: str | None) -> str:
+def _said(account: Account, why: str | None, broken: str | None) -> str:
     kept = [astuple(one) for some in account.kept.values() for _, one in some]
     counts = {kind: (count, account.problem_bytes[kind]) for kind, count in account.problems.items()}
-    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, kept, why])
+    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, kept, why, broken])
 
 
 def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
@@ -212,9 +216,10 @@ class SegmentsReading:
     """What `Reading` is for files, for the rows of one bucket."""
 
     def __init__(
-        self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part
-    ) -> None:
-        self._batches, self._uris = batches, uris
+        self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part,
+        on_file: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._batches, self._uris, self._on_file = batches, uris, on_file
         self._ports, self._part = kafka_ports, part
         self._capture: Capture | None = None
         self._known: dict[bytes, int] = {}
@@ -225,6 +230,8 @@ class SegmentsReading:
         self.carried: list[Carried] = []
         # File to why it could not be read.
         self.bad: dict[str, str] = {}
+        # The same of those that no part of the reader expected.
+        self.broken: dict[str, str] = {}
         self.file_bytes = 0
 
     @property
@@ -268,6 +275,7 @@ class SegmentsReading:
         for row, file in enumerate(files):
             if file < 0:
                 continue
+            self._on_file(self._uris[file])
             self.account.file = self._uris[file]
             if not packed[row].is_valid:
                 self._hear(file, notes[row].as_py())
@@ -280,7 +288,9 @@ class SegmentsReading:
                     yield from capture.feed_segments(segments, int(segments.packet[0]))
 
     def _hear(self, file: int, text: str) -> None:
-        packets, first, last, counts, kept, why = json.loads(text)
+        packets, first, last, counts, kept, why, broken = json.loads(text)
+        if broken is not None:
+            self.broken[self._uris[file]] = broken
         if why is not None:
             self.bad[self._uris[file]] = why
         times = np.array([one for one in (first, last) if one is not None], np.int64)

@@ -30,13 +30,14 @@ MESSAGE_BYTES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """`flows` are what flows cost in the sample, in bytes, by their ends. A file that is `apart` begins before what
-    earlier ingests left."""
+    """`error` says why it cannot be read, `broken` how it broke the reader. `flows` are what flows cost in the
+    sample, in bytes, by their ends. A file that is `apart` begins before what earlier ingests left."""
 
     found: Found
     kind: str
     first_ns: int = 0
     error: str | None = None
+    broken: str | None = None
     flows: tuple[tuple[Endpoints, int], ...] = ()
     apart: bool = False
 
@@ -55,6 +56,15 @@ def survey(found: Found, *, sample: int) -> Surveyed:
         return _capture(replace(found, kind=CAPTURE), sample)
     except InputError as error:
         return Surveyed(replace(found, kind=BAD), BAD, error=str(error))
+    except Exception as error:  # noqa: BLE001
+        from kafkascope.pipeline.broken import why_of
+
+        return Surveyed(replace(found, kind=BAD), BAD, broken=why_of(error))
+
+
+def survey_here(found: list[Found], sample: int) -> list[Surveyed]:
+    """In this process."""
+    return [survey(one, sample=sample) for one in found]
 
 
 def _capture(found: Found, sample: int) -> Surveyed:
@@ -72,7 +82,7 @@ def _capture(found: Found, sample: int) -> Surveyed:
         for number, cost in _costs(segments, fullest):
             costs[number] += cost
     known = tuple((flows.ends[number], cost) for number, cost in costs.most_common())
-    return Surveyed(found, CAPTURE, first or 0, None, known)
+    return Surveyed(found, CAPTURE, first or 0, flows=known)
 
 
 def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int]]:

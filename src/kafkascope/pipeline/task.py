@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 from kafkascope.capture.account import Account
 from kafkascope.capture.carry import Carried
@@ -19,10 +20,12 @@ from kafkascope.capture.carry_run import Part
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import Endpoints, Problem
 from kafkascope.capture.reader import Reading
-from kafkascope.errors import InputError
+from kafkascope.errors import InputError, KafkascopeError
 from kafkascope.lake.files import Files, NewFile, pending
 from kafkascope.lake.home import Lake, open_lake
+from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
+from kafkascope.lake.running import INGESTS
 from kafkascope.lake.tables import UNFINISHED, table_named
 from kafkascope.pipeline.connections import connection_rows, went_on
 from kafkascope.pipeline.frames_input import FRAMES
@@ -39,6 +42,8 @@ from kafkascope.pipeline.worker import settle
 PROGRESS_SECONDS = 1.0
 CAPTURES, LOG = "captures", "request_log"
 UNFINISHED_KIND = "unfinished"
+# Of a task, in the lake: the file that it reads.
+MARK = ".reading"
 # What a file has no more once it is whole.
 _NOT_WHOLE = frozenset({"cut", "compression"})
 
@@ -48,7 +53,8 @@ class Task:
     """`kind` is CAPTURES, for all captures of the ingest, LOG or FRAMES for one file. `bucket` of `buckets` are the
     connections that are this task's, by hash or as `placed` says; the first also accounts for the files. `carried` is
     what the ingests left unfinished that it `follows`, but for (ingest, connection) that were `dropped` for one that
-    got further; `skip` is how many packets of a file were read then."""
+    got further or could not be `unread` again; `skip` is how many packets of a file were read then. With `marks` it
+    leaves a mark of the file that it reads, for the driver to find should it die."""
 
     lake: str
     ingest_id: str
@@ -65,6 +71,8 @@ class Task:
     contents: bool = False
     secret: bytes | None = None
     kafka_ports: tuple[int, ...] = ()
+    unread: tuple[str, ...] = ()
+    marks: bool = False
 
     def choice(self) -> Choice | None:
         if self.buckets == 1:
@@ -96,7 +104,8 @@ class FileAccount:
 
 @dataclass(slots=True)
 class Done:
-    """What a task leaves: its files, and the account of every recording by its URI."""
+    """What a task leaves: its files, and the account of every recording by its URI; or no more than the file that broke
+    it, and why."""
 
     files: list[NewFile] = field(default_factory=list)
     accounts: dict[str, FileAccount] = field(default_factory=dict)
@@ -106,6 +115,7 @@ class Done:
     problems: dict[str, int] = field(default_factory=dict)
     protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
     seconds: float = 0.0
+    broken: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -124,16 +134,37 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
     settle()
     lake = open_lake(task.lake)
     files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
+    at = _At(task, lake)
     try:
-        return _plain(task, lake, files) if task.kind == FRAMES else _recorded(task, lake, files, later, segments)
-    except BaseException:
+        if task.kind == FRAMES:
+            return _plain(task, lake, files, at)
+        return _recorded(task, lake, files, later, segments, at)
+    except BaseException as error:
         files.abort()
         later.abort()
-        raise
+        if isinstance(error, KafkascopeError) or not isinstance(error, Exception):
+            raise
+        from kafkascope.pipeline.broken import why_of
+
+        return Done(broken={at.uri: why_of(error)})
+
+
+class _At:
+    """The file that a task is at: none yet while it takes up what earlier ingests left."""
+
+    def __init__(self, task: Task, lake: Lake) -> None:
+        self.uri = ""
+        self._mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{MARK}") if task.marks else None
+
+    def __call__(self, uri: str) -> None:
+        if uri != self.uri:
+            self.uri = uri
+            if self._mark is not None:
+                self._mark.write(uri.encode())
 
 
 def _recorded(
-    task: Task, lake: Lake, files: Files, pending_files: Files, segments: Iterator[pa.RecordBatch] | None
+    task: Task, lake: Lake, files: Files, pending_files: Files, segments: Iterator[pa.RecordBatch] | None, at: _At
 ) -> Done:
     began = time.process_time()
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
@@ -157,10 +188,12 @@ def _recorded(
     reading: Reading | SegmentsReading
     if segments is None:
         paths = [opened(uri) for uri in task.uris]
-        reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, part=part)
+        reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, on_file=at, part=part)
     else:
-        reading = SegmentsReading(segments, task.uris, task.kafka_ports, part)
+        reading = SegmentsReading(segments, task.uris, task.kafka_ports, part, at)
         bad = reading.bad
+    if task.bucket == 0:
+        reading.account.add_problems(Problem(UNFINISHED_KIND, why, -1, -1, 0) for why in task.unread)
     hear = _teller(task, lake)
     left = LeftPending(lake, task.follows)
     for batch in reading.batches():
@@ -188,18 +221,28 @@ def _recorded(
         problems=dict(account.problems),
         protocols=account.protocols(),
         accounts=_accounts(task, reading, exchanges, quarantined, bad),
+        broken=reading.broken if isinstance(reading, SegmentsReading) else {},
         seconds=time.process_time() - began,
     )
 
 
 def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
-    """Those whose connection is this task's."""
+    """Those whose connection is this task's. One that nobody goes on with is the first task's."""
     mine = {one.connection_id for one in part.carried if part.choose is None or part.choose(one.ends)}
-    return {(ingest, connection) for ingest, connection in task.dropped if connection in mine}
+    known = {one.connection_id for one in part.carried}
+    return {
+        (ingest, connection)
+        for ingest, connection in task.dropped
+        if connection in mine or (task.bucket == 0 and connection not in known)
+    }
 
 
 def _reopened(uri: str) -> Any:
-    return opened(uri) if place_of(uri).exists() else None
+    """None for what is no file any more, or never was: the name comes out of the lake."""
+    try:
+        return opened(uri) if place_of(uri).info().type == fs.FileType.File else None
+    except KafkascopeError:
+        return None
 
 
 def _teller(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
@@ -216,13 +259,14 @@ def _teller(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
     return hear
 
 
-def _plain(task: Task, lake: Lake, files: Files) -> Done:
+def _plain(task: Task, lake: Lake, files: Files, at: _At) -> Done:
     began = time.process_time()
     hear = _teller(task, lake)
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
     accounts = {}
     quarantined = 0
     for uri in task.uris:
+        at(uri)
         account = accounts[uri] = FileAccount()
         try:
             account.frames, account.quarantined = read_plain_frames(

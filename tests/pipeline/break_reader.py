@@ -1,0 +1,34 @@
+"""Captures that break their reader, told by their names: `breaks-SIGSEGV.pcap` sends that signal to the process that
+reads it, `breaks-IndexError.pcap` raises that, both after the first packets were given out. `begins-` breaks who takes
+a first look."""
+
+import builtins
+import os
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+
+def arm() -> None:
+    from kafkascope.capture import reader
+    from kafkascope.pipeline import shuffle, survey
+
+    for module, word in ((reader, "breaks"), (shuffle, "breaks"), (survey, "begins")):
+        whole: Any = module
+        whole.read_packets = _breaking(whole.read_packets, word)
+
+
+def _breaking(read: Any, word: str) -> Any:
+    def reading(source: Any, **named: Any) -> Iterator[Any]:
+        name = str(source if isinstance(source, str) else getattr(source, "name", ""))
+        found = re.search(rf"{word}-(\w+)", os.path.basename(name))
+        for packets in read(source, **named):
+            if found is None or word == "breaks":
+                yield packets
+            if found is not None and found[1].startswith("SIG"):
+                os.kill(os.getpid(), getattr(signal, found[1]))
+            elif found is not None:
+                raise getattr(builtins, found[1])("bytes: 0102030405")
+
+    return reading

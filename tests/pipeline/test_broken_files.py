@@ -1,0 +1,66 @@
+"""A file that breaks the process that reads it costs that file: it is named, has a row in quarantine, and the others
+land."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.reading import dataset
+from kafkascope.lake.running import INGESTS
+from tests.pipeline.rows import lake_rows, read_rows
+from tests.pipeline.test_ingest import capture, pieces
+from tests.pipeline.test_killed import LOCAL, Driver, driver
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    with driver(LOCAL, tmp_path_factory.mktemp("broken") / "driver") as found:
+        yield found
+
+
+def quarantined(lake: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = dataset(open_lake(str(lake)), "quarantine").to_table().to_pylist()
+    return [row for row in rows if row["kind"] == "broken"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "breaks", "says"),
+    [
+        ("buckets", "SIGSEGV", "the process that read it died"),
+        ("shuffle", "SIGKILL", "the process that read it died"),
+        ("buckets", "IndexError", "reading it raised IndexError (reader.py:"),
+        ("shuffle", "MemoryError", "reading it raised MemoryError ("),
+        ("buckets", "begins-SIGABRT", "the process that read it died"),
+        ("follow", "KeyError", "reading it raised KeyError ("),
+    ],
+)
+def test_a_file_that_breaks_its_reader_is_left_out_and_the_others_land(
+    run: Driver, tmp_path: Path, plan: str, breaks: str, says: str
+) -> None:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    whole = capture("share", tmp_path)
+    good = pieces(whole, 3, seed=1)
+    middle = folder / f"b-{breaks if '-' in breaks else f'breaks-{breaks}'}.pcap"
+    first, last = (Path(shutil.move(path, folder / name)) for path, name in ((good[0], "a.pcap"), (good[2], "c.pcap")))
+    shutil.move(good[1], middle)
+    lake = tmp_path / "lake"
+    files = [first, middle, last]
+    wanted = {"follow": str(folder)} if plan == "follow" else {"plan": plan}
+    said = run.ingest(lake, files, wanted=wanted)
+    assert said is not None and list(said["bad"]) == [str(middle)], said
+    why = said["bad"][str(middle)]
+    assert why.startswith(f"{middle}: {says}") and "0102030405" not in why
+    assert said["new"] == 2
+    # As if it had never been there.
+    assert lake_rows(str(lake)) == read_rows(first, last)
+    (row,) = quarantined(lake)
+    assert (row["capture_uri"], row["bytes"]) == (str(middle), middle.stat().st_size)
+    assert says in row["detail"] and "0102030405" not in row["detail"]
+    landed = dataset(open_lake(str(lake)), "captures").to_table().column("capture_uri").to_pylist()
+    assert sorted(landed) == sorted(map(str, (first, last)))
+    assert not [path.name for path in (lake / INGESTS).iterdir() if path.suffix != ".progress"]

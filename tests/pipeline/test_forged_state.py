@@ -1,0 +1,58 @@
+"""What earlier ingests left unfinished comes out of the lake, which is input: a state that no ingest has written is a
+row in quarantine, and the ingest goes on without it."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope.lake.home import Lake, open_lake
+from kafkascope.lake.reading import dataset
+from tests.pipeline.test_seams import cut_share
+from tests.support.lakes import ingest_here
+
+
+def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
+    return found
+
+
+def forge(folder: Path, change: Any) -> int:
+    """How many states there are."""
+    (path,) = (folder / "unfinished").glob("*.parquet")
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("state")
+    states = [change(one) for one in table.column(at).to_pylist()]
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(states, pa.string())), path)
+    return len(states)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: None,
+        lambda _: "[" * 100_000,
+        lambda _: '{"form":1e400}',
+        lambda one: json.dumps(json.loads(one) | {"place": 1 << 60}),
+        lambda one: one[: random.Random(1).randrange(len(one))],
+    ],
+)
+def test_a_forged_state_is_in_quarantine_and_what_it_was_about_stays(tmp_path: Path, change: Any) -> None:
+    first, second, _ = cut_share(tmp_path)
+    lake = ingest_here([first], tmp_path / "lake")
+    before = {row["exchange_id"]: row["status"] for row in rows(lake, "exchanges")}
+    assert "unanswered" in before.values()
+    count = forge(tmp_path / "lake", change)
+    ingest_here([second], tmp_path / "lake")
+    lake = open_lake(str(tmp_path / "lake"))
+    after = {row["exchange_id"]: row["status"] for row in rows(lake, "exchanges")}
+    assert len(after) > len(before)
+    assert {name: after.get(name) for name in before} == before
+    told = [row for row in rows(lake, "quarantine") if row["kind"] == "unfinished"]
+    assert told and all("what an earlier run left" in row["detail"] or "more of this" in row["detail"] for row in told)
+    more = sum(int(row["detail"].split()[0]) - 1 for row in told if "more of this" in row["detail"])
+    assert len(told) + more == count
