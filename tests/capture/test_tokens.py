@@ -44,10 +44,10 @@ class Judged:
         self.programs = ScanPrograms()
 
     def kernel(self, body: bytes, role: int) -> int:
-        held = np.frombuffer(body, np.uint8)
+        held = np.frombuffer(bytearray(body), np.uint8)
         while True:
             scanning = make_scanning(self.programs)
-            why = int(judge(self.tables, scanning, np.int64(0), np.int64(role), held.ctypes.data, len(body)))
+            why = int(judge(self.tables, scanning, np.int64(0), np.int64(role), held, 0, len(body)))
             if why != COMPILE:
                 return why
             self.programs.need(*scanning.wanted.reshape(2, 1))

@@ -23,7 +23,7 @@ from kafkascope.capture.flow import Frames
 from kafkascope.capture.headers import API_KEY, CORRELATION, VERSION, read_headers, _make_rows
 
 request = bytes.fromhex("004e 0002 00000007 0003 617070 00")
-rows = read_headers(Frames.whole([request] * 2, [(0, 0, 0, 0, 0), (0, 0, 15, 0, 1)]))
+rows, _ = read_headers(Frames.whole([request] * 2, [(0, 0, 0, 0, 0), (0, 0, 15, 0, 1)]))
 stats = _make_rows.stats
 print(kafkascope.__version__, sum(stats.cache_hits.values()), *rows[:, [API_KEY, VERSION, CORRELATION]].tolist())
 """

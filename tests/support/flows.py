@@ -84,7 +84,7 @@ def endpoints(number: int) -> Endpoints:
 def segments(packets: Sequence[Packet], first: int = 0) -> Segments:
     lengths = [len(packet.payload) for packet in packets]
     # A byte in front, so that a start of 0 is not right by chance.
-    data = np.frombuffer(b"\xee" + b"".join(packet.payload for packet in packets), np.uint8)
+    data = np.frombuffer(bytearray(b"\xee" + b"".join(packet.payload for packet in packets)), np.uint8)
     starts = np.cumsum([1, *lengths])[:-1]
     return Segments(
         data=data,
