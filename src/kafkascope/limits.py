@@ -75,7 +75,7 @@ MAX_PROBLEMS = 100
 # sender has no more than that under way. The same in segments of 1,448 bytes, and small ones among them.
 MAX_EARLY_BYTES = 8_388_608
 MAX_EARLY_SEGMENTS = 8_192
-# The same over all streams of a recording, at 128 bytes for each segment beside its own: a hundred streams that lose
+# The same over all streams of a recording, at 160 bytes for each segment beside its own: a hundred streams that lose
 # packets at the same time, with 600 KiB each.
 MAX_EARLY_TOTAL_BYTES = 67_108_864
 # TCP connections of one recording, or of one task's share of it: twice the ports that a machine has. One takes 2.5 KB

@@ -23,6 +23,8 @@ from kafkascope.capture.stream_table import (
     END,
     ENDED,
     ENDED_REUSED,
+    EXPRESS,
+    EXPRESS_DISTANCE,
     FIN_AT,
     FIRST_NS,
     FLOW,
@@ -38,6 +40,7 @@ from kafkascope.capture.stream_table import (
     KAFKA,
     KIND,
     LAST_NS,
+    LOCAL,
     MARKS,
     NEXT,
     NODE_COST,
@@ -52,6 +55,7 @@ from kafkascope.capture.stream_table import (
     RESET_SEEN,
     RETRANSMITTED,
     RINGS,
+    RUN,
     SEEN_BYTES,
     SEGMENTS,
     SPILL_LIVE,
@@ -205,7 +209,10 @@ def _fill(row: Int64s, one: Carried, flow: int, previous: int) -> None:
 def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted, spill: bytearray) -> list[str]:
     """The early segments back into their list. One that is gone leaves the gap that it would have ended."""
     state, counts = tables.streams[stream], tables.counts
+    state[HEAD] = state[TAIL] = -1
     state[HELD_BYTES] = state[HELD_COUNT] = 0
+    tables.lanes[stream] = -1
+    express = -1
     unread = []
     for kind, low, high, time, packet in early:
         data = wanted.take(stream, low, high) if kind == BYTES else b""
@@ -214,9 +221,17 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
         counts[FREE] -= 1
         made = int(tables.free[counts[FREE]])
         node = tables.nodes[made]
-        node[KIND] = kind if data is not None else GAP
+        node[KIND] = BYTES if data else GAP
         node[OFFSET], node[END], node[TIME], node[PACKET], node[FOLLOWING] = low, high, time, place(packet), -1
         node[AT] = -1 - len(spill) if data else 0
+        node[EXPRESS], node[RUN] = LOCAL, -1
+        if state[HELD_COUNT] % EXPRESS_DISTANCE == 0:
+            node[EXPRESS] = -1
+            if express < 0:
+                tables.lanes[stream] = made
+            else:
+                tables.nodes[express, EXPRESS] = made
+            express = made
         if data:
             spill += data
             state[HELD_BYTES] += len(data)

@@ -48,6 +48,7 @@ from kafkascope.capture.stream_table import (
     IS_NEW,
     KAFKA,
     LAST_NS,
+    LOOKS,
     NEXT,
     OPEN_STILL,
     OPENED,
@@ -86,8 +87,10 @@ BEHIND = -(1 << 26)
 LATE = 1 << 20
 # Clocks of two machines differ by less than this; and a client's ports do not come round in it, on one that is busy.
 CLOCKS_APART_NS = 60_000_000_000
-# Connections that are looked at for one to forget; of a flood the first will do.
+# Connections that are looked at for one to forget; of a flood the first will do. Each new connection gives back
+# a few of those looks, so that looking in vain costs no more than the segments that ask for it.
 MOST_LOOKED_AT = 1_024
+LOOKS_GIVEN_BACK = 64
 
 
 @jit
@@ -144,6 +147,7 @@ def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) ->
     for stream in range(2 * number, 2 * number + 2):
         state = t.streams[stream]
         state[:] = -1
+        t.lanes[stream] = -1
         state[NEXT] = 0
         state[HELD_BYTES] = 0
         state[HELD_COUNT] = 0
@@ -162,7 +166,9 @@ def forget_one(t: Tables, kept: int) -> Number:
     """The number of a connection without Kafka that is forgotten for a new one, or the next number. One that has bytes
     in this batch stays: nobody has looked at them yet."""
     count = t.counts
-    for _ in range(min(MOST_LOOKED_AT, count[CONNECTIONS])):
+    count[LOOKS] = max(count[LOOKS] - LOOKS_GIVEN_BACK, 0)
+    for _ in range(min(MOST_LOOKED_AT - count[LOOKS], count[CONNECTIONS])):
+        count[LOOKS] += 1
         number = count[HAND]
         count[HAND] = number + 1 if number + 1 < count[CONNECTIONS] else 0
         connection = t.connections[number]

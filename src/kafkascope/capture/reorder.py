@@ -26,6 +26,8 @@ from kafkascope.capture.stream_table import (
     END,
     ENDED,
     ENDED_FIN,
+    EXPRESS,
+    EXPRESS_DISTANCE,
     FIN_AT,
     FOLLOWING,
     FREE,
@@ -37,19 +39,23 @@ from kafkascope.capture.stream_table import (
     HELD_TOTAL,
     KIND,
     LISTED,
+    LOCAL,
     NEXT,
     NODE_COST,
     OFFSET,
     OPEN_STILL,
     PACKET,
     PLACED,
+    RANDOM,
     RETRANSMITTED,
     ROWS,
+    RUN,
     SEEN_BYTES,
     SEGMENTS,
     SPILL_LIVE,
     TAIL,
     TIME,
+    WALKED,
     Output,
     Tables,
 )
@@ -132,6 +138,61 @@ def count_again(
 
 
 @jit
+def last_express(t: Tables, stream: int, low: int) -> Number:
+    """The last node of the express lane that ends at `low` or before, -1 where there is none."""
+    last = np_minus_one()
+    at = t.lanes[stream]
+    while at >= 0 and t.nodes[at, END] <= low:
+        last = at
+        at = t.nodes[at, EXPRESS]
+        t.counts[WALKED] += 1
+    return last
+
+
+@jit
+def is_express(counts: Any) -> Number:
+    """For one new node in `EXPRESS_DISTANCE`, by chance (xorshift)."""
+    state = counts[RANDOM]
+    state ^= state << 13
+    state ^= (state >> 7) & ((1 << 57) - 1)
+    state ^= state << 17
+    counts[RANDOM] = state
+    return (state >> 20) & (EXPRESS_DISTANCE - 1) == 0
+
+
+@jit
+def put_on_lane(t: Tables, stream: int, made: int) -> None:
+    last = last_express(t, stream, t.nodes[made, OFFSET])
+    if last < 0:
+        t.nodes[made, EXPRESS] = t.lanes[stream]
+        t.lanes[stream] = made
+    else:
+        t.nodes[made, EXPRESS] = t.nodes[last, EXPRESS]
+        t.nodes[last, EXPRESS] = made
+
+
+@jit
+def end_of_run(t: Tables, at: int) -> Number:
+    """The last of the nodes that follow `at` without a hole. Nothing can come between them any more, and they are
+    removed in their order, so each of those passed remembers the last one."""
+    last = at
+    while True:
+        further = t.nodes[last, RUN]
+        if further < 0:
+            further = t.nodes[last, FOLLOWING]
+            if further < 0 or t.nodes[further, OFFSET] != t.nodes[last, END]:
+                break
+            t.nodes[last, RUN] = further
+        last = further
+        t.counts[WALKED] += 1
+    while at != last:
+        further = t.nodes[at, RUN]
+        t.nodes[at, RUN] = last
+        at = further
+    return last
+
+
+@jit
 def hold(
     t: Tables,
     stream: int,
@@ -143,7 +204,7 @@ def hold(
     start: int,
     time: int,
     packet: int,
-) -> Number:
+) -> None:
     """A new node between two; there is room."""
     t.counts[FREE] -= 1
     made = t.free[t.counts[FREE]]
@@ -155,6 +216,10 @@ def hold(
     node[TIME] = time
     node[PACKET] = packet
     node[FOLLOWING] = after
+    node[EXPRESS] = LOCAL
+    node[RUN] = -1
+    if is_express(t.counts):
+        put_on_lane(t, stream, made)
     state = t.streams[stream]
     if before < 0:
         state[HEAD] = made
@@ -171,7 +236,6 @@ def hold(
             node[LISTED] = 1
             t.fresh[t.counts[FRESH]] = made
             t.counts[FRESH] += 1
-    return made
 
 
 @jit
@@ -187,15 +251,17 @@ def insert(
             count_again(t, o, stream, low, end - low, different, time_of(t, stream, end), time, packet)
         start += end - low
         low = end
-    before = np_minus_one()
-    at = state[HEAD]
     if state[TAIL] >= 0 and t.nodes[state[TAIL], END] <= low:
         before = state[TAIL]
-        at = np_minus_one()
+    else:
+        before = last_express(t, stream, low)
+    at = t.nodes[before, FOLLOWING] if before >= 0 else state[HEAD]
     while at >= 0 and t.nodes[at, END] <= low:
         before = at
         at = t.nodes[at, FOLLOWING]
+        t.counts[WALKED] += 1
     while low < high:
+        t.counts[WALKED] += 1
         if at < 0 or t.nodes[at, OFFSET] >= high:
             hold(t, stream, before, at, kind, low, high, start, time, packet)
             return
@@ -204,6 +270,9 @@ def insert(
             hold(t, stream, before, at, kind, low, end, start, time, packet)
             start += end - low
             low = end
+        if kind != BYTES:
+            # Nothing to compare: its length is what the packet claims, and no measure for what it may cost.
+            at = end_of_run(t, at)
         end = min(high, t.nodes[at, END])
         node = t.nodes[at]
         if kind == BYTES and node[KIND] == BYTES:
@@ -238,6 +307,8 @@ def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) 
             t.counts[HELD_TOTAL] -= length
             if node[AT] < 0:
                 t.counts[SPILL_LIVE] -= length
+        if node[EXPRESS] != LOCAL:
+            t.lanes[stream] = node[EXPRESS]
         state[HEAD] = node[FOLLOWING]
         if node[FOLLOWING] < 0:
             state[TAIL] = -1

@@ -1,6 +1,7 @@
 """What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too
 early, and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,11 +58,17 @@ OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
 STREAM_WIDTH = 18
 
 # The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
-# `OFFSET` is -1 where the node is free, `LISTED` 1 where it stands among the `fresh`.
-KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED = range(8)
-NODE_WIDTH = 8
+# `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`.
+# `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane.
+# `RUN` is a later node that this one reaches without a hole, -1 where none is known.
+KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED, EXPRESS, RUN = range(10)
+NODE_WIDTH = 10
 # What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
-NODE_COST = 128
+NODE_COST = 160
+LOCAL = -2
+# One early segment in so many is on the express lane: about the square root of `MAX_EARLY_SEGMENTS`, so that the way
+# along the lane is about as long as the way from there.
+EXPRESS_DISTANCE = 64
 
 # The places of `counts`.
 (
@@ -82,8 +89,11 @@ NODE_COST = 128
     WANT_CONNECTIONS,
     OTHERS,  # connections that are not known to be Kafka
     HAND,  # where the next one to forget is looked for
-) = range(17)
-COUNT_WIDTH = 17
+    LOOKS,  # how many were looked at for that of late
+    RANDOM,  # state of the generator that chooses nodes for the express lane
+    WALKED,  # early segments that were visited to find the place of others
+) = range(20)
+COUNT_WIDTH = 20
 
 # What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
 # a window of 32 KiB in flight between two machines of one data center.
@@ -99,6 +109,7 @@ class Tables(NamedTuple):
     current: Int64s  # flow to connection
     connections: Int64s
     streams: Int64s
+    lanes: Int64s  # stream to the first node of its express lane, -1 where there is none
     nodes: Int64s
     free: Int64s  # nodes to use, a stack
     fresh: Int64s  # nodes whose bytes lie in the batch
@@ -143,6 +154,8 @@ class Output(NamedTuple):
 def make_tables() -> Tables:
     """With room to begin with."""
     count = np.zeros(COUNT_WIDTH, np.int64)
+    # Secret, so that no recording can choose which of its segments are on the lane; and not 0, which would stay 0.
+    count[RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
     # Pages are taken as streams come; of small recordings that would be the longest part.
     ring = _RINGS.take(RINGS * RING_BYTES)
     spill = np.empty(0, np.uint8)
@@ -150,6 +163,7 @@ def make_tables() -> Tables:
         current=np.empty(_FLOWS, np.int64),
         connections=np.empty((_CONNECTIONS, CONNECTION_WIDTH), np.int64),
         streams=np.empty((2 * _CONNECTIONS, STREAM_WIDTH), np.int64),
+        lanes=np.empty(2 * _CONNECTIONS, np.int64),
         nodes=np.empty((_NODES, NODE_WIDTH), np.int64),
         free=np.empty(_NODES, np.int64),
         fresh=np.empty(_NODES, np.int64),
@@ -216,6 +230,7 @@ def grown(tables: Tables, flows: int) -> Tables:
         current=longer(tables.current, flows, -1),
         connections=connections,
         streams=longer(tables.streams, 2 * len(connections)),
+        lanes=longer(tables.lanes, 2 * len(connections)),
         nodes=nodes,
         free=free,
         fresh=longer(tables.fresh, len(nodes)),
