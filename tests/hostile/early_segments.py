@@ -47,7 +47,7 @@ def _rounds(order: Numbers, count: int, streams: int = 1, size: int = 1) -> byte
     each stream says where it begins; the one after it never comes."""
     number = np.arange(count) // streams
     width = int(order.max()) + 2
-    offset = 2 + (size + 1) * (order[number % len(order)] + number // len(order) * width)
+    offset = (size + 1) * (1 + order[number % len(order)] + number // len(order) * width)
     offset[:streams] = 0
     return packets(np.arange(count) % streams, offset, size=size)
 

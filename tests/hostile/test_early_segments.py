@@ -1,27 +1,118 @@
 """Finding the place of an early segment takes a bounded number of steps, whatever order the segments come in."""
 
-from pathlib import Path
+from io import BytesIO
 
 import numpy as np
 import pytest
 
-from kafkascope.capture.flow import Flows
+from kafkascope import limits
+from kafkascope.capture.carry_bytes import Wanted
+from kafkascope.capture.carry_tcp import _hold, early_of
+from kafkascope.capture.flow import BYTES, GAP, Flows, Pieces
+from kafkascope.capture.packets import read_packets
 from kafkascope.capture.reassemble import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
 from kafkascope.capture.segments import SegmentReader
 from kafkascope.capture.stream_table import (
-    END,
+    CONNECTIONS,
     EXPRESS,
+    EXPRESS_DISTANCE,
     FOLLOWING,
+    FREE,
+    HAND,
     HEAD,
     HELD_COUNT,
     LOCAL,
     OFFSET,
+    TAIL,
     WALKED,
+    WANT_NODES,
     Tables,
+    grown,
+    make_tables,
 )
 from kafkascope.capture.tcp import Reassembler
-from tests.hostile.early_segments import ORDERS
+from tests.hostile.early_segments import ORDERS, packets
 
 SEGMENTS = 30_000
-# Along the express lane 128 steps and from there 64, for the last of 8,192; a walk from the head would take thousands.
-MOST_STEPS = 400
+# Up to 256 along the lane and 32 from there. A walk from the head takes thousands.
+MOST_STEPS = 300
+
+
+def reassembled(recording: bytes) -> tuple[Reassembler, list[Pieces]]:
+    flows = Flows()
+    segments, reassembler = SegmentReader(flows), Reassembler(flows)
+    return reassembler, [reassembler.feed(segments.feed(batch)) for batch in read_packets(BytesIO(recording))]
+
+
+def nodes_of(tables: Tables, stream: int) -> list[int]:
+    found, at = [], int(tables.streams[stream, HEAD])
+    while at >= 0 and len(found) <= len(tables.nodes):
+        found.append(at)
+        at = int(tables.nodes[at, FOLLOWING])
+    return found
+
+
+def assert_lane(tables: Tables, stream: int) -> None:
+    """The lane leads along the nodes that are on it, in the order of the list, and few are far apart."""
+    nodes = nodes_of(tables, stream)
+    assert len(nodes) == tables.streams[stream, HELD_COUNT]
+    assert np.all(np.diff(tables.nodes[nodes, OFFSET]) > 0)
+    express = [node for node in nodes if tables.nodes[node, EXPRESS] != LOCAL]
+    lane, at = [], int(tables.lanes[stream])
+    while at >= 0 and len(lane) <= len(express):
+        lane.append(at)
+        at = int(tables.nodes[at, EXPRESS])
+    assert lane == express
+    if len(nodes) > 4_000:
+        assert len(nodes) // EXPRESS_DISTANCE // 2 < len(lane) < len(nodes) // EXPRESS_DISTANCE * 2
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_steps_do_not_grow_with_what_waits(name: str) -> None:
+    reassembler, pieces = reassembled(ORDERS[name](SEGMENTS))
+    tables = reassembler._tables
+    assert tables.streams[: 2 * len(reassembler.connections), HELD_COUNT].max() > SEGMENTS // 100
+    assert tables.counts[WALKED] < MOST_STEPS * SEGMENTS
+    for stream in range(2 * len(reassembler.connections)):
+        assert_lane(tables, stream)
+    pieces.append(reassembler.finish())
+    assert np.all(tables.lanes[: 2 * len(reassembler.connections)] == -1)
+    connection = reassembler.connections[0]
+    if name not in ("repeated", "covered"):
+        length = {"shuffled": 8}.get(name, 1)
+        assert sum(int((piece.kind == BYTES).sum()) for piece in pieces) == SEGMENTS
+        assert sum(sum(one.bytes_seen) for one in reassembler.connections) == length * SEGMENTS
+    elif name == "repeated":
+        assert connection.retransmitted_bytes + connection.duplicated_bytes > SEGMENTS // 2
+    else:
+        assert connection.gap_bytes[0] == connection.bytes_seen[0] + 2
+
+
+def test_restored_segments_are_on_the_lane() -> None:
+    """Whatever first and last node the state of an earlier run names."""
+    tables = make_tables()
+    early = [(GAP, 10 * number, 10 * number + 5, 0, number) for number in range(1, 5_000)]
+    tables.counts[WANT_NODES] = len(early)
+    tables = grown(tables, 1)
+    tables.streams[0] = -1
+    tables.streams[0, [HEAD, TAIL]] = tables.free[tables.counts[FREE] - 1]
+    assert _hold(tables, 0, early, lambda packet: packet, Wanted([]), bytearray()) == []
+    assert_lane(tables, 0)
+    assert early_of(tables, 0) == [list(one) for one in early]
+
+
+def test_looking_for_a_connection_to_forget_is_bounded() -> None:
+    """All of them wait for bytes: none can be forgotten."""
+    count, more = limits.MAX_OTHER_CONNECTIONS, 100
+    flows = Flows()
+    segments, reassembler = SegmentReader(flows), Reassembler(flows)
+    client = np.arange(count + more)
+    hands = []
+    for first, last in ((0, count), (count, count + more)):
+        clients = np.repeat(client[first:last], 2)
+        for batch in read_packets(BytesIO(packets(clients, np.tile([0, 2], last - first)))):
+            reassembler.feed(segments.feed(batch))
+        hands.append(int(reassembler._tables.counts[HAND]))
+    assert reassembler._tables.counts[CONNECTIONS] == count + more
+    assert hands[0] == 0
+    assert 0 < hands[1] <= MOST_LOOKED_AT + LOOKS_GIVEN_BACK * more

@@ -251,9 +251,8 @@ def insert(
             count_again(t, o, stream, low, end - low, different, time_of(t, stream, end), time, packet)
         start += end - low
         low = end
-    if state[TAIL] >= 0 and t.nodes[state[TAIL], END] <= low:
-        before = state[TAIL]
-    else:
+    before = state[TAIL]
+    if before >= 0 and t.nodes[before, END] > low:
         before = last_express(t, stream, low)
     at = t.nodes[before, FOLLOWING] if before >= 0 else state[HEAD]
     while at >= 0 and t.nodes[at, END] <= low:

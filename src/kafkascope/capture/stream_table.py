@@ -60,15 +60,16 @@ STREAM_WIDTH = 18
 # The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
 # `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`.
 # `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane.
-# `RUN` is a later node that this one reaches without a hole, -1 where none is known.
-KIND, OFFSET, END, AT, TIME, PACKET, FOLLOWING, LISTED, EXPRESS, RUN = range(10)
+# `RUN` is a later node that this one reaches without a hole, -1 where none is known. What a walk reads is side by side:
+# of very many nodes each takes one cache line then, and not two.
+KIND, OFFSET, END, FOLLOWING, EXPRESS, RUN, AT, TIME, PACKET, LISTED = range(10)
 NODE_WIDTH = 10
 # What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
 NODE_COST = 160
 LOCAL = -2
-# One early segment in so many is on the express lane: about the square root of `MAX_EARLY_SEGMENTS`, so that the way
-# along the lane is about as long as the way from there.
-EXPRESS_DISTANCE = 64
+# One early segment in so many is on the express lane, 256 of `MAX_EARLY_SEGMENTS`. The lanes of all streams stay in the
+# processor's cache; the way from there to the place of a segment often doesn't, and is the shorter one.
+EXPRESS_DISTANCE = 32
 
 # The places of `counts`.
 (
