@@ -45,7 +45,8 @@ def reassembled(recording: bytes) -> tuple[Reassembler, list[Pieces]]:
 
 
 def nodes_of(tables: Tables, stream: int) -> list[int]:
-    found, at = [], int(tables.streams[stream, HEAD])
+    found: list[int] = []
+    at = int(tables.streams[stream, HEAD])
     while at >= 0 and len(found) <= len(tables.nodes):
         found.append(at)
         at = int(tables.nodes[at, FOLLOWING])
@@ -58,7 +59,8 @@ def assert_lane(tables: Tables, stream: int) -> None:
     assert len(nodes) == tables.streams[stream, HELD_COUNT]
     assert np.all(np.diff(tables.nodes[nodes, OFFSET]) > 0)
     express = [node for node in nodes if tables.nodes[node, EXPRESS] != LOCAL]
-    lane, at = [], int(tables.lanes[stream])
+    lane: list[int] = []
+    at = int(tables.lanes[stream])
     while at >= 0 and len(lane) <= len(express):
         lane.append(at)
         at = int(tables.nodes[at, EXPRESS])
