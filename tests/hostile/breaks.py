@@ -222,6 +222,58 @@ def one_way(count: int) -> bytes:
     return file.content()
 
 
+# A header that may begin a frame, again and again; the frame is longer than what follows.
+REQUEST_HEADS = struct.pack(">ihhih", 60_000, 18, 0, 5, -1) * 60
+RESPONSE_HEADS = struct.pack(">ii", 60_000, 3) * 100
+# A connection is left alone with more pieces than this, where nobody can tell what it speaks.
+_LONGEST_UNKNOWN = 8_000
+
+
+def empty_responses(count: int) -> bytes:
+    """Nothing but a length and a correlation id; many places among them may be a request."""
+    words = np.empty((count, 2), ">i4")
+    words[:, 0], words[:, 1] = 4, np.arange(count)
+    return words.tobytes()
+
+
+def unknown_in_tiny_segments(count: int) -> bytes:
+    """Connections without a start, a byte a segment: all places that may be a frame were looked at for each of them."""
+    file = _File()
+    for number in range(count):
+        connection, place = divmod(number, _LONGEST_UNKNOWN)
+        at = place % len(REQUEST_HEADS)
+        file.segment(0, 1_000 + place, REQUEST_HEADS[at : at + 1], client=f"11.0.{connection >> 8}.{connection & 255}")
+    return file.content()
+
+
+def searched_in_tiny_segments(count: int) -> bytes:
+    """A gap in both directions of a Kafka connection, then a byte a segment: the same again for each of them, and the
+    first 16 KiB of responses were scanned from their start. 11 MB took 150 s."""
+    file = _File()
+    ways = list(_handshake(file))
+    ways[0] = file.say(0, ways[0], _tiny(3, 60))
+    for way in (0, 1):
+        file.segment(way, ways[way], total=140, wire=140)
+        ways[way] += 100
+    for number in range(count):
+        way, place = number & 1, number >> 1
+        heads = (REQUEST_HEADS, RESPONSE_HEADS)[way]
+        at = place % len(heads)
+        file.segment(way, ways[way] + place, heads[at : at + 1])
+    return file.content()
+
+
+def responses_alone(count: int) -> bytes:
+    """Empty responses of connections whose requests were not recorded, in large segments: each fourth byte of them may
+    begin a request, and was decoded as one."""
+    file = _File()
+    said = empty_responses(min(count, 500_000))
+    for connection in range(-(-count // 500_000)):
+        for start in range(0, len(said), 1_400):
+            file.segment(1, 5_000 + start, said[start : start + 1_400], client=f"11.0.0.{connection}")
+    return file.content()
+
+
 def section_without_mark(count: int) -> bytes:
     """pcapng sections whose two lengths are right and whose byte-order mark is not: the length was put right again and
     again, for ever."""
@@ -271,6 +323,9 @@ BREAKS = {
     "log without line ends": Break(log_without_line_ends, 8 << 20, 2 << 30),
     "short connections": Break(short_connections, 1_000, 300_000, lambda size: {"exchanges": size}),
     "one way": Break(one_way, 5_000, 600_000, _exactly("exchanges")),
+    "unknown in tiny segments": Break(unknown_in_tiny_segments, 10_000, 2_000_000, _some("connections")),
+    "searched in tiny segments": Break(searched_in_tiny_segments, 10_000, 2_000_000, lambda _: {"exchanges": 62}),
+    "responses alone": Break(responses_alone, 20_000, 5_000_000, _some("connections")),
     "section without mark": Break(section_without_mark, 3, 3_000, _some("problems", "packets")),
     "nothing broken": Break(plain_conversation, 10, 1_000, _exactly("exchanges")),
 }

@@ -8,11 +8,11 @@ its length, or LOST.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
+from kafkascope.capture.credit import READ_AGAIN, SCAN_BYTES, Credit
 from kafkascope.capture.flow import (
     BYTES,
     CLOSE,
@@ -30,10 +30,8 @@ from kafkascope.capture.flow import (
     Problem,
 )
 from kafkascope.capture.frame_table import (
-    AGAIN,
     ASKED,
     AT_BYTE,
-    AT_PIECE,
     BODY,
     CONNECTION,
     DAMAGED,
@@ -54,7 +52,6 @@ from kafkascope.capture.frame_table import (
     TOKENS,
     WANT_BODY,
     Given,
-    Piece,
     join_frames,
     make_cursor,
     make_output,
@@ -68,6 +65,7 @@ from kafkascope.capture.frame_table import (
     with_streams,
 )
 from kafkascope.capture.fresh import HINTED, UNKNOWN, make_scanning
+from kafkascope.capture.left_pieces import LeftPieces, Work
 from kafkascope.capture.memory_view import Content
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run
@@ -116,19 +114,6 @@ class Search:
     time: int
 
 
-class _Work(NamedTuple):
-    """Pieces to read; `following` links those that are read again, and is empty where none can be."""
-
-    piece: Piece
-    cursor: Any
-    following: Any
-
-    @property
-    def at(self) -> int:
-        again: int = self.cursor.item(AGAIN)
-        return again if again >= 0 else int(self.cursor.item(AT_PIECE))
-
-
 class Framer:
     """Feed it what the `Reassembler` gives, with its connections; their `protocol` and `client` are set as they are
     found. A connection with an end on one of `kafka_ports` is Kafka on the word of a single frame."""
@@ -142,9 +127,10 @@ class Framer:
         self._undecided: dict[int, Undecided] = {}
         self._searches: dict[int, Search] = {}
         self._kept = 0
+        self._credit = Credit()
         self._pool = BufferPool()
         self._output = NO_OUTPUT
-        self._work: list[_Work | list[Given]] = []  # or pieces by themselves, the next one last
+        self._work: list[Work | list[Given]] = []  # or pieces by themselves, the next one last
         self._problems: list[Problem] = []
 
     def feed(self, pieces: Pieces) -> Frames:
@@ -161,8 +147,9 @@ class Framer:
         piece, streams, size, begun, following = survey(pieces)
         self._tables = with_streams(self._tables, streams)
         self._note_starters(begun)
+        self._credit.earn(len(piece.kind), size)
         self._output = make_output(min(len(piece.kind) + 64, PORTION_ROWS), self._pool.take(size + 4_096))
-        self._work.append(_Work(piece, make_cursor(), following))
+        self._work.append(Work(piece, make_cursor(), following, LeftPieces(piece)))
         for frames in self._run():
             self._tell_sure(sure_so_far(self._tables))
             yield frames
@@ -273,18 +260,15 @@ class Framer:
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         self._tables.state[row, DAMAGED] = 1
 
-    def _is_left(self, work: _Work) -> bool:
+    def _is_left(self, work: Work) -> bool:
         """Whether the kernel would leave the next piece to us as well."""
         at = work.at
         return at < len(work.piece.kind) and self._tables.place.item(work.piece.stream.item(at)) == PYTHON
 
-    def _attend(self, work: _Work, at: int) -> None:
+    def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
-        piece = work.piece
-        go_on(work.cursor, work.following, len(piece.kind))
-        kind, stream, length = piece.kind.item(at), piece.stream.item(at), piece.length.item(at)
-        data = Content(piece.data, piece.waited).bytes(piece.start.item(at), length) if kind == BYTES else b""
-        place = (kind, piece.offset.item(at), data, length, piece.time.item(at), piece.packet.item(at))
+        stream, *place = work.left.take(at)
+        go_on(work.cursor, work.following, len(work.piece.kind))
         row = self._tables.place.item(stream)
         if row >= 0:
             state = self._tables.state[row]
@@ -326,7 +310,7 @@ class Framer:
 
     def _decide(self, number: int, *, final: bool) -> None:
         undecided = self._undecided[number]
-        verdict = undecided.verdict(final=final)
+        verdict = undecided.verdict(self._credit, final=final)
         if verdict is not None or final:
             self._forget(number)
         if verdict is not None:
@@ -376,7 +360,7 @@ class Framer:
         self._tables.place[stream] = PYTHON
         self._searches[stream] = Search(row, offset, first_ns, packet, Run(at, aligned=False), first_ns)
 
-    def _distrust(self, work: _Work, at: int, position: int) -> None:
+    def _distrust(self, work: Work, at: int, position: int) -> None:
         """A length that no frame has: everything from its prefix on is searched."""
         piece = work.piece
         stream = int(piece.stream[at])
@@ -446,8 +430,10 @@ class Framer:
         self._kept -= len(search.run.data) + PIECE_COST * len(search.run.marks)
 
     def _find(self, search: Search, *, final: bool) -> int | None:
-        response = bool(search.row & 1)
-        chains = search.run.responses(self._asked(search.row >> 1), anew=final) if response else search.run.requests()
+        response, run, credit = bool(search.row & 1), search.run, self._credit
+        if not credit.may_look(final=final):
+            return None
+        chains = run.responses(self._asked(search.row >> 1), credit, anew=final) if response else run.requests(credit)
         for chain in chains:
             strong = len(chain.strong)
             if strong >= 2 or (final and strong):
@@ -463,6 +449,7 @@ class Framer:
         search = self._searches.pop(stream)
         run = search.run
         self._drop(search)
+        self._credit.spend(READ_AGAIN + len(run.data) // SCAN_BYTES)
         lost = run.offset + found - search.offset
         if lost:
             number = stream >> 1
@@ -478,9 +465,10 @@ class Framer:
         self._read_again(pieces if behind is None else [*pieces, behind])
 
     def _read_again(self, pieces: list[Given]) -> None:
-        self._work.append(_Work(make_piece(pieces), make_cursor(), _NONE))
+        piece = make_piece(pieces)
+        self._work.append(Work(piece, make_cursor(), _NONE, LeftPieces(piece)))
 
-    def _judge(self, work: _Work, row: int) -> None:
+    def _judge(self, work: Work, row: int) -> None:
         """A frame that may be a raw SASL token, and the kernel is not sure."""
         output, tables = self._output, self._tables
         start, end = int(output.ends[row]), int(output.ends[row + 1])

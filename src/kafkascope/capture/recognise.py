@@ -39,7 +39,7 @@ class Grade(Enum):
 
 class Graded(NamedTuple):
     """A frame that begins somewhere in a buffer; `end` is where the next one begins, -1 where the header is not all
-    there yet."""
+    there yet. `careful`: the quick decoder could not say."""
 
     grade: Grade
     end: int = -1
@@ -47,6 +47,7 @@ class Graded(NamedTuple):
     version: int = -1
     correlation_id: int = -1
     client_id: str | None = None
+    careful: bool = False
 
 
 BAD = Graded(Grade.BAD)
@@ -83,14 +84,16 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
     if end > len(buffer):
         return Graded(Grade.MORE, end)
     grade = Grade.WEAK
+    careful = False
     if is_known(api_key, version):
         found = _quick(api_key, version, False)
         if end - at - body_at < found.least:
             grade = Grade.BAD
         else:
             raw = bytes(buffer[at:end])
-            grade = Grade.STRONG if _is_plain(raw, body_at, found) else _judge(raw, None, found.name, version)
-    return Graded(grade, end, api_key, version, correlation_id, client_id)
+            careful = not _is_plain(raw, body_at, found)
+            grade = _judge(raw, None, found.name, version) if careful else Grade.STRONG
+    return Graded(grade, end, api_key, version, correlation_id, client_id, careful)
 
 
 def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]) -> Graded:
@@ -110,6 +113,7 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
     if end > len(buffer):
         return Graded(Grade.MORE, end)
     grade = Grade.WEAK
+    careful = False
     if is_known(*found):
         api_key, version = found
         quick = _quick(api_key, version, True)
@@ -118,8 +122,9 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
         if (api_key != API_VERSIONS or raw[8:10] != UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
             grade = Grade.STRONG
         else:
+            careful = True
             grade = _judge(raw, (apis()[api_key], version), quick.name, version)
-    return Graded(grade, end, *found, correlation_id)
+    return Graded(grade, end, *found, correlation_id, careful=careful)
 
 
 @cache

@@ -6,11 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafkascope.capture.credit import (
+    CANDIDATE,
+    CAREFUL,
+    CAREFUL_BYTES,
+    CHAIN,
+    LOOK,
+    QUICK,
+    QUICK_BYTES,
+    SCAN_BYTES,
+    Credit,
+)
 from kafkascope.capture.recognise import MORE, Grade, Graded, grade_request, grade_response
 from kafkascope.capture.scan import MOST_CANDIDATES, request_candidates, response_candidates
+from kafkascope.limits import MAX_FRAME_BYTES
 
 # Frames of a chain that are looked at: more would prove no more.
 LONGEST_CHAIN = 6
+# Grades that are remembered of one run: many times the places that are looked at again.
+MOST_GRADES = 4_096
 # Below this a run is looked at anew each time: a request may have come that a response belongs to.
 LOOKED_AT_ANEW = 16_384
 # Frames between the start of a run and a true one, and how far apart their correlation ids are.
@@ -37,17 +51,20 @@ class Chain(NamedTuple):
 
 
 class _Looked:
-    """What is known of a run in one of two roles: how far it was looked at, which places may be frames, and grades."""
+    """What is known of a run in one of two roles: how far it was looked at, which places may be frames, and grades. Of
+    a run shorter than `due` these places say no more than before."""
 
-    __slots__ = ("candidates", "grades", "scanned")
+    __slots__ = ("candidates", "due", "grades", "scanned")
 
     def __init__(self) -> None:
         self.scanned = 0
+        self.due = 0
         self.candidates: list[int] = []
         self.grades: dict[int, Graded] = {}
 
     def drop(self, count: int) -> None:
         self.scanned = max(0, self.scanned - count)
+        self.due = 0
         self.candidates = [place - count for place in self.candidates if place >= count]
         self.grades = {}
 
@@ -83,59 +100,84 @@ class Run:
         self._requests.drop(count)
         self._responses.drop(count)
 
-    def requests(self) -> list[Chain]:
-        """Chains of request frames that still may be true, the earliest first."""
+    def requests(self, credit: Credit) -> list[Chain]:
+        """Chains of request frames that still may be true, the earliest first; of those that there is credit for."""
         looked = self._requests
         if self.aligned:
-            chain = self._chain(0, looked, None)
+            credit.spend(LOOK)
+            chain = self._chain(0, looked, None, credit)
             return [] if chain.broken and not chain.frames else [chain]
-        more = MOST_CANDIDATES
-        found: list[int] = []
-        while more == MOST_CANDIDATES:
-            some, looked.scanned = request_candidates(self.data, max(looked.scanned, self.skipped))
-            found += some
-            more = len(some)
-        return self._kept(looked, found, None)
+        return self._look(looked, None, credit)
 
-    def responses(self, asked: Asked, *, anew: bool = False) -> list[Chain]:
+    def responses(self, asked: Asked, credit: Credit, *, anew: bool = False) -> list[Chain]:
         """The same of responses to requests that are known."""
         looked = self._responses
         if anew or len(self.data) <= LOOKED_AT_ANEW:
-            looked.scanned = 0
+            looked.scanned = looked.due = 0
             looked.candidates = []
             looked.grades = {at: known for at, known in looked.grades.items() if known.api_key >= 0}
-        identities = np.array(sorted(asked), np.int64)
-        more = MOST_CANDIDATES
-        found: list[int] = []
-        while more == MOST_CANDIDATES:
-            some, looked.scanned = response_candidates(self.data, max(looked.scanned, self.skipped), identities)
-            found += some
-            more = len(some)
-        return self._kept(looked, found, asked)
+        return self._look(looked, asked, credit)
 
-    def _kept(self, looked: _Looked, found: list[int], asked: Asked | None) -> list[Chain]:
-        """A place whose frame is not all there is kept, and no chain yet."""
-        kept, chains = [], []
-        size = len(self.data)
-        for at in looked.candidates[-MOST_CANDIDATES:] + found:
-            if at + 4 + int.from_bytes(self.data[at : at + 4], "big") > size:
-                kept.append(at)
-                continue
-            if self._grade(at, looked, asked).grade in _NO_FRAME:
-                continue
-            chain = self._chain(at, looked, asked)
-            if _may_be_true(chain):
-                kept.append(at)
-                chains.append(chain)
+    def _look(self, looked: _Looked, asked: Asked | None, credit: Credit) -> list[Chain]:
+        """What was not scanned yet, after the places that were kept."""
+        credit.spend(LOOK + (0 if asked is None else len(asked)))
+        kept = looked.candidates[-MOST_CANDIDATES:]
+        chains: list[Chain] = []
+        if len(self.data) >= looked.due:
+            looked.due = MAX_FRAME_BYTES + len(self.data) + 4
+            kept, chains = self._kept(looked, kept, asked, credit)
+        identities = None if asked is None else np.array(sorted(asked), np.int64)
+        more = MOST_CANDIDATES
+        while more == MOST_CANDIDATES and not credit.is_spent:
+            start = max(looked.scanned, self.skipped)
+            if identities is None:
+                found, looked.scanned = request_candidates(self.data, start)
+            else:
+                found, looked.scanned = response_candidates(self.data, start, identities)
+            credit.spend((looked.scanned - start) // SCAN_BYTES)
+            kept_too, more_chains = self._kept(looked, found, asked, credit)
+            kept += kept_too
+            chains += more_chains
+            more = len(found)
         looked.candidates = kept
+        if len(looked.grades) > MOST_GRADES:
+            looked.grades.clear()
         return chains
 
-    def _chain(self, at: int, looked: _Looked, asked: Asked | None) -> Chain:
+    def _kept(
+        self, looked: _Looked, places: list[int], asked: Asked | None, credit: Credit
+    ) -> tuple[list[int], list[Chain]]:
+        """A place whose frame is not all there is kept, and no chain yet; so is one that there is no credit for."""
+        kept: list[int] = []
+        chains: list[Chain] = []
+        size = len(self.data)
+        for done, at in enumerate(places):
+            if credit.is_spent:
+                kept += places[done:]
+                looked.due = 0
+                break
+            credit.spend(CANDIDATE)
+            end = at + 4 + int.from_bytes(self.data[at : at + 4], "big")
+            if end > size:
+                kept.append(at)
+                looked.due = min(looked.due, end)
+                continue
+            if self._grade(at, looked, asked, credit).grade in _NO_FRAME:
+                continue
+            credit.spend(CHAIN)
+            chain = self._chain(at, looked, asked, credit)
+            if _may_be_true(chain):
+                kept.append(at)
+                looked.due = 0
+                chains.append(chain)
+        return kept, chains
+
+    def _chain(self, at: int, looked: _Looked, asked: Asked | None, credit: Credit) -> Chain:
         frames: list[Graded] = []
         place = at
         tokens = 0
         while len(frames) < LONGEST_CHAIN:
-            graded = self._grade(place, looked, asked)
+            graded = self._grade(place, looked, asked, credit)
             if graded.grade is Grade.BAD:
                 end = self._token_end(place) if tokens < MOST_TOKENS and _is_handshake(frames) else -1
                 if end < 0:
@@ -151,12 +193,13 @@ class Run:
             place = graded.end
         return Chain(at, tuple(frames), False, place)
 
-    def _grade(self, at: int, looked: _Looked, asked: Asked | None) -> Graded:
+    def _grade(self, at: int, looked: _Looked, asked: Asked | None, credit: Credit) -> Graded:
         if len(self.data) - at < 4:
             return MORE
         graded = looked.grades.get(at)
         if graded is None or (graded.grade is Grade.MORE and graded.end <= len(self.data)):
             graded = grade_request(self.data, at) if asked is None else grade_response(self.data, at, asked)
+            credit.spend(cost(graded, at))
             looked.grades[at] = graded
         return graded
 
@@ -181,6 +224,15 @@ class Run:
                 return chain.at
             place = graded.end
         return 0 if place == chain.at else chain.at
+
+
+def cost(graded: Graded, at: int) -> int:
+    """Of grading what begins at `at`, in steps of `Credit`."""
+    if graded.grade is Grade.MORE or graded.api_key < 0:
+        return CANDIDATE
+    length = graded.end - at
+    steps = QUICK + length // QUICK_BYTES
+    return steps + CAREFUL + length // CAREFUL_BYTES if graded.careful else steps
 
 
 def _may_be_true(chain: Chain) -> bool:

@@ -3,9 +3,10 @@ frames, or a request and its answer, agree on; its pieces are kept until then, t
 
 from typing import NamedTuple
 
+from kafkascope.capture.credit import Credit
 from kafkascope.capture.flow import BYTES, CLOSE, GAP, RESET
 from kafkascope.capture.recognise import Grade, grade_response, other_protocol
-from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run
+from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run, cost
 from kafkascope.limits import MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 
 # Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
@@ -15,8 +16,10 @@ NAMELESS_FRAMES = 4
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
 # Bytes that another protocol is named by.
 NAMED_BY = 16
-# Bytes of both directions up to which every piece is a reason to look again; then each growth by a quarter.
+# Bytes and pieces of both directions up to which every piece is a reason to look again; then each growth by a quarter.
+# What waits is read the same way whenever it is recognised.
 LOOKED_AT_OFTEN = 65_536
+LOOKED_AT_PIECES = 32
 
 
 class Verdict(NamedTuple):
@@ -43,7 +46,9 @@ class Undecided:
     """`client` is the direction that requests can come from, None where it may be either; `hinted` that one frame is
     enough; `opened` says of each direction that its start is there."""
 
-    __slots__ = ("_looked", "_named", "client", "ended", "entries", "hinted", "opened", "runs", "size")
+    __slots__ = (
+        "_looked", "_looked_pieces", "_named", "client", "ended", "entries", "hinted", "opened", "runs", "size",
+    )  # fmt: skip
 
     def __init__(self, client: int | None, opened: tuple[bool, bool], *, hinted: bool = False) -> None:
         self.client = client
@@ -54,6 +59,7 @@ class Undecided:
         self.entries: list[Entry] = []
         self.size = 0
         self._looked = 0
+        self._looked_pieces = 0
         self._named = [0, 0]
 
     def add(self, kind: int, direction: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
@@ -74,11 +80,15 @@ class Undecided:
             self.ended[direction] = True
         self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet))
 
-    def verdict(self, *, final: bool) -> Verdict | None:
+    def verdict(self, credit: Credit, *, final: bool) -> Verdict | None:
         """None: more is needed. `final` says that no more comes."""
-        if self.size > LOOKED_AT_OFTEN and 4 * self.size < 5 * self._looked and not final:
+        pieces = len(self.entries)
+        is_full = self.size > 2 * MAX_UNDECIDED_BYTES or pieces > MAX_UNDECIDED_PIECES
+        if not (final or is_full or self._is_due(pieces)):
             return None
-        self._looked = self.size
+        if not credit.may_look(final=final or is_full):
+            return Verdict("other") if is_full else None
+        self._looked, self._looked_pieces = self.size, pieces
         for direction, run in enumerate(self.runs):
             if run is not None and run.data and self._named[direction] < 2:
                 # The first pieces say it or none does.
@@ -92,16 +102,21 @@ class Undecided:
             if self.client not in (None, direction):
                 hopeless += 1
             elif run is not None and run.data:
-                chains = run.requests()
-                if any(self._is_kafka(chain, direction) for chain in chains):
+                chains = run.requests(credit)
+                if any(self._is_kafka(chain, direction, credit) for chain in chains):
                     return Verdict("kafka", direction)
                 if run.aligned and len(run.data) >= NAMED_BY and (not chains or _is_over(chains[0])):
                     hopeless += 1
-        if hopeless == 2 or self.size > 2 * MAX_UNDECIDED_BYTES or len(self.entries) > MAX_UNDECIDED_PIECES:
-            return Verdict("other")
-        return None
+        return Verdict("other") if hopeless == 2 or is_full else None
 
-    def _is_kafka(self, chain: Chain, direction: int) -> bool:
+    def _is_due(self, pieces: int) -> bool:
+        if pieces <= LOOKED_AT_PIECES:
+            return True
+        if 4 * self.size >= 5 * self._looked:
+            return True
+        return self.size <= LOOKED_AT_OFTEN and 4 * pieces >= 5 * self._looked_pieces
+
+    def _is_kafka(self, chain: Chain, direction: int, credit: Credit) -> bool:
         strong = chain.strong
         if not strong:
             return False
@@ -109,7 +124,7 @@ class Undecided:
         if self.hinted or len(asked) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
             return True
         answers = self.runs[1 - direction]
-        return answers is not None and _has_answer(answers, asked)
+        return answers is not None and not credit.is_spent and _has_answer(answers, asked, credit)
 
 
 def _is_over(chain: Chain) -> bool:
@@ -117,9 +132,9 @@ def _is_over(chain: Chain) -> bool:
     return chain.broken and not chain.strong
 
 
-def _has_answer(run: Run, asked: Asked) -> bool:
+def _has_answer(run: Run, asked: Asked, credit: Credit) -> bool:
     if not run.aligned:
-        return any(chain.strong for chain in run.responses(asked, anew=True))
+        return any(chain.strong for chain in run.responses(asked, credit, anew=True))
     at = 0
     for _ in range(LONGEST_CHAIN):
         if run.data[at : at + 4] == bytes(4):
@@ -127,6 +142,7 @@ def _has_answer(run: Run, asked: Asked) -> bool:
             at += 4
             continue
         graded = grade_response(run.data, at, asked)
+        credit.spend(cost(graded, at))
         if graded.grade is Grade.STRONG:
             return True
         if not at < graded.end <= len(run.data):

@@ -1,0 +1,47 @@
+"""How much looking a recording pays for: its bytes earn credit, and each look at bytes that nobody can split yet spends
+some. Without credit a look waits for more bytes, so that all looks together stay linear in the recording."""
+
+# What is earned: a packet around a piece has 54 bytes of headers at least, and 16 in the file.
+PIECE_EARNS = 32
+BYTES_EARN = 2  # one for so many
+# What there is at first, and what is saved at the most. A recording that loses packets spends a few thousand on each
+# loss, and its bytes earn that again.
+FIRST_CREDIT = 1 << 20
+MOST_CREDIT = 1 << 24
+
+# What the last looks at a stream may go into debt: behind them nothing is looked at any more.
+RESERVE = 1 << 20
+
+# What is spent, in tenths of a microsecond as measured: on a look, a place that is looked at, a chain from there, a
+# frame by the quick decoder and by the careful one, and on what is read again from a frame on. Bytes for one more step.
+LOOK, CANDIDATE, CHAIN, QUICK, CAREFUL, READ_AGAIN = 96, 12, 40, 64, 640, 400
+SCAN_BYTES, QUICK_BYTES, CAREFUL_BYTES = 256, 16, 4
+
+
+class Credit:
+    """`spent` is all that was ever spent: never more than was earned with FIRST_CREDIT and RESERVE, but for the step
+    that was the last."""
+
+    __slots__ = ("_floor", "left", "spent")
+
+    def __init__(self) -> None:
+        self.left = FIRST_CREDIT
+        self.spent = 0
+        self._floor = 0
+
+    def earn(self, pieces: int, size: int) -> None:
+        self.left = min(self.left + PIECE_EARNS * pieces + size // BYTES_EARN, MOST_CREDIT)
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        self.spent += steps
+
+    def may_look(self, *, final: bool) -> bool:
+        """Whether a look can begin."""
+        self._floor = -RESERVE if final else 0
+        return not self.is_spent
+
+    @property
+    def is_spent(self) -> bool:
+        """A look that has begun ends here."""
+        return self.left <= self._floor
