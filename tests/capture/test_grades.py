@@ -57,9 +57,11 @@ def spoilt(data: bytes, random: Random) -> bytes:
 
 
 def graded(data: bytes, asked: tuple[int, int] | None) -> Graded:
+    """But for which decoder it took."""
     if asked is None:
-        return grade_request(data, 0)
-    return grade_response(data, 0, {int.from_bytes(data[4:8], "big", signed=True): asked})
+        return grade_request(data, 0)._replace(careful=False)
+    asked_by_id = {int.from_bytes(data[4:8], "big", signed=True): asked}
+    return grade_response(data, 0, asked_by_id)._replace(careful=False)
 
 
 def carefully(data: bytes, asked: tuple[int, int] | None) -> Graded:

@@ -17,8 +17,8 @@ from tests.support.traffic import REQUEST, RESPONSE
 
 COUNT = 12_000
 A_CONNECTION = 3_000
-# Calls of functions that a piece of one byte takes to be kept and to be looked at now and then, and what the credit that
-# there is at first can pay for. Every piece looked at with all places before it takes some four million.
+# Calls that a piece of one byte takes to be kept and to be looked at now and then, and those that the first
+# credit pays for.
 MOST_CALLS = 1_000_000 + 40 * COUNT
 
 
