@@ -267,7 +267,7 @@ class Framer:
 
     def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
-        stream, *place = work.left.take(at)
+        stream, place = work.left.take(at)
         go_on(work.cursor, work.following, len(work.piece.kind))
         row = self._tables.place.item(stream)
         if row >= 0:

@@ -22,13 +22,13 @@ class LeftPieces:
         self._first = 0
         self._rows: list[tuple[int, ...]] = []
 
-    def take(self, at: int) -> tuple[int, int, int, bytes, int, int, int]:
-        """stream, kind, offset, data, length, time, packet"""
+    def take(self, at: int) -> tuple[int, tuple[int, int, bytes, int, int, int]]:
+        """stream, (kind, offset, data, length, time, packet)"""
         if not 0 <= at - self._first < len(self._rows):
             self._convert(at)
         stream, kind, offset, start, length, time, packet = self._rows[at - self._first]
         data = self._content.bytes(start, length) if kind == BYTES else b""
-        return stream, kind, offset, data, length, time, packet
+        return stream, (kind, offset, data, length, time, packet)
 
     def _convert(self, at: int) -> None:
         """Twice as many as before where they were all needed."""
