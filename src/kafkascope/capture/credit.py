@@ -12,7 +12,7 @@ MOST_CREDIT = 1 << 24
 # What the last looks at a stream may go into debt: behind them nothing is looked at any more.
 RESERVE = 1 << 20
 
-# What is spent, in tenths of a microsecond as measured: on a look, a place that is looked at, a chain from there, a
+# What is spent, in tenths of a microsecond, roughly: on a look, a place that is looked at, a chain from there, a
 # frame by the quick decoder and by the careful one, and on what is read again from a frame on. Bytes for one more step.
 LOOK, CANDIDATE, CHAIN, QUICK, CAREFUL, READ_AGAIN = 96, 12, 40, 64, 640, 400
 SCAN_BYTES, QUICK_BYTES, CAREFUL_BYTES = 256, 16, 4

@@ -3,6 +3,7 @@ never became whole, or can be no part of a datagram, is reported. A fragment cos
 
 import struct
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from kafkascope.capture.problems import Problems
@@ -44,7 +45,8 @@ class _Waiting:
 class FragmentStore:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        self._waiting: dict[Key, _Waiting] = {}
+        # Ordered: the first of a plain dict is behind the places of all that were taken out before it.
+        self._waiting: OrderedDict[Key, _Waiting] = OrderedDict()
         self._cost = 0
 
     def add(

@@ -6,6 +6,7 @@ everything else is left alone. After bytes that are missing or make no sense the
 its length, or LOST.
 """
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -124,7 +125,7 @@ class Framer:
         self._tables = make_tables()
         self._programs = ScanPrograms()
         self._scanning = make_scanning(self._programs)
-        self._undecided: dict[int, Undecided] = {}
+        self._undecided: OrderedDict[int, Undecided] = OrderedDict()  # whose first is found at once
         self._searches: dict[int, Search] = {}
         self._kept = 0
         self._credit = Credit()
@@ -256,7 +257,6 @@ class Framer:
         if tables is not None:
             self._tables = tables
             return
-        # The frame is given up, not its length: the next one is where it says.
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         self._tables.state[row, DAMAGED] = 1
 

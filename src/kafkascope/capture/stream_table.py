@@ -67,8 +67,7 @@ NODE_WIDTH = 10
 # What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
 NODE_COST = 160
 LOCAL = -2
-# One early segment in so many is on the express lane, 256 of `MAX_EARLY_SEGMENTS`. The lanes of all streams stay in the
-# processor's cache; the way from there to the place of a segment often doesn't, and is the shorter one.
+# One early segment in so many is on the express lane, 256 of `MAX_EARLY_SEGMENTS`.
 EXPRESS_DISTANCE = 32
 
 # The places of `counts`.
