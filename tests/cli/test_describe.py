@@ -3,7 +3,9 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import click
@@ -194,7 +196,7 @@ def test_a_look_that_finds_nobody_steers_no_terminal(capsys: pytest.CaptureFixtu
     async def ask(_: Any) -> None:
         raise ReachError("a\x1b[2Jb: no answer")
 
-    asyncio.run(_next(cast("Any", None), ask, True))
+    asyncio.run(_next(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
     assert "a\ufffd[2Jb: no answer; trying again" in capsys.readouterr().out
 
 

@@ -257,13 +257,13 @@ class Framer:
         if tables is not None:
             self._tables = tables
             return
+        # The frame is given up, not its length: the next one is where it says.
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         self._tables.state[row, DAMAGED] = 1
 
     def _is_left(self, work: Work) -> bool:
         """Whether the kernel would leave the next piece to us as well."""
-        at = work.at
-        return at < len(work.piece.kind) and self._tables.place.item(work.piece.stream.item(at)) == PYTHON
+        return work.at < len(work.piece.kind) and self._tables.place.item(work.piece.stream.item(work.at)) == PYTHON
 
     def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""

@@ -192,11 +192,12 @@ def _has_trailing_bytes(frame: DecodedFrame) -> bool:
 
 
 def _text(raw: Buffer) -> str | None:
+    """Empty where it does not print: a client may call itself that, but it is no proof."""
     try:
         text = bytes(raw).decode()
     except UnicodeDecodeError:
         return None
-    return text if text.isprintable() else None
+    return text if text.isprintable() else ""
 
 
 _HTTP = (

@@ -20,7 +20,7 @@ from kafkascope.capture.carry_run import Part
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import Endpoints, Problem
 from kafkascope.capture.reader import Reading
-from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.errors import InputError, KafkascopeError, KernelError
 from kafkascope.lake.files import Files, NewFile, pending
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.inside import inside
@@ -172,6 +172,9 @@ def _recorded(
     bad: dict[str, str] = {}
 
     def on_bad(error: InputError) -> None:
+        if isinstance(error, KernelError):
+            # What was read of it before is not to land: the file is a broken one.
+            raise error
         said = str(error)
         bad[next((uri for uri in task.uris if said.startswith(uri)), task.uris[0])] = said
 
