@@ -142,7 +142,8 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
     except BaseException as error:
         files.abort()
         later.abort()
-        if isinstance(error, KafkascopeError) or not isinstance(error, Exception):
+        expected = isinstance(error, KafkascopeError) and not isinstance(error, KernelError)
+        if expected or not isinstance(error, Exception):
             raise
         from kafkascope.pipeline.broken import why_of
 
