@@ -1,4 +1,5 @@
-"""Finds Chromium for the tests of the explorer, or installs Debian's package as root, printing what before it does.
+"""Finds what tests take from Debian, Chromium for the explorer and tcpdump for the lab, or installs it as root,
+printing what before it does.
 
 python -m tools.chromium
 """
@@ -15,7 +16,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 CHOICE = "KAFKASCOPE_CHROMIUM"
 MISSING = f"no Chromium: install it (Debian: apt-get install chromium) or name it in {CHOICE}"
 UPDATE = ["apt-get", "update"]
-INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"]
+INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends"]
+TCPDUMP = "tcpdump"
+NO_TCPDUMP = "no tcpdump: install it (Debian: apt-get install tcpdump)"
 WITHOUT = f"`{CHOICE}=none make test` installs nothing and skips them"
 
 
@@ -27,18 +30,19 @@ def chromium() -> str | None:
     return next((found for found in map(shutil.which, NAMES) if found), None)
 
 
-def install() -> None:
-    """By Debian's own package, which only root can do. Every command is printed before it runs, and every package
-    before it is installed."""
+def install(wanted: list[str]) -> None:
+    """Debian's own packages, which only root can do. Every command is printed before it runs, and every package before
+    it is installed."""
     if os.geteuid() or shutil.which("apt-get") is None:
         return
-    steps = " && ".join(shlex.join(step) for step in (UPDATE, INSTALL))
-    print(f"installing chromium for the tests of the explorer: {steps}; {WITHOUT}", flush=True)
+    command = [*INSTALL, *wanted]
+    steps = " && ".join(shlex.join(step) for step in (UPDATE, command))
+    print(f"installing {' and '.join(wanted)} for tests: {steps}; {WITHOUT}", flush=True)
     _run(UPDATE)
-    packages = re.findall(r"^Inst (\S+)", _run([*INSTALL, "--simulate"]), re.MULTILINE)
+    packages = re.findall(r"^Inst (\S+)", _run([*command, "--simulate"]), re.MULTILINE)
     if packages:
         print(f"packages that apt-get installs now: {' '.join(packages)}", flush=True)
-        _run(INSTALL)
+        _run(command)
 
 
 def _run(command: list[str]) -> str:
@@ -47,11 +51,13 @@ def _run(command: list[str]) -> str:
 
 
 def main() -> None:
-    """A machine without one can still run all other tests, so this never fails."""
-    if chromium() is None and not os.environ.get(CHOICE):
-        install()
-    if chromium() is None:
-        print(f"{MISSING}; tests that need it are skipped", file=sys.stderr)
+    """A machine without them can still run all other tests, so this never fails."""
+    wanted = ["chromium"] * (chromium() is None) + [TCPDUMP] * (shutil.which(TCPDUMP) is None)
+    if wanted and not os.environ.get(CHOICE):
+        install(wanted)
+    for missing, said in ((chromium() is None, MISSING), (shutil.which(TCPDUMP) is None, NO_TCPDUMP)):
+        if missing:
+            print(f"{said}; tests that need it are skipped", file=sys.stderr)
 
 
 if __name__ == "__main__":

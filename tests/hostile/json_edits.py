@@ -28,7 +28,7 @@ def _deep(depth: int) -> Any:
 def places(value: Any, limit: int = 4_000) -> list[tuple[Any, Any]]:
     """(container, key) of every value in it."""
     found: list[tuple[Any, Any]] = []
-    waiting = [value]
+    waiting = [value] if isinstance(value, dict | list) else []
     while waiting and len(found) < limit:
         holder = waiting.pop()
         items = holder.items() if isinstance(holder, dict) else enumerate(holder)

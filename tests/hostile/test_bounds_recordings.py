@@ -19,6 +19,7 @@ from tests.support.flows import endpoints
 from tests.support.frames import connection
 from tests.support.hostile_recordings import (
     api_versions,
+    in_turn,
     long_frames,
     many_connections,
     one_way,
@@ -26,6 +27,7 @@ from tests.support.hostile_recordings import (
     short_connection,
     tiny_requests,
 )
+from tests.support.packet_build import Talk, ethernet, ipv4, pcap
 
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 GIGABYTE = 1_000_000_000
@@ -120,6 +122,42 @@ def unfinished(path: Path) -> Path:
 
 def client_ids(path: Path) -> Path:
     return one_way(path, b"".join(api_versions(number, f"{number:01000}") for number in range(200_000)))
+
+
+def scan(path: Path) -> Path:
+    """MAX_UNUSED_FLOWS: SYNs that nobody answers."""
+    talk = Talk().open()
+    del talk.packets[1:]
+    return many_connections(path, 4 * limits.MAX_UNUSED_FLOWS, talk)
+
+
+def strangers(path: Path) -> Path:
+    """MAX_OTHER_CONNECTIONS: what they say is not Kafka's."""
+    return many_connections(path, 3 * limits.MAX_OTHER_CONNECTIONS, Talk().open().say(0, b"SSH-2.0-OpenSSH_9.2\r\n"))
+
+
+def undecided(path: Path) -> Path:
+    """MAX_UNDECIDED_BYTES and MAX_SEARCHED_TOTAL_BYTES: first frames that may be Kafka's for as long as they last."""
+    first = (50_000_000).to_bytes(4, "big") + api_versions(1)[4:]
+    return in_turn(path, 40, first, limits.MAX_UNDECIDED_BYTES)
+
+
+def searched(path: Path) -> Path:
+    """MAX_SEARCHED_BYTES and MAX_SEARCHED_TOTAL_BYTES: after a length that no frame has, nothing is a frame."""
+    return in_turn(path, 16, api_versions(1) + api_versions(2) + b"\xff" * 4, limits.MAX_SEARCHED_BYTES)
+
+
+def fragments(path: Path) -> Path:
+    """MAX_FRAGMENT_BYTES: first fragments whose rest never comes."""
+    parts = (ipv4("10.0.0.1", "10.0.0.2", bytes(1_400), identification=n, fragment=0x2000) for n in range(20_000))
+    path.write_bytes(pcap((n, ethernet(part)) for n, part in enumerate(parts)))
+    return path
+
+
+@pytest.mark.skipif(not SOAK, reason="make soak")
+@pytest.mark.parametrize("make", [scan, strangers, undecided, searched, fragments])
+def test_peak_of_what_is_not_kafka_is_below_a_gigabyte(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    assert peak_bytes("read", "--stats", str(make(tmp_path / "x.pcap"))) <= GIGABYTE
 
 
 @pytest.mark.skipif(not SOAK, reason="make soak")

@@ -1,6 +1,7 @@
 """One incident, seen twice: by tcpdump on the plain listeners, and by `observe` on a listener that nobody records. A
 share group's members come and go, a follower of the quorum is frozen. Both tell the same, within one poll."""
 
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    if shutil.which("tcpdump") is None:
+        pytest.skip("no tcpdump")
     folder = tmp_path_factory.mktemp("incident")
     observed, captured = str(folder / "observed"), str(folder / "captured")
     with Cluster(3, sasl=True) as cluster:
