@@ -89,10 +89,12 @@ class _Next:
 def time_steps() -> Steps:
     steps = Steps()
     steps.time_items(reader, "read_packets", "packets")
-    owners = {SegmentReader: "segments", Reassembler: "reassembly", Framer: "framing", Pairer: "pairing"}
+    owners = {SegmentReader: "segments", Reassembler: "reassembly", Pairer: "pairing"}
     for owner, step in owners.items():
         for name in ("feed", "finish"):
             steps.time(owner, name, step)
+    for name in ("portions", "last_portions"):
+        steps.time_items(Framer, name, "framing")
     steps.time(message_tables, "decode_columns", "decode_columns")
     steps.time(exchange_columns, "to_arrow", "exchange columns")
     steps.time(message_tables, "places_of", "grouping bodies")
