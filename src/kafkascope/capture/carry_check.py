@@ -44,7 +44,7 @@ def check(one: Carried) -> None:
     for side in (one.opener, one.client):
         _need(side is None or _is_number(side, 0, 2))
     _need(one.protocol in streams.PROTOCOLS)
-    _need(one.client_software is None or isinstance(one.client_software, str))
+    _need(one.client_software is None or _is_text(one.client_software))
     if one.connection_id is not None:
         _need(isinstance(one.connection_id, str) and len(one.connection_id) == 16)
         int(one.connection_id, 16)
@@ -59,11 +59,16 @@ def check(one: Carried) -> None:
     _place(one, one.place)
 
 
+def _is_text(value: Any) -> bool:
+    """One that a column holds: a lone surrogate is a `ValueError` of its own."""
+    return isinstance(value, str) and value.encode() is not None
+
+
 def _files(one: Carried) -> None:
     _need(len(one.files) <= _MOST_FILES)
     for order, uri in one.files:
         _numbers([order], 0, _FAR)
-        _need(isinstance(uri, str) and uri != "")
+        _need(_is_text(uri) and uri != "")
 
 
 def _stream(one: Carried, stream: CarriedStream) -> None:
@@ -108,7 +113,7 @@ def _state(one: Carried, stream: CarriedStream) -> None:
     have, length, filled = state[frames.HAVE], state[frames.LENGTH], state[frames.FILLED]
     _numbers([have], 0, 5)
     _need(0 <= filled < length <= MAX_FRAME_BYTES if have == 4 else length == -1 and filled == 0)
-    _numbers([state[frames.PREFIX]], 0, _WORD)
+    _numbers([state[frames.PREFIX]], 0, 1 << 8 * have)
     _numbers([state[frames.OFFSET], state[frames.SHORT]], 0, _FAR)
     _numbers([state[frames.DAMAGED], state[frames.TOKENS]], 0, 2)
     _place(one, state[frames.PACKET])
