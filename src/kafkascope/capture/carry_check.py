@@ -77,7 +77,7 @@ def _stream(one: Carried, stream: CarriedStream) -> None:
     _numbers(row, -_INT64, _INT64)
     # Lists of the tables: they are made anew.
     _need(row[streams.HEAD] == row[streams.TAIL] == -1)
-    _numbers([row[at] for at in (streams.BASE, streams.INITIAL, streams.STRAY)], -1, _WORD + 1)
+    _numbers([row[at] for at in (streams.BASE, streams.INITIAL, streams.STRAY)], -1, _WORD)
     _numbers([row[at] for at in (streams.FIN_AT, streams.ACKED, streams.CERTAIN)], -1, _FAR)
     counts = (streams.NEXT, streams.HELD_BYTES, streams.HELD_COUNT, streams.CERTAIN_COUNT, streams.SEEN_BYTES)
     _numbers([row[at] for at in (*counts, streams.GAP_BYTES, streams.PLACED)], 0, _FAR)
