@@ -9,7 +9,7 @@ BYTES_EARN = 2  # one for so many
 FIRST_CREDIT = 1 << 20
 MOST_CREDIT = 1 << 24
 
-# What the last looks at a stream may go into debt: behind them nothing is looked at any more.
+# What the last looks at a stream may go into debt: after them nothing is looked at any more.
 RESERVE = 1 << 20
 
 # What is spent, in tenths of a microsecond, roughly: on a look, a place that is looked at, a chain from there, a

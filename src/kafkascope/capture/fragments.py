@@ -45,7 +45,7 @@ class _Waiting:
 class FragmentStore:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        # Ordered: the first of a plain dict is behind the places of all that were taken out before it.
+        # Ordered: to find the first of a plain dict takes a walk over all that were removed before it.
         self._waiting: OrderedDict[Key, _Waiting] = OrderedDict()
         self._cost = 0
 

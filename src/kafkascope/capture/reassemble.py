@@ -391,12 +391,11 @@ def note_end(t: Tables, number: int, time: int) -> None:
 
 @jit
 def has_room(t: Tables, o: Output, flow: int) -> Number:
-    """For the most that one segment can do: split around every early segment, and deliver them all with gaps."""
+    """For the most that one segment can do: split around every early segment, deliver all with gaps, list conflicts."""
     early = np_int(0)
     if t.current[flow] >= 0:
         stream = 2 * t.current[flow]
         early = t.streams[stream, HELD_COUNT] + t.streams[stream + 1, HELD_COUNT]
-    # All columns of the output have as many rows; conflicts are told one by one up to a number of each stream.
     t.counts[WANT_ROWS] = max(t.counts[ROWS] + 8 * early + 32, t.counts[CONFLICT_ROWS] + MOST_PLACED)
     t.counts[WANT_NODES] = 2 * early + 8
     t.counts[WANT_CONNECTIONS] = 1
