@@ -78,8 +78,9 @@ MAX_EARLY_SEGMENTS = 8_192
 # The same over all streams of a recording, at 160 bytes for each segment beside its own: a hundred streams that lose
 # packets at the same time, with 600 KiB each.
 MAX_EARLY_TOTAL_BYTES = 67_108_864
-# TCP connections of one recording, or of one task's share of it: twice the ports that a machine has. One takes 2.5 KB
-# until the end, open or not, so all of them a third of the gigabyte that `read` may take. The rest is counted.
+# TCP connections that are open at once in one recording, or in one task's share of it: twice the ports that a machine
+# has. One takes 2.5 KB, so all of them a third of the gigabyte that `read` may take. Those that ended make room for new
+# ones; segments of any others are counted.
 MAX_CONNECTIONS = 131_072
 # What `read --stats` holds of the names of one kind (APIs, client ids, connections) and their numbers: all connections,
 # or 160,000 client ids of 64 letters. Calls with further names are added up under one.

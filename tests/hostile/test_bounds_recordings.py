@@ -107,7 +107,7 @@ def tiny(path: Path) -> Path:
 
 
 def both_ways(path: Path) -> Path:
-    return many_connections(path, limits.MAX_CONNECTIONS + 10_000, short_connection())
+    return many_connections(path, 3 * limits.MAX_CONNECTIONS, short_connection())
 
 
 def requests_alone(path: Path) -> Path:

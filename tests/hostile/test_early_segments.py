@@ -92,7 +92,7 @@ def test_steps_do_not_grow_with_what_waits(name: str) -> None:
 
 def test_restored_segments_are_on_the_lane() -> None:
     """Whatever first and last node the state of an earlier run names."""
-    tables = make_tables()
+    tables = make_tables(limits.MAX_OTHER_CONNECTIONS)
     early = [(GAP, 10 * number, 10 * number + 5, 0, number) for number in range(1, 5_000)]
     tables.counts[WANT_NODES] = len(early)
     tables = grown(tables, 1)

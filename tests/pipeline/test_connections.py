@@ -16,7 +16,7 @@ def test_closed_at_is_when_the_end_began_and_null_where_there_is_none() -> None:
     going_on = Talk(client=("10.0.0.1", 40_001)).open().say(0, request("ApiVersions", 3, 1))
     reading = Reading(BytesIO(pcap([*ended.packets, *going_on.packets])))
     list(reading.batches())
-    first, second = connection_rows(reading.account.connections, reading.ends).to_pylist()
+    first, second = connection_rows(zip(reading.account.connections, reading.ends, strict=True)).to_pylist()
     assert (first["closed"], first["closed_at"]) == ("fin", _time(ended.packets[closing][0]))
     assert first["closed_at"] < first["last_at"]
     assert (second["closed"], second["closed_at"]) == (None, None)

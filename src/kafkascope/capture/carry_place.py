@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.carry import NOWHERE, PACKET_BITS, Carried
 from kafkascope.capture.exchanges import Recordings
-from kafkascope.capture.flow import BYTES, Int64s, Pieces
+from kafkascope.capture.flow import BYTES, RENEWED, Int64s, Pieces
 from kafkascope.capture.frame_table import PACKET
 
 _PACKET = (1 << PACKET_BITS) - 1
@@ -83,6 +83,10 @@ class Late:
 
     def note(self, pieces: Pieces, first: int) -> None:
         """`first` is the first packet of the batch, whose frames are not made yet."""
+        if len(self._rows):
+            renewed = pieces.stream[pieces.kind == RENEWED] >> 1
+            if len(renewed):
+                self._rows = self._rows[~np.isin(self._rows[:, 0] >> 1, renewed)]
         if len(self._rows) > self._most:
             needed = self._needed()
             self._rows = self._rows[self._rows[:, 2] > needed[self._rows[:, 0]]]

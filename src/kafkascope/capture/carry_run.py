@@ -30,8 +30,8 @@ from kafkascope.capture.carry_tcp import (
     row_of,
     want_early,
 )
-from kafkascope.capture.exchanges import Pairer, Recordings
-from kafkascope.capture.flow import BYTES, Endpoints, Flows, Frames, Int64s, Problem
+from kafkascope.capture.exchanges import Ends, Pairer, Recordings
+from kafkascope.capture.flow import BYTES, Connection, Endpoints, Flows, Frames, Int64s, Problem
 from kafkascope.capture.frame_table import HAVE, PACKET
 from kafkascope.capture.frame_table import OFFSET as STATE_OFFSET
 from kafkascope.capture.frames import Framer
@@ -41,10 +41,8 @@ from kafkascope.capture.packets import CHUNK_BYTES
 from kafkascope.capture.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.source import Input
 from kafkascope.capture.stream_table import CLOSED_NS, ENDED, NEXT, PREVIOUS, RESET_SEEN, SEGMENTS
-from kafkascope.capture.tcp import Reassembler
+from kafkascope.capture.tcp import TRAILING_NS, Reassembler
 
-# A retransmission comes this long after the end of its connection at the most: it must not found a new one.
-TRAILING_NS = 60_000_000_000
 # A broker closes a connection that is idle for connections.max.idle.ms, ten minutes by default, and says so.
 IDLE_NS = 2 * LONGEST_WAIT_NS
 
@@ -60,7 +58,8 @@ class Part:
     itself. `skip` is how many packets of a file (by uri) were read before; `choose` says of a flow's ends that it is
     read here; `reopen` finds the files of earlier runs. A connection without a packet for `idle_ns` of the recording
     is taken for ended. Packets come in batches of `chunk_bytes`: larger ones where few of them are chosen.
-    What is wrong with the files themselves another run tells, where `tells_files` is not set."""
+    What is wrong with the files themselves another run tells, where `tells_files` is not set. `on_gone` hears of Kafka
+    connections that ended and are forgotten before the run is over."""
 
     carried: Sequence[Carried] = ()
     last: bool = True
@@ -70,6 +69,11 @@ class Part:
     idle_ns: int = IDLE_NS
     chunk_bytes: int = CHUNK_BYTES
     tells_files: bool = True
+    on_gone: Callable[[Connection, Ends], None] = lambda _connection, _ends: None
+
+    def mine(self) -> list[Carried]:
+        """Of `carried` those that are read here: connections of this run have their numbers."""
+        return [one for one in self.carried if self.choose is None or self.choose(one.ends)]
 
 
 WHOLE = Part()

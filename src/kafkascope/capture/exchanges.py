@@ -210,6 +210,18 @@ class Pairer:
         """With the last frames, if they were not fed."""
         return self._pair(frames, finish=True)
 
+    def forget(self, connections: Sequence[Connection]) -> list[Ends]:
+        """Their numbers belong to others from here on; what was known of them."""
+        # Batches that were handed out keep their list.
+        known, self.ends = self.ends, list(self.ends)
+        for connection in connections:
+            self.ends[connection.number] = _UNKNOWN
+        return [known[connection.number] for connection in connections]
+
+    def waiting(self) -> npt.NDArray[np.int64]:
+        """Connections with a frame that waits for its other half."""
+        return self._waiting[:, CONNECTION]
+
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
         waiting = len(self._waiting)
         rows, content = read_headers(frames or NO_FRAMES, self._waiting, self._waiting_bytes)

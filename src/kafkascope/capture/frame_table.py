@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.capture.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
 from kafkascope.capture.fresh import FIRST_WIDTH, UNKNOWN
@@ -210,6 +211,14 @@ def with_streams(tables: Tables, streams: int) -> Tables:
         longer(tables.waiting, streams // 2),
         *tables[5:],
     )
+
+
+def are_done(tables: Tables, count: int) -> npt.NDArray[np.bool_]:
+    """Of the first `count` connections, whether all their frames are out and nothing is looked at any more."""
+    done = np.zeros(count, np.bool_)
+    places = tables.place[: 2 * count].reshape(-1, 2)
+    done[: len(places)] = (places == SKIP).all(axis=1)
+    return done
 
 
 def with_slots(tables: Tables) -> Tables:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.account import Account, count_frames
@@ -23,7 +25,7 @@ from kafkascope.capture.exchange_columns import KNOWN_FROM_NS, to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
-from kafkascope.capture.frame_table import join_frames
+from kafkascope.capture.frame_table import are_done, join_frames
 from kafkascope.capture.frames import PORTION_BYTES, PORTION_ROWS, Framer
 from kafkascope.capture.headers import FIRST_NS, LAST_NS
 from kafkascope.capture.learn import Knowledge
@@ -274,7 +276,7 @@ class Capture:
             tallies.earlier = len(old.uris)
         self.numbers_before = old.end
         self.carried: list[Carried] = []
-        mine = [one for one in part.carried if part.choose is None or part.choose(one.ends)]
+        mine = part.mine()
         flows, numbers = flows_of(mine)
         self._account = account
         self._names, self._ports = names, kafka_ports
@@ -314,7 +316,12 @@ class Capture:
 
     def feed_segments(self, segments: Segments, first: int, *, live: bool = False) -> Iterator[ExchangeBatch]:
         """The same behind the packets; `first` is the number of the first of them."""
+        self._reassembler.retire(self._is_done)
         pieces = self._reassembler.feed(segments)
+        gone = self._reassembler.take_gone()
+        if gone:
+            for connection, ends in zip(gone, self._pairer.forget(gone), strict=True):
+                self._part.on_gone(connection, ends)
         if self._late is not None:
             self._late.note(pieces, first)
         for frames in self._framer.portions(pieces):
@@ -324,6 +331,11 @@ class Capture:
         self._note(pieces)
         if live:
             yield from self._pair_held()
+
+    def _is_done(self, count: int) -> npt.NDArray[np.bool_]:
+        done = are_done(self._framer._tables, count)
+        done[self._pairer.waiting()] = False
+        return done
 
     def _pair_held(self) -> Iterator[ExchangeBatch]:
         held, self._held = self._held, []

@@ -1,5 +1,5 @@
-"""The kernel of reassembly: TCP segments in, connections and in-order pieces out. It stops where its arrays are full
-and says what it wants; the caller grows them and goes on from there."""
+"""The kernel that turns TCP segments into connections and in-order pieces. Where its arrays are full it returns; the
+caller grows them and goes on from there."""
 
 from typing import Any
 
@@ -49,6 +49,7 @@ from kafkascope.capture.stream_table import (
     KAFKA,
     LAST_NS,
     LOOKS,
+    MOST_OTHERS,
     NEXT,
     OPEN_STILL,
     OPENED,
@@ -76,7 +77,7 @@ from kafkascope.capture.stream_table import (
     Tables,
 )
 from kafkascope.columnar.compiling import jit
-from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS
+from kafkascope.limits import MAX_CONNECTIONS
 
 _WORD = 0xFFFFFFFF
 # A segment this far from the next byte is not of this connection. Ahead: as much as a recording may lose in one piece.
@@ -87,8 +88,7 @@ BEHIND = -(1 << 26)
 LATE = 1 << 20
 # Clocks of two machines differ by less than this; and a client's ports do not come round in it, on one that is busy.
 CLOCKS_APART_NS = 60_000_000_000
-# Connections that are looked at for one to forget; of a flood the first will do. Each new connection gives back
-# a few of those looks, so that looking in vain costs no more than the segments that ask for it.
+# Connections that are looked at for one to forget; of a flood the first will do. Each new one gives back a few looks.
 MOST_LOOKED_AT = 1_024
 LOOKS_GIVEN_BACK = 64
 
@@ -104,7 +104,7 @@ def distance(sequence: int, base: int, offset: int) -> Number:
 def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) -> Number:
     """A new connection on the flow, -1 where there are too many. The one before it is over."""
     number = t.counts[CONNECTIONS]
-    if t.counts[OTHERS] >= MAX_OTHER_CONNECTIONS:
+    if t.counts[OTHERS] >= t.counts[MOST_OTHERS]:
         number = forget_one(t, t.current[flow])
     if number >= MAX_CONNECTIONS:
         t.counts[REFUSED] += 1
@@ -163,8 +163,8 @@ def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) ->
 
 @jit
 def forget_one(t: Tables, kept: int) -> Number:
-    """The number of a connection without Kafka that is forgotten for a new one, or the next number. One that has bytes
-    in this batch stays: nobody has looked at them yet."""
+    """The number of one without Kafka, or of a retired one, that is forgotten for a new connection; or the next number.
+    One that has bytes in this batch stays: nobody has looked at them yet."""
     count = t.counts
     count[LOOKS] = max(count[LOOKS] - LOOKS_GIVEN_BACK, 0)
     for _ in range(min(MOST_LOOKED_AT - count[LOOKS], count[CONNECTIONS])):

@@ -32,6 +32,8 @@ from kafkascope.columnar.compiling import jit
 CONNECTION_WIDTH = 16
 PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
 KAFKA = 1
+# A Kafka connection that has ended and has nothing left to report: a new one may have its number.
+RETIRED = len(PROTOCOLS)
 OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
 
 # The columns of `streams`; -1 is none in all of them but the counts.
@@ -87,13 +89,14 @@ EXPRESS_DISTANCE = 32
     WANT_ROWS,
     WANT_NODES,
     WANT_CONNECTIONS,
-    OTHERS,  # connections that are not known to be Kafka
+    OTHERS,  # connections that are not known to be Kafka, or are retired
+    MOST_OTHERS,  # from so many on each new connection takes the number of one of them
     HAND,  # where the next one to forget is looked for
     LOOKS,  # how many were looked at for that of late
     RANDOM,  # state of the generator that chooses nodes for the express lane
     WALKED,  # early segments that were visited to find the place of others
-) = range(20)
-COUNT_WIDTH = 20
+) = range(21)
+COUNT_WIDTH = 21
 
 # What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
 # a window of 32 KiB in flight between two machines of one data center.
@@ -115,7 +118,7 @@ class Tables(NamedTuple):
     fresh: Int64s  # nodes whose bytes lie in the batch
     dirty: Int64s  # connections touched
     counts: Int64s
-    forgotten: Int64s  # protocol to (connections, bytes)
+    forgotten: Int64s  # protocol, or RETIRED, to (connections, bytes)
     spill: Bytes
     ring_owner: Int64s
     ring_low: Int64s  # the first offset that is there
@@ -151,9 +154,10 @@ class Output(NamedTuple):
     conflicts: Int64s
 
 
-def make_tables() -> Tables:
+def make_tables(most_others: int) -> Tables:
     """With room to begin with."""
     count = np.zeros(COUNT_WIDTH, np.int64)
+    count[MOST_OTHERS] = most_others
     # Secret, so that no recording can choose which of its segments are on the lane; and not 0, which would stay 0.
     count[RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
     # Pages are taken as streams come; of small recordings that would be the longest part.
@@ -169,7 +173,7 @@ def make_tables() -> Tables:
         fresh=np.empty(_NODES, np.int64),
         dirty=np.empty(_CONNECTIONS, np.int64),
         counts=count,
-        forgotten=np.zeros((len(PROTOCOLS), 2), np.int64),
+        forgotten=np.zeros((len(PROTOCOLS) + 1, 2), np.int64),
         spill=spill,
         ring_owner=np.empty(RINGS, np.int64),
         ring_low=np.empty(RINGS, np.int64),

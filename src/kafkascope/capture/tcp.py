@@ -5,9 +5,11 @@ In-order segments are not copied: pieces point into the batch's own data. What c
 batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.capture.checked import writable
 from kafkascope.capture.flow import Bytes, Connection, Flows, Pieces, Problem, Segments, plain
@@ -16,6 +18,7 @@ from kafkascope.capture.reorder import first_open
 from kafkascope.capture.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
 from kafkascope.capture.stream_table import (
     AFTER_FIN_BYTES,
+    CLOSED,
     CLOSED_NS,
     CONFLICT_ROWS,
     CONFLICTS,
@@ -28,16 +31,19 @@ from kafkascope.capture.stream_table import (
     FLOW,
     FRESH,
     GAP_BYTES,
+    HELD_COUNT,
     INITIAL,
     IS_NEW,
     KAFKA,
     LAST_NS,
+    MOST_OTHERS,
     OPENED,
     OPENER,
     OTHERS,
     PROTOCOL,
     PROTOCOLS,
     REFUSED,
+    RETIRED,
     RETRANSMITTED,
     ROWS,
     SEEN_BYTES,
@@ -56,6 +62,8 @@ from kafkascope.columnar.compiling import jit
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")
+# A retransmission comes this long after the end of its connection at the most: it must not found a new one.
+TRAILING_NS = 60_000_000_000
 _NO_DATA = np.empty(0, np.uint8)
 _NO_NUMBERS = np.empty(0, np.int64)
 _NO_PIECES = Pieces(
@@ -71,22 +79,49 @@ _TOLD_OF_STREAM = np.array([INITIAL, SEEN_BYTES, GAP_BYTES])
 
 class Reassembler:
     """Feed it batches in the order of the recording. `connections` holds the connections met so far, by number, and is
-    up to date after each batch. Those without Kafka are forgotten once there are too many, and their numbers used
-    again: `protocol` must be told before the next batch."""
+    up to date after each batch. Once there are many, new ones take the numbers of others: of those without Kafka, so
+    `protocol` must be set before the next batch, and of those that were `retire`d, which `take_gone` returns once."""
 
     def __init__(self, flows: Flows) -> None:
         self.connections: list[Connection] = []
         self._flows = flows
-        self._tables = make_tables()
+        self._tables = make_tables(MAX_OTHER_CONNECTIONS)
         self._told = {STRAYS: 0, AFTER_FIN_BYTES: 0, REFUSED: 0}
         self._told_forgotten = 0
+        self._gone: list[Connection] = []
         self._touched = _NO_NUMBERS
 
     @property
     def forgotten(self) -> dict[str, tuple[int, int]]:
         """Protocol to (connections, bytes) of those that are not among `connections` any more."""
-        rows = zip(PROTOCOLS, self._tables.forgotten.tolist(), strict=True)
+        rows = zip((*PROTOCOLS, PROTOCOLS[KAFKA]), self._tables.forgotten.tolist(), strict=True)
         return {protocol: (count, size) for protocol, (count, size) in rows if count}
+
+    def retire(self, is_done: Callable[[int], npt.NDArray[np.bool_]]) -> None:
+        """Lets connections go that have ended, where there are many, so that open ones are all that counts.
+        `is_done` says of the first so many that nothing waits for them in later steps. Those of the last batch stay:
+        their frames are not paired yet."""
+        last = self._touched
+        self._learn_protocols()
+        count, others, most = self._tables.counts[[CONNECTIONS, OTHERS, MOST_OTHERS]].tolist()
+        if count < most:
+            return
+        rows = self._tables.connections[:count]
+        streams = self._tables.streams[: 2 * count].reshape(count, 2, -1)
+        over = (rows[:, PROTOCOL] == KAFKA) & is_done(count)
+        over &= ((streams[:, :, CLOSED] == 1) & (streams[:, :, HELD_COUNT] == 0)).all(axis=1)
+        over[last] = False
+        going = over & (rows[:, LAST_NS] < rows[:, LAST_NS].max() - TRAILING_NS)
+        if count - others - int(going.sum()) > MAX_CONNECTIONS // 2:
+            # So many that a late retransmission is the smaller evil.
+            going = over
+        rows[going, PROTOCOL] = RETIRED
+        self._tables.counts[OTHERS] += int(going.sum())
+
+    def take_gone(self) -> list[Connection]:
+        """Retired connections whose numbers others have now."""
+        gone, self._gone = self._gone, []
+        return gone
 
     def feed(self, segments: Segments) -> Pieces:
         self._learn_protocols()
@@ -191,6 +226,8 @@ class Reassembler:
         ) in rows.tolist():  # fmt: skip
             sequence = first if first >= 0 else None, other_first if other_first >= 0 else None
             if number == len(connections) or is_new:
+                if number < len(connections) and connections[number].protocol == PROTOCOLS[KAFKA]:
+                    self._gone.append(connections[number])
                 # In their order: there are very many, and names take as long again.
                 connection = Connection(
                     number, flow, ends[flow], first_ns, last_ns, sequence, opened > 0, ENDINGS[ended],
@@ -229,9 +266,9 @@ class Reassembler:
             lost = new[AFTER_FIN_BYTES]
             problems.append(Problem("after_fin", f"{lost} bytes came behind the end of their stream", -1, -1, lost))
         if new[REFUSED]:
-            said = f"more than {MAX_CONNECTIONS} connections; {new[REFUSED]} segments of further ones are left out"
+            said = f"more than {MAX_CONNECTIONS} connections at once; {new[REFUSED]} segments of others are left out"
             problems.append(Problem("too_many_connections", said, -1, -1, 0))
-        forgotten = sum(self._tables.forgotten[:, 0].tolist())
+        forgotten = sum(self._tables.forgotten[:RETIRED, 0].tolist())
         if forgotten > self._told_forgotten:
             new_ones = forgotten - self._told_forgotten
             said = f"more than {MAX_OTHER_CONNECTIONS} connections without Kafka; {new_ones} of them are forgotten"

@@ -27,7 +27,7 @@ from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
 from kafkascope.lake.running import INGESTS
 from kafkascope.lake.tables import UNFINISHED, table_named
-from kafkascope.pipeline.connections import connection_rows, went_on
+from kafkascope.pipeline.connections import GoneConnections, connection_rows, went_on
 from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.frames_intake import read_plain_frames
 from kafkascope.pipeline.inputs import opened
@@ -189,6 +189,8 @@ def _recorded(
         chunk_bytes=chunk_bytes(task.buckets),
         tells_files=task.bucket == 0,
     )
+    gone = GoneConnections(part, lambda rows: _add_connections(files, rows, pseudonyms))
+    part = replace(part, on_gone=gone.add)
     reading: Reading | SegmentsReading
     if segments is None:
         paths = [opened(uri) for uri in task.uris]
@@ -211,6 +213,7 @@ def _recorded(
     later.finish()
     staying = left.staying(reopen, _dropped(task, part))
     read_on = set(task.skip) if task.bucket == 0 else None
+    gone.flush()
     _connections(files, reading, part, pseudonyms)
     account = reading.account
     # A capture that ends too early may go on in the next ingest.
@@ -232,7 +235,7 @@ def _recorded(
 
 def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
     """Those whose connection is this task's. One that nobody goes on with is the first task's."""
-    mine = {one.connection_id for one in part.carried if part.choose is None or part.choose(one.ends)}
+    mine = {one.connection_id for one in part.mine()}
     known = {one.connection_id for one in part.carried}
     return {
         (ingest, connection)
@@ -297,11 +300,19 @@ def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | N
 
 def _connections(files: Files, reading: Reading | SegmentsReading, part: Part, pseudonyms: Pseudonyms | None) -> None:
     """Those of earlier ingests too, where something of them is new: the rows count from their beginning."""
-    mine = [one for one in part.carried if part.choose is None or part.choose(one.ends)]
-    found = [one for one in reading.account.connections if one.number >= len(mine) or went_on(mine[one.number], one)]
+    mine = part.mine()
+    ends = reading.ends
+    found = [
+        (one, ends[one.number] if one.number < len(ends) else None)
+        for one in reading.account.connections
+        if one.number >= len(mine) or went_on(mine[one.number], one)
+    ]
     if found:
-        rows = connection_rows(found, reading.ends)
-        files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
+        _add_connections(files, connection_rows(found), pseudonyms)
+
+
+def _add_connections(files: Files, rows: pa.Table, pseudonyms: Pseudonyms | None) -> None:
+    files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
 
 
 def _problems(intake: Intake, account: Account, recordings: Recordings, cut: Intake | None = None) -> None:
