@@ -1,11 +1,10 @@
 """Tables in, Parquet files of the lake out, named after their ingest and listed for the commit. Nothing is in the lake
 until the commit names it."""
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ from kafkascope.errors import KafkascopeError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, told
+from kafkascope.lake.statistics import Statistics
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 
 # Rows that a row group has at the least: enough to be worth its own statistics, few enough to skip by the hour.
@@ -42,7 +42,6 @@ MOST_DISORDER_US = 60_000_000
 NO_DATE = date(1970, 1, 1)
 _DAY_US = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = (date.min - NO_DATE).days, (date.max - NO_DATE).days
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Ints = npt.NDArray[np.int64]
 
@@ -89,11 +88,9 @@ class _Open:
     stream: Any
     path: str
     day: str | None
+    statistics: Statistics
     rows: int = 0
     groups: int = 0
-    nulls: int = 0
-    low: int | None = None
-    high: int | None = None
 
 
 class Files:
@@ -171,13 +168,7 @@ class Files:
             file.writer.write_table(rows, row_group_size=4 * GROUP_ROWS)
         file.rows += len(rows)
         file.groups += 1
-        if table.time:
-            times = rows.column(table.time)
-            file.nulls += times.null_count
-            found = pc.min_max(times.cast(pa.int64())).as_py()
-            if found["min"] is not None:
-                file.low = found["min"] if file.low is None else min(file.low, found["min"])
-                file.high = found["max"] if file.high is None else max(file.high, found["max"])
+        file.statistics.add(rows)
         if file.groups == MOST_GROUPS:
             self._finish((table.name, day))
         elif len(self._open) > MOST_OPEN:
@@ -199,7 +190,7 @@ class Files:
                 use_dictionary=_repeating(table.file_schema),
                 coerce_timestamps="us",
             )
-        return _Open(table, writer, stream, path, day)
+        return _Open(table, writer, stream, path, day, Statistics(table.file_schema))
 
     def _finish(self, key: tuple[str, str | None]) -> None:
         file = self._open[key]
@@ -208,7 +199,14 @@ class Files:
             size = file.stream.tell()
             file.stream.close()
         del self._open[key]
-        self._done.append(NewFile(file.table.name, file.path, size, file.rows, file.day, _stats(file)))
+
+        def read(column: str) -> pa.Table:
+            place = inside(self._lake.table(file.table.name), file.path)
+            with told(place.uri):
+                return pq.read_table(place.path, columns=[column], filesystem=place.filesystem, partitioning=None)
+
+        text = file.statistics.text(file.writer.writer.metadata, read)
+        self._done.append(NewFile(file.table.name, file.path, size, file.rows, file.day, text))
 
 
 def discard(lake: Lake, files: list[NewFile]) -> None:
@@ -258,27 +256,3 @@ def _in_time(rows: pa.Table, times: Ints, there: npt.NDArray[np.bool_]) -> tuple
         return rows, times, there
     order = np.argsort(times, kind="stable")
     return rows.take(pa.array(order)), times[order], there[order]
-
-
-def _stats(file: _Open) -> str:
-    """Delta's per-file statistics: a question about an hour opens only the files of that hour."""
-    said: dict[str, Any] = {"numRecords": file.rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
-    time = file.table.time
-    if time:
-        said["nullCount"][time] = file.nulls
-        # Statistics are cut to milliseconds: the upper one must not be cut below what is there.
-        low, high = _moment(file.low), _moment(None if file.high is None else file.high + 999)
-        if low and high:
-            said["minValues"][time], said["maxValues"][time] = low, high
-    return json.dumps(said)
-
-
-def _moment(us: int | None) -> str | None:
-    """None for what no calendar has."""
-    if us is None:
-        return None
-    try:
-        moment = _EPOCH + timedelta(milliseconds=us // 1000)
-    except OverflowError:
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
