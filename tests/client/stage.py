@@ -16,12 +16,13 @@ from tests.client.servers import BROKER, Peer, serving
 
 TOPIC_ID = UUID(int=77)
 NO_ANSWER: dict[str, Any] = {}
-Script = Callable[[int, DecodedFrame], Mapping[str, Any] | None]
+Script = Callable[[int, DecodedFrame], Mapping[str, Any] | bytes | None]
 
 
 @dataclass
 class Stage:
-    """Nodes numbered from 1. `script` answers a node's request; None leaves it to what any broker would say."""
+    """Nodes numbered from 1. `script` answers a node's request, with bytes where they are no response; None leaves it
+    to what any broker would say."""
 
     script: Script
     addresses: dict[int, Address] = field(default_factory=dict)
@@ -49,7 +50,11 @@ class Stage:
                 await asyncio.Event().wait()
             if value is None:
                 value = self._usual(request)
-            await peer.answer(request, value)
+            if isinstance(value, bytes):
+                content = request.correlation_id.to_bytes(4, "big") + value
+                await peer.write(len(content).to_bytes(4, "big") + content)
+            else:
+                await peer.answer(request, value)
             request = await peer.request()
 
     def _usual(self, request: DecodedFrame) -> Mapping[str, Any]:

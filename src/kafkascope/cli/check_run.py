@@ -70,7 +70,9 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
             sys.stdout.write(not_reached())
         raise
     if options["form"] == "openmetrics":
-        sys.stdout.write(metrics(report))
+        # Labels have names from the wire, and OpenMetrics doesn't escape what steers a terminal.
+        text = metrics(report)
+        sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     elif options["as_json"]:
         from kafkascope.cli.output import print_json
 

@@ -153,22 +153,23 @@ def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: f
 
 
 async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """Each by its name, once; one that is refused or gets no answer does not hide the others. The first such error
+    """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
     where nothing is left."""
     from kafkascope.client.describe.asking import each
+    from kafkascope.client.describe.gaps import FAILURES, Failure
 
-    async def one(name: str) -> T | RefusedError | ReachError:
+    async def one(name: str) -> T | RefusedError | Failure:
         try:
             return await ask(name)
         except RefusedError as error:
             return error
-        except ReachError as error:
+        except FAILURES as error:
             # it names a node, and not what was asked of it
-            return ReachError(f"{name}: {error}") if len(names) > 1 else error
+            return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
     answers = await each(dict.fromkeys(names), one)
-    found = [answer for answer in answers if not isinstance(answer, RefusedError | ReachError)]
-    refusals = [answer for answer in answers if isinstance(answer, RefusedError | ReachError)]
+    found = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
+    refusals = [answer for answer in answers if isinstance(answer, (RefusedError, *FAILURES))]
     if refusals and not found:
         raise refusals[0]
     return tuple(found), tuple(map(str, refusals))

@@ -60,13 +60,14 @@ def observe(settings: "Settings", asked: Asked, *, as_json: bool = False) -> int
 
 
 async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], bool]:
-    from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.observed import Landing
-
     early: list[Answer] = []
     # Until it is connected, a signal ends it at once: there is nothing to lose.
     with looking(settings.timeout) if asked.once else nullcontext():
         async with connect(settings, every_answer=early.append, on_note=note_of_client) as cluster, _stopping() as stop:
+            # Here, so that the second that they take is part of the time of a look.
+            from kafkascope.lake.home import make_lake
+            from kafkascope.pipeline.observed import Landing
+
             lake = make_lake(asked.where)
             told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
             landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)

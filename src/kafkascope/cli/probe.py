@@ -66,14 +66,21 @@ def _api(name: str) -> str:
 
 
 async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Probe":
+    import time
+    from contextlib import AsyncExitStack
+
     from kafkascope.cli.live_options import note_of_client
-    from kafkascope.client.cluster import connect
+    from kafkascope.client.cluster import connect, looking
     from kafkascope.client.probe import check_offered, probe
     from kafkascope.client.probe_stage import stage
 
-    async with connect(settings, on_note=note_of_client) as cluster:
+    began = time.monotonic()
+    async with AsyncExitStack() as stack:
+        with looking(settings.timeout):
+            cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
         if not write or cluster.controllers:
-            return await probe(cluster, write=write, apis_only=only)
+            left = max(settings.timeout - (time.monotonic() - began), 0.0)
+            return await probe(cluster, write=write, apis_only=only, seconds=left)
         await check_offered(cluster, only)  # before anything is made
         async with stage(cluster) as name:
             return await probe(cluster, write=True, prefer=name, apis_only=only)

@@ -14,13 +14,13 @@ from kafkascope.client.check_quorum import check_quorum, quorum_metrics
 from kafkascope.client.check_share import check_share_group, share_group_metrics
 from kafkascope.client.check_streams import check_streams_group, streams_group_metrics
 from kafkascope.client.describe.asking import NO_TIME, each
-from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, UNASKED, Gap, merged
+from kafkascope.client.describe.gaps import FAILURES, GROUP_ID_NOT_FOUND, UNASKED, Failure, Gap, merged
 from kafkascope.client.describe.group import describe_group
 from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.describe.quorum import describe_quorum
 from kafkascope.client.describe.share_group import describe_share_group
 from kafkascope.client.describe.streams_group import describe_streams_group
-from kafkascope.errors import ReachError, RefusedError
+from kafkascope.errors import RefusedError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -78,9 +78,9 @@ async def look(
     RefusedError where a group that was named is not there, or may not be seen; ReachError where nobody answers."""
     began = time.monotonic()
     report = Report()
-    refusals: dict[Subject, RefusedError | ReachError] = {}
+    refusals: dict[Subject, RefusedError | Failure] = {}
     while True:
-        silent: list[ReachError] = []
+        silent: list[Failure] = []
         with cluster.look():
             subjects = await _subjects(cluster, kinds, groups, report)
             views = await each(subjects, lambda one: _see(cluster, one))
@@ -91,7 +91,7 @@ async def look(
         for subject, found in zip(subjects, views, strict=True):
             if found is None:
                 continue
-            if isinstance(found, ReachError):
+            if isinstance(found, FAILURES):
                 refusals[subject] = found
                 silent.append(found)
             elif not isinstance(found, RefusedError):
@@ -137,7 +137,7 @@ async def _see(cluster: "Cluster", subject: Subject) -> Any:
         return None
     try:
         return await DESCRIBE[kind](cluster, group)
-    except (RefusedError, ReachError) as error:
+    except (RefusedError, *FAILURES) as error:
         return error
 
 
@@ -157,7 +157,7 @@ def _missing(lack: Gap) -> str:
     return f"to see all needs {lack.needs}" if lack.needs else f"{lack.what}: {lack.detail or lack.error}"
 
 
-def _refused(subject: Subject, error: RefusedError | ReachError, wanted: Wanted) -> Checked:
+def _refused(subject: Subject, error: RefusedError | Failure, wanted: Wanted) -> Checked:
     kind, group = subject
     group = group or ("" if kind == QUORUM else '""')
     problem = Problem("not_described", "warning", _sentence(f"It could not be described: {error}"))

@@ -29,7 +29,7 @@ from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Controll
 from kafkascope.client.tries import NO_ANSWER, Tries
 from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
-from kafkascope.errors import NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError
 from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.error_codes import error_name
 from kafkascope.schema.names import clip
@@ -105,7 +105,7 @@ class Cluster:
         self._refreshed = 0
         self._view = View()
         self._pool = Pool(settings, self._seen)
-        # Addresses whose last call got no answer.
+        # Addresses whose last call got no response, or none that can be read.
         self._poor: set[Address] = set()
 
     async def open(self) -> None:
@@ -278,6 +278,9 @@ class Cluster:
             if isinstance(error, LostError):
                 lost.early, lost.final = error.early, error.final
             raise lost from None
+        except DecodeError:
+            self._poor.add(connection.address)
+            raise
         self._poor.discard(connection.address)
         answer = replace(answer, node=self._view.node_at(connection.address))
         self._seen(answer)
@@ -403,7 +406,10 @@ class Cluster:
         asked = {"coordinatorKeys": [target.key]} if version >= 4 else {"key": target.key}
         limit = self._limit("FindCoordinator", AnyBroker(), deadline)
         answer = await self._ask(connection, "FindCoordinator", version, asked | typed, limit)
-        row = answer.value["coordinators"][0] if version >= 4 else answer.value
+        row = answer.value if version < 4 else next(iter(answer.value["coordinators"]), None)
+        if row is None:
+            place = f"FindCoordinator v{version} at {answer.address}: {target.kind} {clip(target.key)}"
+            raise RefusedError(f"{place}: the response has no coordinator", -1)
         code = row["errorCode"]
         if code in COORDINATOR_CODES:
             raise UnreachableError(f"FindCoordinator v{version} at {answer.address}: {error_name(code)} ({code})")

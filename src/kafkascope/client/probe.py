@@ -42,20 +42,28 @@ UNSERVED = {
 # A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
 _LONGEST_PAUSE = 2.0
 CALL_SECONDS = 5.0
-# All calls without an answer together: nodes are gone then, and every version would wait for them again.
-SILENT_SECONDS = 20.0
+# What a call takes that waits for nothing. The rest of it counts as waiting, and there are two thousand calls.
+USUAL_SECONDS = 0.2
 
 
 async def probe(
-    cluster: Cluster, *, write: bool = False, prefer: str = "", apis_only: frozenset[str] = frozenset()
+    cluster: Cluster,
+    *,
+    write: bool = False,
+    prefer: str = "",
+    apis_only: frozenset[str] = frozenset(),
+    seconds: float | None = None,
 ) -> Probe:
     """With `write` the catalog's examples of requests that change something are sent too, but only to a cluster that
     holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
-    `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them."""
+    `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them. `seconds` are for the
+    survey and all waiting after it, those of one call unless given."""
     await check_offered(cluster, apis_only)
-    with cluster.look():
+    patience, began = cluster.settings.timeout if seconds is None else seconds, time.monotonic()
+    with cluster.look(patience):
         found = await survey(cluster, prefer, write=write)
-    return await _Prober(cluster, write, found).run(apis_only)
+    patience -= time.monotonic() - began
+    return await _Prober(cluster, write, found, patience).run(apis_only)
 
 
 async def check_offered(cluster: Cluster, wanted: Iterable[str]) -> None:
@@ -79,13 +87,13 @@ class _Tally:
 
 
 class _Prober:
-    def __init__(self, cluster: Cluster, write: bool, found: Survey) -> None:
+    def __init__(self, cluster: Cluster, write: bool, found: Survey, patience: float) -> None:
         self.cluster = cluster
         self.write = write
         self.survey = found
         self.correlation_id = 1_000_000
-        # Seconds that calls without an answer took.
-        self.silent = 0.0
+        # Seconds that may still be waited.
+        self.patience = patience
 
     async def run(self, apis_only: frozenset[str]) -> Probe:
         offered = await self.cluster.versions()
@@ -171,20 +179,18 @@ class _Prober:
         try:
             response = await self._exchange(api, version, case)
         except (ReachError, DecodeError, EncodeError, RefusedError, NotFoundError) as error:
-            if isinstance(error, ReachError):
-                self.silent += time.monotonic() - began
-                if self.silent > SILENT_SECONDS:
-                    told = f"calls without an answer took {self.silent:.0f} s by now"
-                    raise ReachError(f"{api} v{version}: {error}; {told}") from None
+            self._waited(f"{api} v{version}: {error}", time.monotonic() - began)
             tally.wrong.append(f"{place}{error}")
             return str(error)
+        if not self.write:  # a group that is joined lets its first member wait
+            self._waited(f"{api} v{version}", time.monotonic() - began)
         tally.answers += 1
         if not response.exact:
             tally.wrong.append(f"{place}not exact: {', '.join(response.reasons)}")
             return []
         found = list(_sightings(layout(f"{api}Response", response.version).fields, response.value, ""))
         tally.sightings += found
-        await self._pause(response.value)
+        await self._pause(f"{api} v{version}", response.value)
         return [seen for seen in found if seen.code in (INVALID_REQUEST, UNSUPPORTED_VERSION)]
 
     async def _exchange(self, api: str, version: int, case: Case) -> Response:
@@ -196,10 +202,10 @@ class _Prober:
         request = encode_frame(f"{api}Request", version, case.value, header, length=False)
         target = self._target(api, case)
         try:
-            came = await self.cluster.send_bytes(request, to=target, timeout=CALL_SECONDS)
+            came = await self.cluster.send_bytes(request, to=target, timeout=self._call_seconds())
         except (RefusedError, NotFoundError):
             # nobody leads or coordinates it, or this user may not know who: any broker has an answer to that too
-            came = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=CALL_SECONDS)
+            came = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=self._call_seconds())
         response = await read_response(api, version, came)
         if response.exact:
             header = {"correlationId": self.correlation_id}
@@ -207,6 +213,9 @@ class _Prober:
             if again != came:
                 raise DecodeError(f"{api} v{version}: {len(came)} bytes came, encoded again they are other bytes")
         return response
+
+    def _call_seconds(self) -> float:
+        return min(CALL_SECONDS, max(self.patience, 0.0) + USUAL_SECONDS)
 
     def _target(self, api: str, case: Case) -> Target:
         if case.any_broker:
@@ -219,10 +228,19 @@ class _Prober:
                 return AnyBroker()
         return target
 
-    async def _pause(self, value: Mapping[str, Any]) -> None:
+    async def _pause(self, place: str, value: Mapping[str, Any]) -> None:
         throttled = value.get("throttleTimeMs", 0)
-        if throttled:
-            await asyncio.sleep(min(throttled / 1000, _LONGEST_PAUSE))
+        if throttled > 0:
+            seconds = min(throttled / 1000, _LONGEST_PAUSE)
+            self._waited(f"{place}: {throttled} ms of pause are asked for", seconds + USUAL_SECONDS)
+            await asyncio.sleep(seconds)
+
+    def _waited(self, place: str, seconds: float) -> None:
+        """ReachError where that was too long, with what went before."""
+        self.patience -= max(0.0, seconds - USUAL_SECONDS)
+        if self.patience < 0:
+            told = "calls and pauses took longer than the time for them; --timeout SECONDS waits longer"
+            raise ReachError(f"{place}; {told}")
 
 
 def _never(api: str, found: Survey) -> str:

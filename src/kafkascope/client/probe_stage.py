@@ -42,7 +42,7 @@ class _Stage:
     async def set_up(self) -> None:
         topic = {"name": self.name, "numPartitions": 1, "replicationFactor": -1}
         made = await self.ask("CreateTopics", {"topics": [topic], "timeoutMs": 10_000})
-        if not made or made["topics"][0]["errorCode"]:
+        if not made or not made["topics"] or made["topics"][0]["errorCode"]:
             return
         for step in (self._produce, self._commit, self._join, self._begin_transaction):
             # rights, features or versions may be missing: the rest is worth having

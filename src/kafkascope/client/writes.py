@@ -217,4 +217,4 @@ async def has_topic(cluster: "Cluster", name: str) -> bool:
     if (await cluster.versions()).get(_METADATA, (0, 0))[1] < _CREATES_NOTHING:
         return True
     answer = await cluster.call("Metadata", {"topics": [{"name": name}], "allowAutoTopicCreation": False})
-    return bool(answer.value["topics"][0]["errorCode"] == 0)
+    return any(topic["errorCode"] == 0 for topic in answer.value["topics"])

@@ -12,6 +12,8 @@ from tests.client.stage import TOPIC_ID, Stage, play
 
 T = TypeVar("T")
 LEADERS = {0: 1, 1: 2}
+# Lengths without end.
+GARBAGE = b"\xff" * 200
 NOT_FOUND, INVALID_GROUP_ID = 69, 24
 
 
@@ -21,9 +23,11 @@ def body(request: DecodedFrame) -> dict[str, Any]:
 
 
 class Two:
-    """Two nodes. `orders` has a partition on each, `leaders` says where; groups lie on node 1, `far` ones on node 2."""
+    """Two nodes. `orders` has a partition on each, `leaders` says where; groups lie on node 1, `far` ones on node 2.
+    What is in `garbage`, a node responds to with bytes that are no response."""
 
     def __init__(self, leaders: dict[int, int] | None = None, silent: set[tuple[int, str]] | None = None) -> None:
+        self.garbage: set[tuple[int, str]] = set()
         self.leaders = LEADERS if leaders is None else leaders
         self.silent = silent or set()
         self.operations = 1 << 8
@@ -31,10 +35,12 @@ class Two:
         self.committed = {0: 5, 1: 5}
         self.places: dict[int, dict[str, Any]] = {}
 
-    def __call__(self, node: int, request: DecodedFrame) -> dict[str, Any] | None:
+    def __call__(self, node: int, request: DecodedFrame) -> dict[str, Any] | bytes | None:
         assert request.api is not None
         if (node, request.api) in self.silent or (node, "*") in self.silent:
             return SILENCE
+        if (node, request.api) in self.garbage or (node, "*") in self.garbage:
+            return GARBAGE
         answer = getattr(self, re.sub(r"(?<!^)([A-Z])", r"_\1", request.api).lower(), None)
         return None if answer is None else answer(node, body(request), request.version)
 

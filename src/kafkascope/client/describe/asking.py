@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkascope.client.describe.gaps import (
+    FAILURES,
     NO_ANSWER,
     UNASKED,
+    Failure,
     Gap,
     first,
     gap,
@@ -17,10 +19,9 @@ from kafkascope.client.describe.gaps import (
     retriable,
 )
 from kafkascope.client.describe.values import Node as NodeValue
-from kafkascope.client.reading import HeavyError
 from kafkascope.client.retries import after
 from kafkascope.client.targets import Coordinator, Node, Target
-from kafkascope.errors import ReachError, RefusedError, UsageError
+from kafkascope.errors import RefusedError, UsageError
 from kafkascope.limits import MAX_BROKERS
 from kafkascope.schema.catalog import apis, message
 
@@ -90,15 +91,13 @@ async def each(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
     return [found[number] for number in range(len(found))]
 
 
-async def fairly(
-    cluster: "Cluster", items: Sequence[T], ask: Callable[[T], Awaitable[R]]
-) -> list[R | ReachError | HeavyError | None]:
+async def fairly(cluster: "Cluster", items: Sequence[T], ask: Callable[[T], Awaitable[R]]) -> list[R | Failure | None]:
     """Each one's answer, or why there is none; None where there was no time to ask. All together get the time of one
     call, or half of what is left of a look where there are several, and the memory of one response."""
     deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
     left = len(items)
 
-    async def one(item: T) -> R | ReachError | HeavyError | None:
+    async def one(item: T) -> R | Failure | None:
         nonlocal left
         seconds = deadline.left()
         if not seconds:
@@ -108,7 +107,7 @@ async def fairly(
         try:
             with cluster.look(min(seconds, fair)):
                 return await ask(item)
-        except (ReachError, HeavyError) as error:
+        except FAILURES as error:
             return error
 
     with cluster.together():
@@ -118,12 +117,12 @@ async def fairly(
 async def each_node(
     cluster: "Cluster", what: str, api: str, ask: Callable[[NodeValue], Awaitable[R]]
 ) -> tuple[dict[NodeValue, R], list[Gap]]:
-    """One answer a node. A node that does not answer is a gap, as long as another does."""
+    """One answer a node. A node that does not answer, or not with a response, is a gap, as long as another does."""
     nodes = [NodeValue(one.node_id, str(one.address)) for one in await cluster.brokers()]
     found: dict[NodeValue, R] = {}
-    failed: dict[NodeValue, ReachError | HeavyError] = {}
+    failed: dict[NodeValue, Failure] = {}
     for node, said in zip(nodes, await fairly(cluster, nodes, ask), strict=True):
-        if isinstance(said, ReachError | HeavyError):
+        if isinstance(said, FAILURES):
             failed[node] = said
         elif said is not None:
             found[node] = said
@@ -178,7 +177,7 @@ async def numbers_of(
     try:
         with cluster.part():
             answer = await cluster.call("DescribeConfigs", {"resources": [asked]}, to=Node(node))
-    except ReachError as error:
+    except FAILURES as error:
         return {}, [no_answer(what, "DescribeConfigs", error)]
     result = first(answer.value["results"], "DescribeConfigs")
     if result["errorCode"]:

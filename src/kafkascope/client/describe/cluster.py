@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.features import Features
-from kafkascope.client.describe.gaps import Gap, gap, merged, no_answer
+from kafkascope.client.describe.gaps import FAILURES, Gap, gap, merged, no_answer
 from kafkascope.client.describe.groups import NOT_ASKED
 from kafkascope.client.describe.quorum import Quorum
-from kafkascope.errors import ReachError, RefusedError
+from kafkascope.errors import RefusedError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -135,6 +135,6 @@ async def describe_cluster(cluster: "Cluster") -> ClusterView:
         quorum = await describe_quorum(cluster)
     except RefusedError as error:
         gaps.append(gap("the controller", "DescribeQuorum", error.code, None, str(error)))
-    except ReachError as error:
+    except FAILURES as error:
         gaps.append(no_answer("the controller", "DescribeQuorum", error))
     return cluster_of(described, metadata, quorum, features, [*gaps, *features.gaps])

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, first, gap, no_answer
+from kafkascope.client.describe.gaps import FAILURES, Gap, first, gap, no_answer
 from kafkascope.client.describe.offsets import Offset
 from kafkascope.client.describe.values import Place, known
-from kafkascope.errors import ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -50,7 +49,7 @@ async def committed_of(cluster: "Cluster", group_id: str) -> tuple[dict[Place, O
     try:
         with cluster.part():
             answer, lack = await settled(cluster, "OffsetFetch", asked, verdict, to=target, version=version)
-    except ReachError as error:
+    except FAILURES as error:
         return {}, [no_answer("committed offsets", "OffsetFetch", error)]
     if lack is not None:
         return {}, [lack]

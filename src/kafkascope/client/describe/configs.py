@@ -14,11 +14,10 @@ from kafkascope.client.describe.asking import (
     fairly,
     lacking,
 )
-from kafkascope.client.describe.gaps import UNASKED, Gap, first, gap, no_answer
+from kafkascope.client.describe.gaps import FAILURES, UNASKED, Gap, first, gap, no_answer
 from kafkascope.client.describe.values import Setting
-from kafkascope.client.reading import HeavyError
 from kafkascope.client.targets import AnyBroker, Node, Target
-from kafkascope.errors import ReachError, UsageError
+from kafkascope.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -123,7 +122,7 @@ async def describe_configs(cluster: "Cluster", resources: Iterable[Resource]) ->
         return tuple(Configs(one.kind, one.name, (), (lack,)) for one in wanted)
 
     answers = await fairly(cluster, wanted, lambda resource: _ask(cluster, resource))
-    silent = [one for one in answers if isinstance(one, ReachError | HeavyError)]
+    silent = [one for one in answers if isinstance(one, FAILURES)]
     if silent and not any(isinstance(one, Configs) for one in answers):
         raise silent[0]
     return tuple(
@@ -149,7 +148,7 @@ async def group_settings(cluster: "Cluster", group: str, prefix: str) -> tuple[t
     try:
         with cluster.part():
             (found,) = await describe_configs(cluster, [Resource("group", group)])
-    except ReachError as error:
+    except FAILURES as error:
         return (), [no_answer(f"settings of group {group}", "DescribeConfigs", error)]
     if found.gaps:
         return (), [

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafkascope.errors import RefusedError
+from kafkascope.errors import DecodeError, ReachError, RefusedError
 from kafkascope.schema.api_facts import api_facts
 from kafkascope.schema.error_codes import error_codes, error_name
 
@@ -14,6 +14,9 @@ RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65:
 # out of an answer, without a word; there are more nodes than are asked, or no time to ask them.
 NOT_SERVED, NO_ANSWER, LEFT_OUT, UNASKED = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT", "UNASKED"
 GROUP_ID_NOT_FOUND = 69
+# Why a node has no part in a view: it doesn't respond, or what it sends is not a response.
+FAILURES = (ReachError, DecodeError)
+Failure = ReachError | DecodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ def not_served(what: str, api: str, detail: str | None = None) -> Gap:
 
 
 def no_answer(what: str, api: str, error: Exception) -> Gap:
-    """Nobody answered who could have told."""
+    """Nobody answered who could have told, or not with what can be read."""
     return Gap(what, api, NO_ANSWER, detail=str(error))
 
 

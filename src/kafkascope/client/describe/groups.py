@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import LEFT_OUT, Gap, gap, merged, no_answer
+from kafkascope.client.describe.gaps import FAILURES, LEFT_OUT, Gap, gap, merged, no_answer
 from kafkascope.client.describe.values import Node
-from kafkascope.errors import ReachError, UsageError
+from kafkascope.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
@@ -179,7 +179,7 @@ async def _count(cluster: "Cluster", groups: list[Group], gaps: list[Gap]) -> li
         api, field = DESCRIBE[job[1]]
         try:
             answer = await cluster.call(api, {field: job[2]}, to=NodeTarget(job[0]))
-        except ReachError as error:
+        except FAILURES as error:
             silent.append(no_answer(f"members of {job[1]} groups of node {job[0]}", api, error))
             return {}, []
         return counted(answer.value, api)
@@ -198,11 +198,15 @@ async def _count(cluster: "Cluster", groups: list[Group], gaps: list[Gap]) -> li
 
 
 async def _complete(cluster: "Cluster") -> bool | None:
-    """Without Describe on the cluster, brokers leave out groups that we may not describe, and do not say so."""
+    """Without Describe on the cluster, brokers leave out groups that we may not describe, and do not say so. None where
+    nobody tells."""
     from kafkascope.client.describe.asking import serves
     from kafkascope.client.targets import AnyBroker
 
     if await serves(cluster, "DescribeCluster") is None:
         return None
-    answer = await cluster.call("DescribeCluster", {"includeClusterAuthorizedOperations": True}, to=AnyBroker())
+    try:
+        answer = await cluster.call("DescribeCluster", {"includeClusterAuthorizedOperations": True}, to=AnyBroker())
+    except FAILURES:
+        return None
     return operations_tell(answer.value["clusterAuthorizedOperations"])

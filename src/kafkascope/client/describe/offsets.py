@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.asking import AGAIN_SECONDS, each
-from kafkascope.client.describe.gaps import Gap, gap, merged, no_answer, retriable
+from kafkascope.client.describe.gaps import FAILURES, Gap, gap, merged, no_answer, retriable
 from kafkascope.client.describe.values import Place, known
 from kafkascope.client.targets import AnyBroker, Node
-from kafkascope.errors import NotFoundError, ReachError
+from kafkascope.errors import NotFoundError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -109,7 +109,7 @@ async def _ask(
     try:
         with cluster.part():
             answer = await cluster.call("ListOffsets", asked, to=Node(leader))
-    except (ReachError, NotFoundError) as error:
+    except (*FAILURES, NotFoundError) as error:
         return {}, [no_answer(f"offsets of {topic}-{partition}", "ListOffsets", error) for topic, partition in places]
     return offsets_in(answer.value)
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, first, gap, merged, no_answer, refused
+from kafkascope.client.describe.gaps import FAILURES, Gap, first, gap, merged, no_answer, refused
 from kafkascope.client.describe.offsets import LATEST, Offset, offsets_of
 from kafkascope.client.describe.values import Assigned, Node, Place, Setting, assigned, known, places, total
-from kafkascope.errors import ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -221,6 +220,6 @@ async def _offsets(cluster: "Cluster", group_id: str) -> tuple[Mapping[str, Any]
         # apart, since the coordinator asks those of the share state for it: one that hangs holds up no other answer
         with cluster.part():
             answer, lack = await settled(cluster, api, asked, verdict, to=group_target(group_id), apart=True)
-    except ReachError as error:
+    except FAILURES as error:
         return None, [no_answer(what, api, error)]
     return (None, [lack]) if lack is not None else (first(answer.value["groups"], api), [])

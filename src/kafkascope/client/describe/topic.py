@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.cluster import operations_of
-from kafkascope.client.describe.gaps import Gap, first, gap, merged, no_answer, refused
+from kafkascope.client.describe.gaps import FAILURES, Gap, first, gap, merged, no_answer, refused
 from kafkascope.client.describe.groups import NOT_ASKED
 from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, offsets_of
 from kafkascope.client.describe.values import Place, Setting, kafka_uuid, known
-from kafkascope.errors import ReachError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -124,7 +123,7 @@ async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
         with cluster.part():
             (configs,) = await describe_configs(cluster, [Resource("topic", name)])
         settings, unset = configs.settings, configs.gaps
-    except ReachError as error:
+    except FAILURES as error:
         unset = [no_answer(f"configs of topic {name}", "DescribeConfigs", error)]
     # last, since a broker whose controller hangs is not asked again
     moves, unmoved = await _moves(cluster, name, [one["partitionIndex"] for one in topic["partitions"]])
@@ -149,16 +148,18 @@ async def _found(cluster: "Cluster", name: str) -> Mapping[str, Any]:
         return topic
     rows: list[Any] = []
     cursor: dict[str, Any] | None = None
-    while True:
-        page = {"topics": [{"name": name}], "responsePartitionLimit": 2000, "cursor": cursor}
-        value = (await cluster.call("DescribeTopicPartitions", page, to=AnyBroker())).value
-        if not value["topics"] or value["topics"][0]["errorCode"]:
-            return topic
-        rows += value["topics"][0]["partitions"]
-        before, cursor = cursor, value["nextCursor"]
-        # one that does not move would never end
-        if cursor is None or cursor["topicName"] != name or cursor == before:
-            return {**topic, "partitions": rows}
+    # A cursor can move on for ever: all pages take no more memory than one response may.
+    with cluster.together():
+        while True:
+            page = {"topics": [{"name": name}], "responsePartitionLimit": 2000, "cursor": cursor}
+            value = (await cluster.call("DescribeTopicPartitions", page, to=AnyBroker())).value
+            if not value["topics"] or value["topics"][0]["errorCode"]:
+                return topic
+            rows += value["topics"][0]["partitions"]
+            before, cursor = cursor, value["nextCursor"]
+            # one that does not move would never end
+            if cursor is None or cursor["topicName"] != name or cursor == before:
+                return {**topic, "partitions": rows}
 
 
 async def _moves(
@@ -174,7 +175,7 @@ async def _moves(
     try:
         with cluster.part():
             value = (await cluster.call(api, asked)).value
-    except ReachError as error:
+    except FAILURES as error:
         return {}, [no_answer(what, api, error)]
     if value["errorCode"]:
         return {}, [gap(what, api, value["errorCode"], None, value["errorMessage"])]

@@ -1,0 +1,83 @@
+"""A node that sends bytes that are no response costs its own part of a view: the other nodes' part is shown."""
+
+from typing import Any
+
+import pytest
+
+from kafkascope.cli.describe_look import several
+from kafkascope.client import Cluster
+from kafkascope.client.check import Wanted
+from kafkascope.client.check_look import GROUP, look
+from kafkascope.client.describe.configs import describe_configs
+from kafkascope.client.describe.gaps import NO_ANSWER
+from kafkascope.client.describe.group import describe_group
+from kafkascope.client.describe.groups import Groups, describe_groups
+from kafkascope.client.describe.topic import describe_topic
+from kafkascope.client.writes import has_topic
+from kafkascope.codec.frame import DecodedFrame
+from kafkascope.errors import DecodeError, RefusedError
+from tests.client.describe.two_nodes import Two, with_two
+from tests.client.stage import Stage, play
+
+PATIENCE = 60.0
+
+
+def garbled(*places: tuple[int, str]) -> Two:
+    script = Two()
+    script.garbage = set(places)
+    script.listed = [{"groupId": name, "protocolType": "", "groupType": "classic"} for name in ("near", "far")]
+    return script
+
+
+def test_groups_of_other_nodes_are_listed_with_a_line_for_the_node_that_failed() -> None:
+    found: Groups = with_two(garbled((2, "*")), describe_groups, timeout=PATIENCE)
+    assert [one.group_id for one in found.groups] == ["far", "near"]
+    (lack,) = found.gaps
+    assert (lack.what, lack.error, lack.code) == ("groups of node 2", NO_ANSWER, None)
+    assert lack.detail is not None and lack.detail.startswith("ListGroups v5 at ")
+
+
+def test_where_every_node_sends_garbage_it_is_bad_input() -> None:
+    with pytest.raises(DecodeError, match="ListGroups v5 at"):
+        with_two(garbled((1, "ListGroups"), (2, "ListGroups")), describe_groups, timeout=PATIENCE)
+
+
+def test_members_that_cannot_be_read_leave_the_list() -> None:
+    found = with_two(garbled((1, "DescribeGroups")), describe_groups, timeout=PATIENCE)
+    assert [one.members for one in found.groups] == [None, None]
+    assert [one.what for one in found.gaps] == ["members of classic groups of node 1"]
+
+
+def test_offsets_and_configs_that_cannot_be_read_leave_the_rest() -> None:
+    topic = with_two(garbled((2, "ListOffsets")), lambda cluster: describe_topic(cluster, "orders"), timeout=PATIENCE)
+    assert [one.end_offset for one in topic.partitions] == [10, None]
+    group = with_two(garbled((1, "OffsetFetch")), lambda cluster: describe_group(cluster, "g"), timeout=PATIENCE)
+    assert (group.state, [one.what for one in group.gaps]) == ("Empty", ["committed offsets"])
+    configs = with_two(garbled((2, "*")), lambda cluster: describe_configs(cluster, ()), timeout=PATIENCE)
+    assert [(one.name, [lack.error for lack in one.gaps]) for one in configs] == [("1", []), ("2", [NO_ANSWER])]
+
+
+def test_a_group_that_cannot_be_read_does_not_hide_another() -> None:
+    script = garbled((2, "ConsumerGroupDescribe"))
+    groups, refused = with_two(
+        script, lambda cluster: several(("near", "far"), lambda name: describe_group(cluster, name)), timeout=PATIENCE
+    )
+    assert [one.group_id for one in groups] == ["near"]
+    assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")
+    report = with_two(script, lambda cluster: look(cluster, (GROUP,), (), Wanted()), timeout=PATIENCE)
+    assert [(one.subject, one.problems[0].rule) for one in report.checked][1:] == [("group far", "not_described")]
+    assert report.checked[0].subject == "group near"
+
+
+def test_a_response_without_what_was_asked_for_is_one_line() -> None:
+    async def use(cluster: Cluster, _: Stage) -> None:
+        assert not await has_topic(cluster, "__consumer_offsets")
+        with pytest.raises(RefusedError, match="group g: the response has no coordinator"):
+            await describe_group(cluster, "g")
+
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        if request.api == "FindCoordinator":
+            return {"coordinators": []}
+        return {"topics": [], "brokers": []} if request.api == "Metadata" else None
+
+    play(script, use)
