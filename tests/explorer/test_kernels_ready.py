@@ -70,13 +70,13 @@ def test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_
         process = halted(recordings)
         assert is_told_to_wait()
         with pytest.raises(Busy, match="are being compiled"):
-            decoder.check_prepared()
+            decoder.reread("nowhere", {})
         frames._seconds = COMPILED_WITHIN
         assert post(request("Heartbeat", 0, 1)).status == 200
         os.kill(process, signal.SIGCONT)
         recordings._seconds = COMPILED_WITHIN
         assert post(CAPTURE).json["recording"]["count"] == 404
-        decoder.check_prepared()
+        recordings.check_prepared()
         # A process that had to be ended is followed by one that is prepared first.
         os.kill(process, signal.SIGSTOP)
         recordings._seconds = 0.5

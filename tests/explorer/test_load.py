@@ -2,6 +2,7 @@
 
 import contextlib
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -258,6 +259,35 @@ def test_a_server_with_few_files_stays_reachable_and_ends_without_a_traceback() 
     assert (process.returncode, errors) == (0, "")
     for connection in idle + uploads:
         connection.close()
+
+
+HANGING = """
+import socket, time
+from starlette.applications import Starlette
+from starlette.routing import Route
+from kafkascope.explorer.server import run
+
+def page(_):  # in a thread, as pages of a lake are made
+    print("asked", flush=True)
+    time.sleep(3600)
+
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+run(Starlette(routes=[Route("/", page)]), listening)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_signal_ends_it_while_a_page_is_being_made(number: signal.Signals, code: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    with connect(int(process.stdout.readline()), head("GET", "/")):
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (code, "")
 
 
 def limited_server(files: int) -> tuple["subprocess.Popen[str]", int]:

@@ -5,8 +5,6 @@ import os
 import signal
 import socket
 import sys
-import threading
-import time
 import webbrowser
 from importlib.util import find_spec
 
@@ -14,8 +12,6 @@ from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
 from kafkascope.explorer.app import create
 from kafkascope.explorer.guard import is_loopback
 from kafkascope.explorer.server import run
-
-_SECONDS_FOR_THREADS = 0.5
 
 
 def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:
@@ -39,21 +35,10 @@ def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: boo
     try:
         run(app, listening)
     except (KeyboardInterrupt, SystemExit) as end:
-        leave_threads(130 if isinstance(end, KeyboardInterrupt) else 0)
-        raise
+        # At once: Python's own end takes as long as its start where pages of a lake were made.
+        sys.stdout.flush()
+        os._exit(130 if isinstance(end, KeyboardInterrupt) else 0)
     return 0
-
-
-def leave_threads(code: int) -> None:
-    """Ends the process if a thread still makes a page of a lake: that can take long, and nothing can end a thread. They
-    only read."""
-    deadline = time.monotonic() + _SECONDS_FOR_THREADS
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join(max(0, deadline - time.monotonic()))
-            if thread.is_alive():
-                sys.stdout.flush()
-                os._exit(code)
 
 
 def _check_lake(where: str) -> None:

@@ -1,4 +1,4 @@
-"""The process that decodes for the decode page: requests on standard input, facts on standard output, until it closes.
+"""The process that decodes for the explorer: requests on standard input, facts on standard output, until it closes.
 
 It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
 """
@@ -52,6 +52,10 @@ def respond(given: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
+    if "lake" in given:
+        from kafkascope.explorer.exchange_bytes import exchange_bytes
+
+        return exchange_bytes(given["lake"], given["row"])
     from kafkascope.codec.byte_text import as_text, parse_text
     from kafkascope.explorer.decode_recording import is_recording, permalink, recording_facts
     from kafkascope.explorer.decoded import decoded_facts

@@ -55,13 +55,16 @@ class DecodeWorker:
 
     def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
         """`InputError` or `UsageError` where there is nothing to show, `Busy` while kernels are compiled."""
+        return self.facts({"as": name, "release": release, "form": form, "file": file}, content)
+
+    def facts(self, head: dict[str, Any], content: bytes = b"") -> dict[str, Any]:
+        """What the process makes of such a request."""
         if self._kernels:
             self.prepare()
             if not self._ready.wait(self._seconds):
                 raise Busy(_NOT_READY)
         with self._lock:
-            head = {"as": name, "release": release, "form": form, "file": file, "seconds": self._seconds}
-            answer = self._ask(head, content)
+            answer = self._ask({**head, "seconds": self._seconds}, content)
         if self._process is None:
             self._ready.clear()
             self.prepare()

@@ -1,9 +1,11 @@
-"""Chooses the process that decodes an upload: frames have one, recordings another. Each decodes one upload at a time.
+"""Chooses the process that decodes: uploaded frames have one, uploaded recordings another, and those of a lake that are
+read again a third. Each does one thing at a time.
 
 A recording needs kernels, which take seconds to load and minutes to compile; a frame needs none and never waits for
 them."""
 
 import atexit
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -11,8 +13,17 @@ from starlette.concurrency import run_in_threadpool
 from kafkascope.explorer.decode_recording import is_recording
 from kafkascope.explorer.decode_worker import DecodeWorker
 from kafkascope.explorer.gate import Budget, Gate
-from kafkascope.limits import MAX_DECODE_SECONDS, MAX_QUEUED_REQUESTS, MAX_UPLOAD_SECONDS, MAX_UPLOADS_BYTES
+from kafkascope.limits import (
+    MAX_DECODE_SECONDS,
+    MAX_QUEUED_REQUESTS,
+    MAX_REREAD_SECONDS,
+    MAX_UPLOAD_SECONDS,
+    MAX_UPLOADS_BYTES,
+)
 
+# What is needed of an exchange to find its bytes.
+REREAD_COLUMNS = "exchange_id connection_id capture_uri client_address broker_address api_key api_version api".split()
+_SECONDS_TO_TELL = 1
 _BUSY = "other uploads are being decoded"
 
 
@@ -30,15 +41,13 @@ class Decoder:
         self.uploads = Budget(_BUSY, MAX_UPLOADS_BYTES)
         self._frames = DecodeWorker("kafkascope decode", seconds=seconds)
         self._recordings = DecodeWorker("kafkascope read", kernels=True, seconds=seconds)
+        # It says itself that the time is over, and where to go on.
+        self._rereads = DecodeWorker("kafkascope read", kernels=True, seconds=MAX_REREAD_SECONDS + _SECONDS_TO_TELL)
         self._gates = {worker: Gate(_BUSY, 1, queued=queued) for worker in (self._frames, self._recordings)}
 
     def prepare(self) -> None:
         """Loads or compiles the kernels in the background, so that the first recording has as much time as others."""
         self._recordings.prepare()
-
-    def check_prepared(self) -> None:
-        """`Busy` while kernels are made ready: whoever reads a recording here would compile them a second time."""
-        self._recordings.check_prepared()
 
     async def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
         """The facts of the decode page. `Busy` where others are first."""
@@ -47,8 +56,14 @@ class Decoder:
         async with self._gates[worker].entered():
             return await run_in_threadpool(worker.decode, content, name, release, form, file)
 
+    def reread(self, lake: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Facts about the bytes of an exchange, from the recordings of that lake. `InputError` where it takes too much
+        time or memory, `Busy` while kernels are made ready: a second process would compile them as well."""
+        self._recordings.check_prepared()
+        return self._rereads.facts({"lake": lake, "row": {name: row[name] for name in REREAD_COLUMNS}})
+
     def close(self) -> None:
-        for worker in self._gates:
+        for worker in (self._frames, self._recordings, self._rereads):
             worker.close()
 
 

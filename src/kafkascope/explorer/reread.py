@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from kafkascope.errors import InputError
-from kafkascope.explorer.stopping import STOPPING
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.lake.reading import captures_rows, dataset
@@ -50,8 +49,6 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
     deadline = time.monotonic() + seconds
 
     def check() -> None:
-        if STOPPING.is_set():
-            raise InputError("the server is ending")
         if time.monotonic() > deadline:
             raise InputError(
                 f"it was not found within {seconds:g} s; kafkascope read {row['capture_uri']} --exchange "

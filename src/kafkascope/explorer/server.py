@@ -1,18 +1,24 @@
 """Runs the web server on a socket that listens already, until a signal ends it."""
 
 import logging
+import os
+import signal
 import socket
+import threading
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
 
 from kafkascope.explorer.connection import Connection, connections
 from kafkascope.explorer.decoder import DECODER
-from kafkascope.explorer.stopping import STOPPING
 
-# How long requests that are under way when it ends may still take.
+# How long requests that are under way when it ends may still take. And all of its end: a page of a lake is made by a
+# thread, which only reads, and which nothing can end.
 _SECONDS_TO_FINISH = 1
+_SECONDS_TO_LEAVE = 0.7
+_INTERRUPTED = 130
 # Connections that the system keeps until they are accepted. Of more, a client tries again after a second.
 _QUEUED_CONNECTIONS = 512
 
@@ -38,6 +44,13 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._on_end = on_end
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        code = _INTERRUPTED if sig == signal.SIGINT else 0
+        leaving = threading.Timer(_SECONDS_TO_LEAVE, os._exit, (code,))
+        leaving.daemon = True
+        leaving.start()
+        super().handle_exit(sig, frame)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         # asyncio takes the number of those to accept at once for the length of the queue as well.
@@ -54,7 +67,7 @@ class Server(uvicorn.Server):
 
 def run(app: Starlette, listening: socket.socket) -> None:
     DECODER.prepare()
-    Server(app, connections(_open_files()), (STOPPING.set, DECODER.close)).run(sockets=[listening])
+    Server(app, connections(_open_files()), (DECODER.close,)).run(sockets=[listening])
 
 
 def _open_files() -> int | None:

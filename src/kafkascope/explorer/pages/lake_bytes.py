@@ -1,85 +1,21 @@
 """One exchange of a lake in, its bytes out, read again from the recording; or why they are not to be had.
 
-Credentials are hidden as everywhere, and so is record data."""
+Recordings are read by a process of their own, which has a cap on time and memory."""
 
-from collections.abc import Iterator
-from typing import Any
-
-from kafkascope.capture.exchange_columns import TOKEN_API
-from kafkascope.capture.facts import ENVELOPE
-from kafkascope.errors import DecodeError
+from kafkascope.errors import InputError
 from kafkascope.explorer.decoder import DECODER
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.lake_exchange import called, found_row
-from kafkascope.explorer.pieces import pieces
-from kafkascope.explorer.reread import Reread, reread
 from kafkascope.lake.browse import place_of
 from kafkascope.lake.home import Lake
-from kafkascope.limits import MAX_SHOWN_PIECES
 
 
 def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
     row = found_row(lake, exchange_id, at)
-    DECODER.check_prepared()
-    found = reread(lake, row)
-    sides = [
-        _side(side, frame, _asked(row) if side == "response" else None, _unread(row, side))
-        for side, frame in (("request", found.request), ("response", found.response))
-        if frame is not None
-    ]
-    if row["api_key"] == ENVELOPE:
-        sides += _inside(found)
-    facts = {
-        "lake": lake.uri,
-        "exchange": plain(row) | {"at": place_of(row).at},
-        "sides": sides,
-        "why": found.why,
-    }
-    return Page(f"Bytes of {called(row)} {exchange_id}", facts, "An exchange byte by byte.")
-
-
-def _asked(row: dict[str, Any]) -> tuple[int, int] | None:
-    return None if row["api_key"] is None else (row["api_key"], row["api_version"])
-
-
-def _unread(row: dict[str, Any], side: str) -> str | None:
-    """Why a side that is there cannot be read, known before it is tried."""
-    if row["api"] == TOKEN_API:
-        return "it is a SASL token, and hidden"
-    return "its request is not in the recording" if side == "response" and row["api_key"] is None else None
-
-
-def _inside(found: Reread) -> Iterator[dict[str, Any]]:
-    from kafkascope.capture.exchange import inner_frames
-
-    asked: tuple[int, int] | None = None
-    for frame, content in inner_frames(found.request, found.response):
-        yield _side(f"{frame.kind} inside", content[4:], asked)
-        asked = (frame.api_key, frame.version)
-
-
-def _side(side: str, frame: bytes, asked: tuple[int, int] | None, unread: str | None = None) -> dict[str, Any]:
-    from kafkascope.capture.bodies import read_frame
-    from kafkascope.capture.hidden import hidden_annotations, hidden_json
-    from kafkascope.codec.annotate_frame import annotations_of
-
-    raw = len(frame).to_bytes(4, "big") + frame
-    facts: dict[str, Any] = {"side": side, "size": len(raw), "problem": None, "json": None, "bytes": [], "left": 0}
-    facts |= {"message": None, "version": None, "exact": False, "reasons": []}
-    if unread:
-        return facts | {"problem": unread}
     try:
-        found = read_frame(frame, asked, spans=True)
-    except DecodeError as error:
-        return facts | {"problem": str(error)}
-    rows = list(hidden_annotations(found, annotations_of(found, raw, None), records=False))
-    return facts | {
-        "message": found.name,
-        "version": found.version,
-        "exact": found.exact,
-        "reasons": list(found.reasons),
-        "json": hidden_json(found.body) if found.body is not None else None,
-        "bytes": pieces(rows[:MAX_SHOWN_PIECES], raw, found.body_at),
-        "left": max(len(rows) - MAX_SHOWN_PIECES, 0),
-    }
+        found = DECODER.reread(lake.uri, row)
+    except InputError as error:
+        found = {"sides": [], "why": str(error)}
+    facts = {"lake": lake.uri, "exchange": plain(row) | {"at": place_of(row).at}, **found}
+    return Page(f"Bytes of {called(row)} {exchange_id}", facts, "An exchange byte by byte.")
