@@ -1,8 +1,15 @@
-"""The largest uploads to the decode page, sixty at once, while pages are fetched: how long those take, what the uploads
-get, and how much memory the server and its processes take."""
+"""Uploads to the decode page, sixty at once, while pages are fetched: how long those take, what the uploads get, and
+how much memory the server and its processes take.
+
+`python -m bench.explorer_uploads BASE PID [KIND…]` does it to a server that runs already. The kind `lake` asks for 300
+pages of its lake in place of uploads."""
 
 import asyncio
+import lzma
+import os
+import sys
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from multiprocessing import Event, Pipe, Process
 from multiprocessing.connection import Connection
@@ -13,13 +20,17 @@ from urllib.parse import urlsplit
 
 from bench.explorer_load import load
 from kafkascope.codec.frame import encode_frame
-from kafkascope.limits import MAX_UPLOAD_BYTES
+from kafkascope.limits import MAX_UPLOAD_BYTES, MAX_URLENCODED_BYTES
 
-UPLOADS = 60
+UPLOADS, SMALL_UPLOADS, LAKE_PAGES = 60, 600, 300
+OCTETS, FORM = "application/octet-stream", "application/x-www-form-urlencoded"
+# Of which half a megabyte unpacks to four gigabytes.
+_BOMB_BYTES = 4 << 30
 # Reference pages, of which the server has not made all before.
 PAGES = ["index.html", "errors.html", *(f"message/FetchRequest/{version}.html" for version in range(4, 18))]
 PAUSE = 0.1
 _CHUNK = 1 << 18
+_CAPTURES = Path(__file__).parents[1] / "tests" / "captures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +41,14 @@ class Flood:
     peak_bytes: dict[str, int]  # of each process, by its command
 
 
-def flood(base: str, pid: int) -> Flood:
+def flood(base: str, pid: int, kind: str = "frame") -> Flood:
     """`pid` is the server's. Pages are fetched by a process of their own, which the uploads don't slow down."""
     load(base, PAGES[:3], connections=1)
     ours, theirs = Pipe()
     ended = Event()
     fetching = Process(target=_fetch, args=(base, pid, ended, theirs))
     fetching.start()
-    found = asyncio.run(_uploads(base))
+    found = asyncio.run(_requests(base, kind))
     ended.set()
     times, peaks = ours.recv()
     fetching.join()
@@ -45,9 +56,16 @@ def flood(base: str, pid: int) -> Flood:
     return Flood(Counter(status for status, _ in found), without, sorted(times), peaks)
 
 
-async def _uploads(base: str) -> list[tuple[int, bool]]:
-    content = largest()
-    return await asyncio.gather(*(_upload(base, content) for _ in range(UPLOADS)))
+async def _requests(base: str, kind: str) -> list[tuple[int, bool]]:
+    requests: list[Coroutine[None, None, tuple[int, bool]]]
+    if kind == "lake":
+        paths = ("lake/report.html", "lake/index.html", "lake/exchanges.html", "lake/findings.html")
+        requests = [_request(base, f"GET /{paths[number % len(paths)]}", b"") for number in range(LAKE_PAGES)]
+    else:
+        content, count = CONTENTS[kind](), SMALL_UPLOADS if kind == "small" else UPLOADS
+        form = FORM if kind == "form" else OCTETS
+        requests = [_request(base, "POST /decode.json", content, form) for _ in range(count)]
+    return await asyncio.gather(*requests)
 
 
 def largest() -> bytes:
@@ -59,11 +77,45 @@ def largest() -> bytes:
     return frame
 
 
-async def _upload(base: str, content: bytes) -> tuple[int, bool]:
-    """Its status, and whether the response says when to try again."""
+def _recording() -> bytes:
+    """Packets of a recorded incident, over and over."""
+    content = lzma.decompress((_CAPTURES / "share" / "capture.pcap.xz").read_bytes())
+    return content[:24] + _repeated(content[24:], MAX_UPLOAD_BYTES - 24)
+
+
+def _log() -> bytes:
+    return _repeated(lzma.decompress((_CAPTURES / "clients" / "request-1.log.xz").read_bytes()), MAX_UPLOAD_BYTES)
+
+
+def _repeated(content: bytes, most: int) -> bytes:
+    return content * (most // len(content))
+
+
+def _bomb() -> bytes:
+    """A recording of one packet, and zeros without end."""
+    import cramjam
+
+    head = lzma.decompress((_CAPTURES / "share" / "capture.pcap.xz").read_bytes())[:24]
+    return bytes(cramjam.zstd.compress(head + bytes(_BOMB_BYTES), 1))
+
+
+# What is sent by kind: each takes the server another way.
+CONTENTS: dict[str, Callable[[], bytes]] = {
+    "frame": largest,
+    "recording": _recording,
+    "zeros": lambda: bytes(MAX_UPLOAD_BYTES),
+    "form": lambda: b"data=" + b"%41" * ((MAX_URLENCODED_BYTES - 5) // 3),
+    "log": _log,
+    "bomb": _bomb,
+    "small": lambda: encode_frame("HeartbeatRequest", 0, {}, {"correlationId": 1, "clientId": "load"}),
+}
+
+
+async def _request(base: str, what: str, content: bytes, kind: str = OCTETS) -> tuple[int, bool]:
+    """Its status, 0 where there is no response, and whether that says when to try again."""
     where = urlsplit(base)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    head = f"POST /decode.json HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/octet-stream\r\n"
+    head = f"{what} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: {kind}\r\n"
     writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode())
 
     async def send() -> None:
@@ -72,7 +124,10 @@ async def _upload(base: str, content: bytes) -> tuple[int, bool]:
             await writer.drain()
 
     sending = asyncio.create_task(send())
-    answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+    try:
+        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        answer = b"none 0"
     sending.cancel()
     writer.close()
     return int(answer.split()[1]), b"\r\nretry-after:" in answer
@@ -109,3 +164,21 @@ def _text(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
+
+
+def main(base: str, pid: int, kinds: list[str]) -> None:
+    for kind in kinds or [*CONTENTS, "lake"]:
+        start = perf_counter()
+        found = flood(base, pid, kind)
+        statuses = ", ".join(f"{count} times {status}" for status, count in sorted(found.statuses.items()))
+        pages, peaks = found.pages, ", ".join(f"{name} {peak >> 20} MiB" for name, peak in found.peak_bytes.items())
+        print(
+            f"{kind:<10} {statuses}, {found.without_retry} without Retry-After; {len(pages)} pages, median"
+            f" {1e3 * pages[len(pages) // 2]:.0f} ms, slowest {1e3 * pages[-1]:.0f} ms; {peaks};"
+            f" {perf_counter() - start:.0f} s, load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -184,6 +184,20 @@ def test_idle_connections_make_room_for_others_the_oldest_first(app: Starlette) 
             connection.close()
 
 
+def test_a_connection_that_makes_room_before_its_first_request_is_told_to_wait(app: Starlette) -> None:
+    with serving(app, most=4, head_seconds=PATIENCE * 10) as port:
+        idle = [connect(port) for _ in range(8)]
+        assert all(is_told_to_wait(response(connection)) for connection in idle[:4])
+        for connection in idle:
+            connection.close()
+
+
+def test_forms_are_taken_apart_one_after_the_other(app: Starlette, decoder: Decoder) -> None:
+    decoder.parsing = Gate("other forms are read", 0, queued=0)
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    assert is_told_to_wait(ask(app, "/decode.json", method="POST", headers=headers, body=b"data=00"))
+
+
 def test_where_every_connection_has_a_request_another_is_told_to_wait(app: Starlette) -> None:
     with serving(app, most=HELD) as port:
         uploads = [

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,19 +60,27 @@ def observe(settings: "Settings", asked: Asked, *, as_json: bool = False) -> int
 
 
 async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], bool]:
+    began = time.monotonic()
     early: list[Answer] = []
-    # Until it is connected, a signal ends it at once: there is nothing to lose.
-    with looking(settings.timeout) if asked.once else nullcontext():
-        async with connect(settings, every_answer=early.append, on_note=note_of_client) as cluster, _stopping() as stop:
-            # Here, so that the second that they take is part of the time of a look.
-            from kafkascope.lake.home import make_lake
-            from kafkascope.pipeline.observed import Landing
+    async with AsyncExitStack() as stack:
+        # Until it is connected, a signal ends it at once: there is nothing to lose.
+        with _once(asked, settings.timeout):
+            cluster = await stack.enter_async_context(
+                connect(settings, every_answer=early.append, on_note=note_of_client)
+            )
+        stop = await stack.enter_async_context(_stopping())
+        # Not before: it takes a second, and who is not there needs no lake.
+        from kafkascope.lake.home import make_lake
+        from kafkascope.pipeline.observed import Landing
 
-            lake = make_lake(asked.where)
-            told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
-            landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
-            timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
-            run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
+        lake = make_lake(asked.where)
+        told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
+        landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
+        timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
+        run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
+        # A machine that takes long for that must leave something for the poll.
+        left = settings.timeout - (time.monotonic() - began)
+        with _once(asked, max(left, settings.timeout / 2)):
             try:
                 await run.polls()
             finally:
@@ -88,6 +96,11 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
         "rows": landed.rows,
     }
     return totals, stop.interrupted
+
+
+def _once(asked: Asked, seconds: float) -> AbstractContextManager[None]:
+    """A single poll is a look."""
+    return looking(seconds) if asked.once else nullcontext()
 
 
 class _Stop:

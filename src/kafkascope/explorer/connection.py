@@ -42,9 +42,9 @@ class Connection(H11Protocol):
         if len(self.connections) <= self.most:
             return
         oldest = next(iter(self.idle))
-        if oldest is self:
-            # All others are in the middle of a request.
-            transport.write(_REFUSAL)
+        if oldest.cycle is None:
+            # Its first request may be on its way; all others have one, or came later.
+            oldest.transport.write(_REFUSAL)
         oldest._give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -59,7 +59,8 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
         try:
             with decoder.uploads.held(announced_bytes(request)):
                 body = await read_body(request, decoder.upload_seconds)
-                fields = await run_in_threadpool(fields_of, request, body)
+                async with decoder.parsing.entered():
+                    fields = await run_in_threadpool(fields_of, request, body)
                 del body
                 return await decoded(request, fields)
         except ClientDisconnect:

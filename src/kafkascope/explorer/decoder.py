@@ -39,6 +39,8 @@ class Decoder:
     ) -> None:
         self.upload_seconds = upload_seconds
         self.uploads = Budget(_BUSY, MAX_UPLOADS_BYTES)
+        # Forms are taken apart one after the other: threads take turns with those that make pages.
+        self.parsing = Gate(_BUSY, 1, queued=queued)
         self._frames = DecodeWorker("kafkascope decode", seconds=seconds)
         self._recordings = DecodeWorker("kafkascope read", kernels=True, seconds=seconds)
         # It says itself that the time is over, and where to go on.

@@ -8,7 +8,7 @@ from kafkascope.client.describe.features import Features
 from kafkascope.client.describe.gaps import FAILURES, Gap, gap, merged, no_answer
 from kafkascope.client.describe.groups import NOT_ASKED
 from kafkascope.client.describe.quorum import Quorum
-from kafkascope.errors import RefusedError
+from kafkascope.errors import DecodeError, RefusedError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -122,8 +122,13 @@ async def describe_cluster(cluster: "Cluster") -> ClusterView:
             asked["includeFencedBrokers"] = True
         if cluster.controllers:
             asked["endpointType"] = 2
-        described = (await cluster.call("DescribeCluster", asked, to=AnyBroker())).value
-        if described["errorCode"]:
+        try:
+            described = (await cluster.call("DescribeCluster", asked, to=AnyBroker())).value
+        except DecodeError as error:
+            if cluster.controllers:  # they have nothing else
+                raise
+            gaps.append(no_answer("the nodes", "DescribeCluster", error))
+        if described is not None and described["errorCode"]:
             gaps.append(gap("the nodes", "DescribeCluster", described["errorCode"], None, described["errorMessage"]))
     metadata: Mapping[str, Any] | None = None
     if not cluster.controllers:
