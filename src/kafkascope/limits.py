@@ -162,7 +162,7 @@ MAX_DECODE_MEMORY_BYTES = 1_073_741_824
 MAX_UPLOADS_BYTES = 75_497_472
 # How long an upload takes to arrive: the largest at 4.5 Mbit a second. It holds its place among the above.
 MAX_UPLOAD_SECONDS = 30
-# A url-encoded form: escapes take 77 times their size in memory until they are joined. A file comes as multipart.
+# A url-encoded form: what a person pastes. It is unescaped piece by piece; a file comes as multipart.
 MAX_URLENCODED_BYTES = 1_048_576
 # Bytes of a message that go into a link to its decoded form: twice as many digits, and an address of 8,000 characters
 # is what every recipient should take (RFC 9110, 4.1).
@@ -180,7 +180,7 @@ MAX_SHOWN_RECORDINGS = 200
 # How long it looks for the bytes of one exchange in the recordings: at a gigabyte a second that is some thirty of them.
 MAX_REREAD_SECONDS = 30
 # Pages of a lake made at once: each reads row groups of tens of megabytes, and more would only take turns in the
-# interpreter, from reference pages too. Of re-reads one: a recording takes as much memory as `kafkascope read` does.
+# interpreter, from reference pages too. Of re-reads one, in a process with the caps on memory of those that decode.
 MAX_LAKE_PAGES_AT_ONCE = 2
 MAX_REREADS_AT_ONCE = 1
 

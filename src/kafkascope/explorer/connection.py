@@ -35,6 +35,8 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **named)
         self._timer: asyncio.TimerHandle | None = None
         self._slow_reader: asyncio.TimerHandle | None = None
+        # Whether it ever had a request.
+        self._asked = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -42,7 +44,7 @@ class Connection(H11Protocol):
         if len(self.connections) <= self.most:
             return
         oldest = next(iter(self.idle))
-        if oldest.cycle is None:
+        if not oldest._asked:
             # Its first request may be on its way; all others have one, or came later.
             oldest.transport.write(_REFUSAL)
         oldest._give_up()
@@ -63,6 +65,7 @@ class Connection(H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
+            self._asked = True
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
