@@ -69,8 +69,13 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
     for patterns, pull in ((wanted.groups, _groups), (wanted.topics, _topics)):
         if patterns:
             assert names is not None
+            # Fetches of one session share its topics.
+            known: dict[int, bool] = {}
             for index in np.flatnonzero(mask).tolist():
-                mask[index] = any(matches(name, p) for name in pull(names[index]) for p in patterns)
+                found = pull(names[index])
+                if id(found) not in known:
+                    known[id(found)] = any(matches(name, p) for name in found for p in patterns)
+                mask[index] = known[id(found)]
     return mask
 
 

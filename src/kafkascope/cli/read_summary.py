@@ -2,7 +2,7 @@
 records and never secrets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.terminal import cells, cut, plural, printable
@@ -57,12 +57,11 @@ def _told(api: str | None, request: "Decoded | None", response: "Decoded | None"
     return [word for word in words if word]
 
 
-def names(noun: str, found: Iterable[str]) -> str:
+def names(noun: str, found: Collection[str]) -> str:
     """`topic orders`, `topics orders,payments`, `12 topics`."""
-    listed = list(found)
-    if len(listed) > MOST_NAMES:
-        return f"{len(listed)} {noun}s"
-    return f"{noun}{'s' if len(listed) > 1 else ''} {','.join(map(printable, listed))}"
+    if len(found) > MOST_NAMES:
+        return f"{len(found)} {noun}s"
+    return f"{noun}{'s' if len(found) > 1 else ''} {','.join(map(printable, found))}"
 
 
 def shortened(text: str, letters: int) -> str:
