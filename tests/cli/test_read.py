@@ -466,3 +466,22 @@ def test_a_request_log_is_read_like_a_capture(cli: Cli) -> None:
     assert found.code == 0
     assert all("ShareFetch v" in line for line in found.out.splitlines()[1:])
     assert "log lines read" in found.err
+
+
+def test_a_body_that_is_not_its_message_says_where(cli: Cli, tmp_path: Path) -> None:
+    """In the list and for the exchange alone, also inside an Envelope; no byte of it is shown."""
+    good = ask(1, "ApiVersions", 0), answer(1, "ApiVersions", 0, apiKeys=[{"apiKey": 0}])
+    cut_off = answer(2, "Metadata", 8, topics=[{"name": PRIVATE}])[4:-9]
+    inside = ask(3, "Heartbeat", 3, groupId=PRIVATE, memberId="m")[4:-9]
+    talk = Talk().open().say(0, good[0]).say(1, good[1]).say(0, ask(2, "Metadata", 8, topics=[{"name": "orders"}]))
+    talk.say(1, len(cut_off).to_bytes(4, "big") + cut_off)
+    talk.say(0, ask(3, "Envelope", 0, requestData=inside)).say(1, answer(3, "Envelope", 0))
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap(talk.packets))
+    _, _, metadata, envelope = cli("read", str(path)).out.splitlines()
+    assert re.search(r"cannot be read: MetadataResponse v8.* \(offset \d+\)", metadata)
+    assert re.search(r"cannot be read: HeartbeatRequest v3.* \(offset \d+\)", envelope)
+    for line, said in ((metadata, "MetadataResponse v8"), (envelope, "HeartbeatRequest v3")):
+        whole = cli("read", str(path), "--exchange", line.split()[0]).out
+        assert f"cannot be read: {said}" in " ".join(whole.split())
+        assert PRIVATE not in line

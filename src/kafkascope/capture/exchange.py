@@ -1,6 +1,7 @@
 """One request with its response, for people: the columns of `exchanges`, and both bodies decoded when asked for."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -86,22 +87,36 @@ class Exchange:
             return []
         return [frame for frame, _ in inner_frames(self.request_frame, self.response_frame)]
 
+    @property
+    def problem(self) -> str | None:
+        """Why it is `undecoded`: message, field and offset. None where the catalog does not know the API or version."""
+        try:
+            self.decode_request()
+            self.decode_response()
+            if self.api_key == ENVELOPE:
+                list(_inside(self.request_frame, self.response_frame))
+        except DecodeError as error:
+            return str(error)
+        return None
+
 
 def inner_frames(request: bytes | None, response: bytes | None) -> Iterator[tuple[DecodedFrame, bytes]]:
-    """(frame, the bytes that its offsets count in) of what an Envelope's two frames hold."""
-    try:
-        outer = read_frame(request or b"", None)
-        if outer.body is None:
-            return
-        content: bytes = outer.body.value["requestData"]
-        asked = read_frame(content, None)
-        yield asked, len(content).to_bytes(4, "big") + content
-        answered = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
-        answer = answered.value["responseData"] if answered else None
-        if answer:
-            yield read_frame(answer, (asked.api_key, asked.version)), len(answer).to_bytes(4, "big") + answer
-    except DecodeError:
+    """(frame, the bytes that its offsets count in) of what an Envelope's two frames hold, as far as it can be read."""
+    with suppress(DecodeError):
+        yield from _inside(request, response)
+
+
+def _inside(request: bytes | None, response: bytes | None) -> Iterator[tuple[DecodedFrame, bytes]]:
+    outer = read_frame(request or b"", None)
+    if outer.body is None:
         return
+    content: bytes = outer.body.value["requestData"]
+    asked = read_frame(content, None)
+    yield asked, len(content).to_bytes(4, "big") + content
+    answered = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
+    answer = answered.value["responseData"] if answered else None
+    if answer:
+        yield read_frame(answer, (asked.api_key, asked.version)), len(answer).to_bytes(4, "big") + answer
 
 
 def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch | None = None) -> Iterator[Exchange]:

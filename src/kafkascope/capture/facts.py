@@ -67,7 +67,6 @@ class Facts:
     body_at: npt.NDArray[np.int64]  # of the response, from its first byte
     names: npt.NDArray[np.int64]
     more_names: list[tuple[int, int, str | bytes]]
-    problems: list[tuple[int, str]]
     inner: "tuple[Inner, Facts] | None" = None
 
 
@@ -169,7 +168,7 @@ def _scanned(
         )  # fmt: skip
         if why == DONE:
             undecoded = (state & UNKNOWN) > 0
-            return Facts(values, seen, undecoded, body_at, found[:named], [], []), state, int(states)
+            return Facts(values, seen, undecoded, body_at, found[:named], []), state, int(states)
         if why == NO_PROGRAM_YET:
             _need_all(programs, rows, request)
         else:
@@ -288,9 +287,8 @@ def _read_carefully(
             answered = _frame(content, rows, answer)
             read = decode_response(answered, int(rows[asked, API_KEY]), int(rows[asked, VERSION]))
             _note(facts, index, read, names)
-    except DecodeError as error:
+    except DecodeError:
         facts.undecoded[index] = True
-        facts.problems.append((index, str(error)))
 
 
 def _frame(content: Content, rows: Rows, row: int) -> bytes:
@@ -313,9 +311,8 @@ def _read_envelope(
         if answer_inside:
             key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
             _note(facts, index, decode_response(answer_inside, key, version), names)
-    except DecodeError as error:
+    except DecodeError:
         facts.undecoded[index] = True
-        facts.problems.append((index, str(error)))
 
 
 def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> None:

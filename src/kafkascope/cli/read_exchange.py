@@ -24,6 +24,7 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
     api = exchange.api or ("answer alone" if exchange.api_key is None else f"API key {exchange.api_key}")
     print(paint(f"{api}{version}", "bold") + paint(f"  {exchange.exchange_id}", "dim"))
     table(_facts(exchange), indent="  ")
+    readable = True
     for side in ("request", "response"):
         frame_bytes = exchange.request_frame if side == "request" else exchange.response_frame
         if frame_bytes is None:
@@ -33,6 +34,7 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
         except DecodeError as error:
             heading(f"{side.capitalize()}, {size(len(frame_bytes) + 4)}")
             prose(printable(f"cannot be read: {error}"), "  ")
+            readable = False
             continue
         if frame is None:
             heading(f"{side.capitalize()}, {size(len(frame_bytes) + 4)}")
@@ -43,6 +45,9 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
     for frame, content in _inner(exchange):
         # What brokers forward holds no records.
         _print_frame(f"{frame.kind.capitalize()} inside", frame, content, records=False, full=full)
+    if readable and (problem := exchange.problem):
+        heading("Inside")
+        prose(printable(f"cannot be read: {problem}"), "  ")
 
 
 def _inner(exchange: "Exchange") -> "list[tuple[DecodedFrame, bytes]]":

@@ -140,7 +140,8 @@ def _remarks(exchange: "Exchange") -> list[Cell]:
     if exchange.error:
         found.append((exchange.error, ("red", "bold")))
     if _STATUS.get(exchange.status):
-        found.append((_STATUS[exchange.status], ("yellow",)))
+        why = exchange.problem if exchange.status == "undecoded" else None
+        found.append((_STATUS[exchange.status] + (f": {why}" if why else ""), ("yellow",)))
     if exchange.throttle_ms:
         found.append((f"throttled {exchange.throttle_ms} ms", ("yellow",)))
     return found
