@@ -93,8 +93,8 @@ MAX_UNUSED_FLOWS = 65_536
 # topics, or 200 sessions with 1,400 topics each. Of more the oldest is forgotten: ids stay ids then, and fetches have
 # the topics that they name themselves.
 MAX_LEARNT_BYTES = 67_108_864
-# Lists of topics, at 8 bytes a name, that sessions give to fetches of one batch: fetches share one until it changes, and
-# topics come and go seldom. Of more changes, fetches have the topics that they name themselves.
+# Lists of topics, at 8 bytes a name, that sessions give to fetches of one batch: fetches share one until it changes,
+# and topics come and go seldom. Of more changes, fetches have the topics that they name themselves.
 MAX_SESSION_NAME_BYTES = 16_777_216
 
 # Bytes of a connection, each way, that are kept until it is known whether it is Kafka: three of the largest produce

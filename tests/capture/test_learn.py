@@ -11,8 +11,8 @@ from kafkascope.limits import MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES
 from tests.capture.test_exchanges import fetch
 from tests.support.frames import Wire
 
-# The shortest, which take most beside themselves; of wide letters, which take more than their bytes on the wire; and the
-# longest that are decoded. How much may be held of each, and how many are more than that.
+# The shortest, which take most beside themselves; of wide letters, which take more than their bytes on the wire; and
+# the longest that are decoded. How much may be held of each, and how many are more than that.
 FORMS = {
     "short": ("t{}", 1 << 22, 15_000),
     "wide": ("\N{GRINNING FACE}" * 240 + "{}", 1 << 22, 6_000),

@@ -85,8 +85,8 @@ def _remembered() -> Remembered[Any, Any]:
 
 @dataclass(slots=True)
 class Knowledge:
-    """At most MAX_LEARNT_BYTES of each kind. What is forgotten is as if the recording had begun after it: an id stays an
-    id, and a fetch has the topics that it names itself."""
+    """At most MAX_LEARNT_BYTES of each kind. What is forgotten is as if the recording had begun after it: an id stays
+    an id, and a fetch has the topics that it names itself."""
 
     topics: Remembered[bytes, str] = field(default_factory=_remembered)
     sessions: Remembered[tuple[object, ...], Session] = field(default_factory=_remembered)
