@@ -1,6 +1,6 @@
 """Captures that break their reader, told by their names: `breaks-SIGSEGV.pcap` sends that signal to the process that
 reads it, `breaks-IndexError.pcap` raises that, both after the first packets were given out. `begins-` breaks who takes
-a first look."""
+a first look, `looks-` who compares its times with those of the lake."""
 
 import builtins
 import os
@@ -12,11 +12,11 @@ from typing import Any
 
 def arm() -> None:
     from kafkascope.capture import reader
-    from kafkascope.pipeline import shuffle, survey
+    from kafkascope.pipeline import order, shuffle, survey
 
-    for module, word in ((reader, "breaks"), (shuffle, "breaks"), (survey, "begins")):
-        whole: Any = module
-        whole.read_packets = _breaking(whole.read_packets, word)
+    for module, word in ((reader, "breaks"), (shuffle, "breaks"), (survey, "begins"), (order, "looks")):
+        name = "packets_of" if module is order else "read_packets"
+        setattr(module, name, _breaking(getattr(module, name), word))
 
 
 def _breaking(read: Any, word: str) -> Any:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from tests.pipeline import kill_moment
+from tests.pipeline import break_reader, kill_moment
 
 
 def main(master: str, folder: str) -> None:
@@ -46,6 +46,8 @@ def main(master: str, folder: str) -> None:
     }.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    # The driver reads no recording, so that none can break it.
+    break_reader.arm()
     kill_moment.arm({"driver": os.getpid})
     from kafkascope.pipeline import plan
     from kafkascope.pipeline.following import follow

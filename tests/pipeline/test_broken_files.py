@@ -64,3 +64,18 @@ def test_a_file_that_breaks_its_reader_is_left_out_and_the_others_land(
     landed = dataset(open_lake(str(lake)), "captures").to_table().column("capture_uri").to_pylist()
     assert sorted(landed) == sorted(map(str, (first, last)))
     assert not [path.name for path in (lake / INGESTS).iterdir() if path.suffix != ".progress"]
+
+
+def test_a_file_that_breaks_whoever_compares_its_times_is_left_out(run: Driver, tmp_path: Path) -> None:
+    """Files that begin before what the lake has are read once more, for their times: not by the driver."""
+    first, second, third = pieces(capture("share", tmp_path), 3, seed=1)
+    broken = Path(shutil.move(second, tmp_path / "b-looks-SIGKILL.pcap"))
+    lake = tmp_path / "lake"
+    assert run.ingest(lake, [third]) == {"new": 1, "known": 0}
+    said = run.ingest(lake, [first, broken])
+    assert said is not None and said["new"] == 1
+    assert said["bad"] == {str(broken): f"{broken}: the process that read it died, of a crash or killed by the system"}
+    (row,) = quarantined(lake)
+    assert row["capture_uri"] == str(broken)
+    landed = dataset(open_lake(str(lake)), "captures").to_table().column("capture_uri").to_pylist()
+    assert sorted(landed) == sorted(map(str, (first, third)))

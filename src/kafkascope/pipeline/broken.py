@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from kafkascope.lake.place import Place
 from kafkascope.lake.running import INGESTS
 from kafkascope.lake.tables import QUARANTINE, table_named
 from kafkascope.pipeline.inputs import Found
+from kafkascope.pipeline.order import Times
 from kafkascope.pipeline.survey import BAD, Surveyed
 from kafkascope.pipeline.task import CAPTURES, MARK, Done, Task
 
@@ -27,6 +28,8 @@ KIND = "broken"
 _DEATH = re.compile(r"Python worker (?:exited|died)|ExecutorLostFailure|[Ll]ost executor")
 DIED = "the process that read it died, of a crash or killed by the system"
 
+T = TypeVar("T")
+R = TypeVar("R")
 Run = Callable[[list[Task]], list[Done]]
 
 
@@ -54,20 +57,31 @@ def run_unless_broken(lake: Lake, tasks: list[Task], together: Run, alone: Run) 
     raise Broke(_confirmed(lake, tasks, suspects, alone))
 
 
-def survey_unless_broken(
-    files: list[Found], sample: int, look: Callable[[list[Found], int], list[Surveyed]]
-) -> list[Surveyed]:
-    """`look` runs on workers: a file that kills the process that reads its first packets must not kill the driver. When
-    a worker dies, each half of the files is surveyed by itself, down to the one file."""
+def each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
+    """`look` runs on workers: a file that kills the process that reads it must not kill the driver. When a worker dies,
+    each half of the files is looked at by itself, down to the one file, of which `died` tells."""
     try:
-        return look(files, sample)
+        return look(files)
     except Exception as error:
         if not is_death(error):
             raise
     if len(files) == 1:
-        return [Surveyed(replace(files[0], kind=BAD), BAD, broken=DIED)]
+        return [died(files[0])]
     half = len(files) // 2
-    return [file for part in (files[:half], files[half:]) for file in survey_unless_broken(part, sample, look)]
+    return [one for part in (files[:half], files[half:]) for one in each_unless_broken(part, look, died)]
+
+
+def survey_unless_broken(files: list[Found], look: Callable[[list[Found]], list[Surveyed]]) -> list[Surveyed]:
+    return each_unless_broken(files, look, lambda file: Surveyed(replace(file, kind=BAD), BAD, broken=DIED))
+
+
+def times_unless_broken(files: list[Surveyed], look: Callable[[list[Surveyed]], list[Times]]) -> list[Times]:
+    """`Broke` where files must be left out."""
+    found = each_unless_broken(files, look, lambda _: Times(died=True))
+    dead = {file.found.uri: DIED for file, times in zip(files, found, strict=True) if times.died}
+    if dead:
+        raise Broke(dead)
+    return found
 
 
 def is_death(error: BaseException) -> bool:

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -26,8 +27,15 @@ from kafkascope.lake.reading import GROWN_FROM
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
 from kafkascope.limits import MAX_BROKEN_FILES
-from kafkascope.pipeline.broken import Broke, quarantined, run_unless_broken, survey_unless_broken
+from kafkascope.pipeline.broken import (
+    Broke,
+    quarantined,
+    run_unless_broken,
+    survey_unless_broken,
+    times_unless_broken,
+)
 from kafkascope.pipeline.inputs import Found, find
+from kafkascope.pipeline.order import Known, Times, times_of
 from kafkascope.pipeline.plan import AUTO, make_plan, shuffles
 from kafkascope.pipeline.progress import Step, watched
 from kafkascope.pipeline.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
@@ -38,6 +46,9 @@ from kafkascope.pipeline.task import Done, FileAccount, Task, done_from, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 # A sign of life of the driver, for `lake vacuum`.
 BEAT_SECONDS = 30.0
@@ -139,9 +150,14 @@ def _ingest(
             cores = cores_of(spark, options.tasks)
 
             def look(some: list[Found], sample: int) -> list[Surveyed]:
-                return survey_unless_broken(some, sample, lambda *given: survey_on_spark(spark, cores, *given))
+                work = partial(survey, sample=sample)
+                return survey_unless_broken(some, lambda part: on_workers(spark, cores, part, work))
 
-            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores, look)
+            def look_at_times(some: list[Surveyed], known: Known) -> list[Times]:
+                work = partial(times_of, known=known)
+                return times_unless_broken(some, lambda part: on_workers(spark, cores, part, work))
+
+            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores, look, look_at_times)
             refused = {one.found.uri: one.broken for one in surveyed if one.broken is not None}
             if refused:
                 raise Broke(refused)
@@ -215,20 +231,20 @@ def cores_of(spark: "SparkSession", wanted: int | None) -> int:
     return max(int(parts.collect()[0].parts) for _ in range(2))
 
 
-def survey_on_spark(spark: "SparkSession", cores: int, found: list[Found], sample: int) -> list[Surveyed]:
-    """In their order."""
-    parts = min(len(found), 2 * cores)
+def on_workers(spark: "SparkSession", cores: int, items: list[T], work: Callable[[T], R]) -> list[R]:
+    """What `work` makes of each, in their order."""
+    parts = min(len(items), 2 * cores)
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                said = pickle.dumps((number, survey(found[number], sample=sample)))
-                yield pa.record_batch([pa.array([said], pa.binary())], names=["surveyed"])
+                said = pickle.dumps((number, work(items[number])))
+                yield pa.record_batch([pa.array([said], pa.binary())], names=["result"])
 
-    numbers: Any = spark.range(0, len(found), 1, parts)
+    numbers: Any = spark.range(0, len(items), 1, parts)
     # Our own workers have written it.
-    rows = [pickle.loads(bytes(row.surveyed)) for row in numbers.mapInArrow(work, "surveyed binary").collect()]  # noqa: S301
-    return [one for _, one in sorted(rows, key=lambda row: int(row[0]))]
+    rows = [pickle.loads(bytes(row.result)) for row in numbers.mapInArrow(run_some, "result binary").collect()]  # noqa: S301
+    return [result for _, result in sorted(rows, key=lambda row: int(row[0]))]
 
 
 def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[Done]:

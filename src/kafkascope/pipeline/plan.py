@@ -7,7 +7,7 @@ from typing import Protocol
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.inputs import Found
-from kafkascope.pipeline.order import gone_on_from
+from kafkascope.pipeline.order import Known, Times, gone_on_from, times_here
 from kafkascope.pipeline.pseudonyms import key, unsealed
 from kafkascope.pipeline.state import State
 from kafkascope.pipeline.survey import BAD, CAPTURE, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey_here
@@ -51,8 +51,10 @@ def shuffles(found: Iterable[Found], wanted: str) -> bool:
 def make_plan(
     lake: Lake, ingest_id: str, found: Iterable[Found], before: State, options: Wanted, cores: int,
     look: Callable[[list[Found], int], list[Surveyed]] = survey_here,
+    look_at_times: Callable[[list[Surveyed], Known], list[Times]] = times_here,
 ) -> tuple[list[Task], list[Surveyed]]:  # fmt: skip
-    """Tasks, and what every file is, as `look` finds out. A file that cannot be read has no task."""
+    """Tasks, and what every file is, as `look` finds out. A file that cannot be read has no task. `look_at_times` reads
+    files that begin before what earlier ingests left."""
     files = list(found)
     size = sum(one.size for one in files)
     buckets = 1 if size < SMALL_BYTES else max(cores, 1)
@@ -64,7 +66,7 @@ def make_plan(
     tasks: list[Task] = []
     captures = sorted((one for one in surveyed if one.kind == CAPTURE), key=lambda one: (one.first_ns, one.found.uri))
     if captures:
-        going_on, apart = gone_on_from(before, captures)
+        going_on, apart = gone_on_from(before, captures, look_at_times)
         surveyed = [replace(one, apart=one.found.uri in apart) for one in surveyed]
         placed = balanced(captures, buckets) if sample else {}
         skip = {one.found.uri: one.found.read_packets for one in captures if one.found.read_packets}

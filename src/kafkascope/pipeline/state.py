@@ -76,6 +76,10 @@ class State:
                 found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
         return found
 
+    def ends(self) -> frozenset[Endpoints]:
+        """Of all connections that were left."""
+        return frozenset(carried.ends for carried, _ in map(self._read, self.left) if carried is not None)
+
     def going_on(self, heads: Collection[str]) -> GoingOn:
         """From these heads. Of two that left the same connection, with that which got further. A lake is input: a state
         that cannot be read is left out, and what it was about stays as it is."""
