@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 # Spark 4 runs on these; the first line of `java -version` names it.
 OLDEST_JAVA = 17
 # C1 alone and one collector thread: a local session is there to start tasks, not to compute.
-_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.net.preferIPv4Stack=true"
+# C1 alone would have 48 MB for its code, which a followed folder fills in minutes, with a warning on every terminal.
+_JAVA_OPTIONS = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:-UsePerfData"
+    " -Djava.net.preferIPv4Stack=true"
+)
 _WRAPPER = """#!/bin/sh
 for word; do
   shift
