@@ -19,6 +19,8 @@ from kafkascope.limits import MAX_LAKE_NOTE_BYTES
 
 # Errors of the Delta library come in colours and several lines, the cause last.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# With RUST_BACKTRACE set it puts its stack behind them.
+_STACK = re.compile(r"\n\s*0: .*", re.DOTALL)
 # Of what they say, where it goes on and on.
 _SHOWN = 400
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)|\[[Ee]rrno (\d+)\]")
@@ -164,7 +166,7 @@ def reason(error: BaseException) -> str:
         return "no such file or directory"
     if isinstance(error, PermissionError):
         return "no permission"
-    text = _COLOURS.sub("", str(error))
+    text = _STACK.sub("", _COLOURS.sub("", str(error)))
     found = _SYSTEM_ERROR.search(text)
     number = getattr(error, "errno", None) or (int(next(filter(None, found.groups()))) if found else None)
     if number:
