@@ -43,7 +43,7 @@ check: setup
 	@$(BIN)/lint-imports --no-logo
 
 test: check
-	@$(BIN)/python -m tools.chromium
+	@$(BIN)/python -m tools.debian_packages
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: setup

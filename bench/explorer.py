@@ -19,7 +19,7 @@ from kafkascope.lake.browse import EXCHANGES
 from kafkascope.lake.home import Lake
 from kafkascope.lake.reading import dataset
 from kafkascope.limits import MAX_KEPT_PAGES
-from tools.chromium import MISSING, chromium
+from tools.debian_packages import MISSING, chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

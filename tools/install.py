@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.pin_files import FILE, ROOT, canonical, read, written
+from tools.pin_files import FILE, ROOT, Pin, canonical, read, written
 
 BUILDERS = ("pip", "setuptools")
 MISMATCH = re.compile(r"^ +(\S+==\S+) from .*?\n +Expected sha256 .*?Got +([0-9a-f]{64})", re.MULTILINE | re.DOTALL)
@@ -27,13 +27,18 @@ def main() -> None:
     for pin in pins:
         if not pin.hashes:
             sys.exit(f"constraints.txt: {pin.requirement} has no hash: run `make pins`")
+    install_builders(pins)
+    pip_install("--require-hashes", "--no-build-isolation", "-r", str(FILE))
+    pip_install("--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+
+
+def install_builders(pins: list[Pin]) -> None:
+    """By hash; `make pins` may find one whose version was just changed, and has none yet."""
     builders = [pin for pin in pins if canonical(pin.name) in BUILDERS]
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder, "builders.txt")
         first.write_text(written(builders))
-        pip_install("--require-hashes", "-r", str(first))
-    pip_install("--require-hashes", "--no-build-isolation", "-r", str(FILE))
-    pip_install("--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+        pip_install(*(["--require-hashes"] if all(pin.hashes for pin in builders) else []), "-r", str(first))
 
 
 def _pinned_machine() -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.jars import CLIENT_PINS, PYTHON_CLIENTS
+from tools.install import install_builders
 from tools.pin_files import FILE, ROOT, Pin, canonical, read, written
 
 WANTED = (".[all,dev,bench]", "pip", "setuptools")
@@ -49,6 +50,8 @@ def main() -> None:
     if sys.argv[1:] and not upgrade:
         sys.exit("usage: python -m tools.pins [--upgrade]")
     print("resolving", flush=True)
+    # What comes with a new environment is too old to read pyproject.toml.
+    install_builders(read(FILE))
     versions = "" if upgrade else "".join(f"{pin.requirement}\n" for pin in read(FILE))
     clients = client_pins()
     pins = add_hashes(resolve(versions), list(targets()))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Request, Response, sync_playwright
 
-from tools.chromium import MISSING, chromium
+from tools.debian_packages import MISSING, chromium
 
 # What the browser itself says of an answer that is no success.
 STATUS = "Failed to load resource: the server responded with a status of"

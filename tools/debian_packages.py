@@ -1,7 +1,7 @@
 """Finds what tests take from Debian, Chromium for the explorer and tcpdump for the lab, or installs it as root,
 printing what before it does.
 
-python -m tools.chromium
+python -m tools.debian_packages
 """
 
 import os

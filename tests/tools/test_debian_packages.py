@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import chromium as tool
+from tools import debian_packages as tool
 
 
 def test_the_one_that_is_named_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
