@@ -86,7 +86,7 @@ class Damage:
         kinds: list[tuple[int, Callable[[], str]]] = [
             (3, self._cut), (3, self._flip), (3, self._nonsense), (2, self._special), (2, self._link),
             (1, self._folder), (1, self._gone), (6, self._json), (4, self._name_in_log), (6, self._column),
-            (2, self._mark), (2, self._add), (3, self._state),
+            (2, self._mark), (2, self._add), (3, self._state), (2, self._swap), (2, self._stats),
         ]  # fmt: skip
         work = self._chance.choices([one for _, one in kinds], [weight for weight, _ in kinds])[0]
         return f"{work.__name__[1:]}: {work()}"
@@ -195,6 +195,40 @@ class Damage:
         pq.write_table(rows.set_column(at, rows.schema.field(at), pa.array(states, pa.string())), path)
         return f"row {number}{where}"
 
+    def _swap(self) -> str:
+        """The data files or the whole folders of two tables, each in the other's place."""
+        if self._chance.random() < 0.3:
+            first, second = self._chance.sample(self._tables(), 2)
+        else:
+            first, second = (self._file(".parquet") for _ in range(2))
+        beside = self._lake / "beside"
+        for old, new in ((first, beside), (second, first), (beside, second)):
+            if old != new and old.exists():
+                old.rename(new)
+        return f"{self._said(first)} and {self._said(second)}"
+
+    def _stats(self) -> str:
+        """What a log says of a data file: sizes, rows and bounds that no file has."""
+        logs = [path for path in sorted(self._lake.rglob("_delta_log/*.json")) if path.is_file()]
+        logs = [path for path in logs if '"stats"' in path.read_text()]
+        path = self._chance.choice(logs)
+        huge = self._chance.choice([2**31, 2**62, 2**63 - 1, -1, -(2**63)])
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for add in (line["add"] for line in lines if "add" in line):
+            stats = json.loads(add.get("stats") or "{}")
+            bounds = {name: dict.fromkeys(stats.get(name) or {}, huge) for name in ("minValues", "maxValues")}
+            kind = self._chance.choice(["size", "numRecords", "bounds", "nullCount", "modificationTime"])
+            if kind in add:
+                add[kind] = huge
+            else:
+                new = bounds if kind == "bounds" else {kind: {"x": huge} if kind == "nullCount" else huge}
+                add["stats"] = json.dumps(stats | new)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return f"{self._said(path)} {huge}"
+
+    def _tables(self) -> list[Path]:
+        return sorted(path for path in self._lake.iterdir() if path.is_dir() and path.name[0] != "_")
+
     def _name_in_log(self) -> str:
         logs = [path for path in sorted(self._lake.rglob("_delta_log/*.json")) if path.is_file()]
         path = self._chance.choice(logs)
@@ -229,11 +263,7 @@ class Damage:
 
     def _column(self) -> str:
         """A column of a Parquet file with other values, another type or another name, in a file that is whole."""
-        names = ["captures", "unfinished", "exchanges", "connections", "findings", "quarantine", "share_deliveries"]
-        files = [path for name in names for path in sorted((self._lake / name).rglob("*.parquet")) if path.is_file()]
-        path = self._chance.choice(
-            [file for file in files if file.relative_to(self._lake).parts[0] == self._chance.choice(names)] or files
-        )
+        path = self._file(".parquet")
         rows = pq.read_table(path, partitioning=None)
         at = self._chance.randrange(rows.num_columns)
         field = rows.schema.field(at)
