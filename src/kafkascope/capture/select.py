@@ -70,12 +70,12 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
         if patterns:
             assert names is not None
             # Fetches of one session share its topics.
-            known: dict[int, bool] = {}
+            matching: dict[int, bool] = {}
             for index in np.flatnonzero(mask).tolist():
                 found = pull(names[index])
-                if id(found) not in known:
-                    known[id(found)] = any(matches(name, p) for name in found for p in patterns)
-                mask[index] = known[id(found)]
+                if id(found) not in matching:
+                    matching[id(found)] = any(matches(name, p) for name in found for p in patterns)
+                mask[index] = matching[id(found)]
     return mask
 
 
