@@ -25,6 +25,8 @@ from kafkascope.capture.stream_table import (
     ENDED_REUSED,
     EXPRESS,
     EXPRESS_DISTANCE,
+    FAR,
+    FAR_DISTANCE,
     FIN_AT,
     FIRST_NS,
     FLOW,
@@ -212,7 +214,8 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
     state[HEAD] = state[TAIL] = -1
     state[HELD_BYTES] = state[HELD_COUNT] = 0
     tables.lanes[stream] = -1
-    express = -1
+    lanes = ((EXPRESS, EXPRESS_DISTANCE), (FAR, FAR_DISTANCE))
+    last = [-1, -1]
     unread = []
     for kind, low, high, time, packet in early:
         data = wanted.take(stream, low, high) if kind == BYTES else b""
@@ -224,14 +227,15 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
         node[KIND] = BYTES if data else GAP
         node[OFFSET], node[END], node[TIME], node[PACKET], node[FOLLOWING] = low, high, time, place(packet), -1
         node[AT] = -1 - len(spill) if data else 0
-        node[EXPRESS], node[RUN] = LOCAL, -1
-        if state[HELD_COUNT] % EXPRESS_DISTANCE == 0:
-            node[EXPRESS] = -1
-            if express < 0:
-                tables.lanes[stream] = made
-            else:
-                tables.nodes[express, EXPRESS] = made
-            express = made
+        node[EXPRESS], node[FAR], node[RUN] = LOCAL, LOCAL, -1
+        for lane, (column, apart) in enumerate(lanes):
+            if state[HELD_COUNT] % apart == 0:
+                node[column] = -1
+                if last[lane] < 0:
+                    tables.lanes[stream, lane] = made
+                else:
+                    tables.nodes[last[lane], column] = made
+                last[lane] = made
         if data:
             spill += data
             state[HELD_BYTES] += len(data)

@@ -28,6 +28,8 @@ from kafkascope.capture.stream_table import (
     ENDED_FIN,
     EXPRESS,
     EXPRESS_DISTANCE,
+    FAR,
+    FAR_DISTANCE,
     FIN_AT,
     FOLLOWING,
     FREE,
@@ -138,10 +140,22 @@ def count_again(
 
 
 @jit
-def last_express(t: Tables, stream: int, low: int) -> Number:
-    """The last node of the express lane that ends at `low` or before, -1 where there is none."""
+def last_far(t: Tables, stream: int, low: int) -> Number:
+    """The last node of the far lane that ends at `low` or before, -1 where there is none."""
     last = np_minus_one()
-    at = t.lanes[stream]
+    at = t.lanes[stream, 1]
+    while at >= 0 and t.nodes[at, END] <= low:
+        last = at
+        at = t.nodes[at, FAR]
+        t.counts[WALKED] += 1
+    return last
+
+
+@jit
+def last_express(t: Tables, stream: int, low: int) -> Number:
+    """The same of the express lane."""
+    last = last_far(t, stream, low)
+    at = t.nodes[last, EXPRESS] if last >= 0 else t.lanes[stream, 0]
     while at >= 0 and t.nodes[at, END] <= low:
         last = at
         at = t.nodes[at, EXPRESS]
@@ -150,25 +164,35 @@ def last_express(t: Tables, stream: int, low: int) -> Number:
 
 
 @jit
-def is_express(counts: Any) -> Number:
-    """For one new node in `EXPRESS_DISTANCE`, by chance (xorshift)."""
+def lanes_of_new(counts: Any) -> Number:
+    """How many lanes a new node is on, by chance (xorshift)."""
     state = counts[RANDOM]
     state ^= state << 13
     state ^= (state >> 7) & ((1 << 57) - 1)
     state ^= state << 17
     counts[RANDOM] = state
-    return (state >> 20) & (EXPRESS_DISTANCE - 1) == 0
+    drawn = state >> 20
+    return np_minus_one() + 1 + (drawn & (EXPRESS_DISTANCE - 1) == 0) + (drawn & (FAR_DISTANCE - 1) == 0)
 
 
 @jit
-def put_on_lane(t: Tables, stream: int, made: int) -> None:
+def put_on_lanes(t: Tables, stream: int, made: int, lanes: int) -> None:
+    """On the express lane, and with two lanes on the far one as well."""
     last = last_express(t, stream, t.nodes[made, OFFSET])
     if last < 0:
-        t.nodes[made, EXPRESS] = t.lanes[stream]
-        t.lanes[stream] = made
+        t.nodes[made, EXPRESS] = t.lanes[stream, 0]
+        t.lanes[stream, 0] = made
     else:
         t.nodes[made, EXPRESS] = t.nodes[last, EXPRESS]
         t.nodes[last, EXPRESS] = made
+    if lanes > 1:
+        last = last_far(t, stream, t.nodes[made, OFFSET])
+        if last < 0:
+            t.nodes[made, FAR] = t.lanes[stream, 1]
+            t.lanes[stream, 1] = made
+        else:
+            t.nodes[made, FAR] = t.nodes[last, FAR]
+            t.nodes[last, FAR] = made
 
 
 @jit
@@ -217,9 +241,11 @@ def hold(
     node[PACKET] = packet
     node[FOLLOWING] = after
     node[EXPRESS] = LOCAL
+    node[FAR] = LOCAL
     node[RUN] = -1
-    if is_express(t.counts):
-        put_on_lane(t, stream, made)
+    lanes = lanes_of_new(t.counts)
+    if lanes:
+        put_on_lanes(t, stream, made, lanes)
     state = t.streams[stream]
     if before < 0:
         state[HEAD] = made
@@ -307,7 +333,9 @@ def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) 
             if node[AT] < 0:
                 t.counts[SPILL_LIVE] -= length
         if node[EXPRESS] != LOCAL:
-            t.lanes[stream] = node[EXPRESS]
+            t.lanes[stream, 0] = node[EXPRESS]
+        if node[FAR] != LOCAL:
+            t.lanes[stream, 1] = node[FAR]
         state[HEAD] = node[FOLLOWING]
         if node[FOLLOWING] < 0:
             state[TAIL] = -1

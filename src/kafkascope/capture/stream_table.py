@@ -61,16 +61,18 @@ STREAM_WIDTH = 18
 
 # The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
 # `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`.
-# `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane.
-# `RUN` is a later node that this one reaches without a hole, -1 where none is known. What a walk reads is side by side:
-# of very many nodes each takes one cache line then, and not two.
-KIND, OFFSET, END, FOLLOWING, EXPRESS, RUN, AT, TIME, PACKET, LISTED = range(10)
-NODE_WIDTH = 10
+# `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane;
+# `FAR` is the same of the far lane, which leads along some nodes of the express lane. `RUN` is a later node that this
+# one reaches without a hole, -1 where none is known. What a walk reads is side by side: of very many nodes each takes
+# one cache line mostly.
+KIND, OFFSET, END, FOLLOWING, EXPRESS, FAR, RUN, AT, TIME, PACKET, LISTED = range(11)
+NODE_WIDTH = 11
 # What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
-NODE_COST = 160
+NODE_COST = 176
 LOCAL = -2
-# One early segment in so many is on the express lane, 256 of `MAX_EARLY_SEGMENTS`.
-EXPRESS_DISTANCE = 32
+# One early segment in so many is on the express lane and on the far one, 512 and 32 of `MAX_EARLY_SEGMENTS`. The
+# distances are powers of two.
+EXPRESS_DISTANCE, FAR_DISTANCE = 16, 256
 
 # The places of `counts`.
 (
@@ -112,7 +114,7 @@ class Tables(NamedTuple):
     current: Int64s  # flow to connection
     connections: Int64s
     streams: Int64s
-    lanes: Int64s  # stream to the first node of its express lane, -1 where there is none
+    lanes: Int64s  # stream to the first node of its express lane and of its far lane, -1 where there is none
     nodes: Int64s
     free: Int64s  # nodes to use, a stack
     fresh: Int64s  # nodes whose bytes lie in the batch
@@ -167,7 +169,7 @@ def make_tables(most_others: int) -> Tables:
         current=np.empty(_FLOWS, np.int64),
         connections=np.empty((_CONNECTIONS, CONNECTION_WIDTH), np.int64),
         streams=np.empty((2 * _CONNECTIONS, STREAM_WIDTH), np.int64),
-        lanes=np.empty(2 * _CONNECTIONS, np.int64),
+        lanes=np.empty((2 * _CONNECTIONS, 2), np.int64),
         nodes=np.empty((_NODES, NODE_WIDTH), np.int64),
         free=np.empty(_NODES, np.int64),
         fresh=np.empty(_NODES, np.int64),
