@@ -23,23 +23,32 @@ def joined(one: Problem, other: Problem) -> Problem | None:
 class Problems:
     def __init__(self) -> None:
         self._found: dict[str, list[Problem]] = {}
-        self._more: dict[str, int] = {}
+        # Those that the list has no room for: how many, and their bytes.
+        self._more: dict[str, list[int]] = {}
 
     def add(self, kind: str, detail: str, offset: int, lost_bytes: int = 0, place: int = -1) -> None:
-        self.keep(Problem(kind, detail, place, offset, lost_bytes))
+        if not self._is_full(kind, lost_bytes):
+            self.keep(Problem(kind, detail, place, offset, lost_bytes))
 
     def keep(self, problem: Problem) -> None:
-        rows = self._found.setdefault(problem.kind, [])
-        if len(rows) < MAX_PROBLEMS:
-            rows.append(problem)
-            return
-        rows[-1] = replace(rows[-1], lost_bytes=rows[-1].lost_bytes + problem.lost_bytes)
-        self._more[problem.kind] = self._more.get(problem.kind, 0) + 1
+        if not self._is_full(problem.kind, problem.lost_bytes):
+            self._found.setdefault(problem.kind, []).append(problem)
+
+    def _is_full(self, kind: str, lost_bytes: int) -> bool:
+        """Whether it is only counted."""
+        rows = self._found.get(kind)
+        if rows is None or len(rows) < MAX_PROBLEMS:
+            return False
+        more = self._more.setdefault(kind, [0, 0])
+        more[0] += 1
+        more[1] += lost_bytes
+        return True
 
     def take(self) -> tuple[Problem, ...]:
-        for kind, more in self._more.items():
+        for kind, (more, lost) in self._more.items():
             last = self._found[kind][-1]
-            self._found[kind][-1] = replace(last, detail=f"{last.detail}; and {more} more of this kind")
+            detail = f"{last.detail}; and {more} more of this kind"
+            self._found[kind][-1] = replace(last, detail=detail, lost_bytes=last.lost_bytes + lost)
         taken = sorted((row for rows in self._found.values() for row in rows), key=lambda row: row.offset)
         self._found, self._more = {}, {}
         return tuple(taken)
