@@ -33,9 +33,9 @@ from kafkascope.capture.frame_table import (
     with_slots,
     with_streams,
 )
-from kafkascope.capture.frames import CONNECTION_COST, PIECE_COST, Framer, Search
+from kafkascope.capture.frames import CONNECTION_COST, PIECE_COST, Framer
 from kafkascope.capture.fresh import UNKNOWN
-from kafkascope.capture.search import Run
+from kafkascope.capture.search import Run, Search
 from kafkascope.capture.split import begin, begin_frame, collect, end_stream, free_chunks
 from kafkascope.capture.stream_table import BASE
 from kafkascope.capture.undecided import Undecided
@@ -154,7 +154,7 @@ def _searched(search: Search, late: npt.NDArray[np.int64] | None) -> CarriedSear
     first = min((packet for _, _, packet in run.marks), default=NOWHERE)
     if run.marks:
         first = earliest(late, run.offset, run.offset + len(run.data), first)
-    looked = run._responses
+    looked = run.looked_for_responses
     return CarriedSearch(
         offset=search.offset, first_ns=search.first_ns, packet=search.packet, time_ns=search.time,
         run_offset=run.offset, run_bytes=len(run.data), skipped=run.skipped, scanned=looked.scanned,
@@ -266,7 +266,8 @@ def _restore_search(
         ends = [mark[0] for mark in told.marks[1:]] + [told.run_bytes]
         for (start, time, packet), end in zip(told.marks, ends, strict=False):
             run.add(data[start:end], time, place(packet))
-        run._responses.scanned, run._responses.candidates = told.scanned, list(told.candidates)
+        looked = run.looked_for_responses
+        looked.scanned, looked.candidates = told.scanned, list(told.candidates)
         framer._kept += told.run_bytes + PIECE_COST * len(told.marks)
     packet = place(told.packet)
     framer._searches[stream] = Search(row, told.offset, told.first_ns, packet, run, told.time_ns)

@@ -8,11 +8,11 @@ its length, or LOST.
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
+from kafkascope.capture.credit import CONNECTION as NEW_CONNECTION
 from kafkascope.capture.credit import READ_AGAIN, SCAN_BYTES, Credit
 from kafkascope.capture.flow import (
     BYTES,
@@ -31,8 +31,10 @@ from kafkascope.capture.flow import (
     Problem,
 )
 from kafkascope.capture.frame_table import (
+    AGAIN,
     ASKED,
     AT_BYTE,
+    AT_PIECE,
     BODY,
     CONNECTION,
     DAMAGED,
@@ -65,11 +67,11 @@ from kafkascope.capture.frame_table import (
     with_slots,
     with_streams,
 )
-from kafkascope.capture.fresh import HINTED, UNKNOWN, make_scanning
+from kafkascope.capture.fresh import make_scanning
 from kafkascope.capture.left_pieces import LeftPieces, Work
 from kafkascope.capture.memory_view import Content
 from kafkascope.capture.scan_program import ScanPrograms
-from kafkascope.capture.search import Run
+from kafkascope.capture.search import Run, Search
 from kafkascope.capture.split import (
     ATTEND,
     DONE,
@@ -88,7 +90,7 @@ from kafkascope.capture.split import (
     renew,
     split_arrays,
 )
-from kafkascope.capture.survey import sure_so_far, survey, take_sure
+from kafkascope.capture.survey import note_starters, sure_so_far, survey, take_sure, tell_sure
 from kafkascope.capture.tokens import is_request, is_response
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
@@ -101,18 +103,6 @@ PIECE_COST = 256
 PORTION_ROWS = 65_536
 PORTION_BYTES = 16 << 20
 _NONE = np.empty(0, np.int32)
-
-
-@dataclass(slots=True)
-class Search:
-    """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far."""
-
-    row: int  # of the kernel's state
-    offset: int
-    first_ns: int
-    packet: int
-    run: Run
-    time: int
 
 
 class Framer:
@@ -147,14 +137,14 @@ class Framer:
             return
         piece, streams, size, begun, following = survey(pieces)
         self._tables = with_streams(self._tables, streams)
-        self._note_starters(begun)
+        note_starters(self._tables, self._connections, self._ports, begun)
         self._credit.earn(len(piece.kind), size)
         self._output = make_output(min(len(piece.kind) + 64, PORTION_ROWS), self._pool.take(size + 4_096))
         self._work.append(Work(piece, make_cursor(), following, LeftPieces(piece)))
         for frames in self._run():
-            self._tell_sure(sure_so_far(self._tables))
+            tell_sure(self._tables, self._connections, sure_so_far(self._tables))
             yield frames
-        self._tell_sure(take_sure(self._tables, following))
+        tell_sure(self._tables, self._connections, take_sure(self._tables, following))
         yield self._frames()
 
     def last_portions(self) -> Iterator[Frames]:
@@ -174,24 +164,6 @@ class Framer:
             self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
             begin_frame(state)
         yield self._frames()
-
-    def _tell_sure(self, numbers: list[int]) -> None:
-        """The kernel's own finds, to the connections."""
-        for number in numbers:
-            if number < 0:
-                self._connections[~number].protocol = "tls"
-            else:
-                connection = self._connections[number]
-                connection.protocol, connection.client = "kafka", self._tables.starters.item(number) & 1
-
-    def _note_starters(self, begun: list[int]) -> None:
-        """What the kernel must know of connections that begin."""
-        starters, ports = self._tables.starters, self._ports
-        for number in set(begun):
-            connection = self._connections[number]
-            opener = connection.opener
-            hinted = ports and (connection.ends.port_a in ports or connection.ends.port_b in ports)
-            starters[number] = UNKNOWN if opener is None else opener | HINTED if hinted else opener
 
     def _frames(self) -> Frames:
         if self._output is NO_OUTPUT and not self._problems:
@@ -232,8 +204,10 @@ class Framer:
                 self._scanning = make_scanning(self._programs)
             elif why == ATTEND:
                 self._attend(now, now.at)
-                while self._work[-1] is now and self._is_left(now):
+                while now.cursor.item(AGAIN) >= 0 and self._work[-1] is now and self._is_left(now):
                     self._attend(now, now.at)
+                if now.cursor.item(AGAIN) < 0 and self._work[-1] is now:
+                    self._attend_ahead(now)
             elif why == NONSENSE:
                 self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
             else:
@@ -263,7 +237,24 @@ class Framer:
 
     def _is_left(self, work: Work) -> bool:
         """Whether the kernel would leave the next piece to us as well."""
-        return work.at < len(work.piece.kind) and self._tables.place.item(work.piece.stream.item(work.at)) == PYTHON
+        return self._tables.place.item(work.piece.stream.item(work.at)) == PYTHON
+
+    def _attend_ahead(self, work: Work) -> None:
+        """The pieces from the cursor on, up to one that is for the kernel or has to be read again first."""
+        at: int = work.cursor.item(AT_PIECE)
+        place, left = self._tables.place, work.left
+        while self._work[-1] is work and (rows := left.ahead(at, self._tables)):
+            for stream, kind, offset, start, length, time, packet in rows:
+                if place.item(stream) == PYTHON:
+                    act = self._search if stream in self._searches else self._consider
+                    act(stream, kind, offset, left.bytes(kind, start, length), length, time, packet)
+                elif place.item(stream) >= 0 or kind == RENEWED:
+                    work.cursor[AT_PIECE] = at
+                    return
+                at += 1
+                if kind == RENEWED or self._work[-1] is not work:
+                    break
+        work.cursor[AT_PIECE] = at
 
     def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
@@ -298,6 +289,10 @@ class Framer:
             if kind in (CLOSE, RESET):
                 self._tables.place[stream] = SKIP
                 return
+            if self._credit.is_empty:
+                self._leave_alone(number, packet)
+                return
+            self._credit.spend(NEW_CONNECTION)
             undecided = self._undecided[number] = self._new(number)
             self._kept += CONNECTION_COST
         undecided.add(kind, stream & 1, offset, data, length, time, packet)
@@ -305,8 +300,12 @@ class Framer:
         self._decide(number, final=all(undecided.ended))
         while self._kept > MAX_SEARCHED_TOTAL_BYTES and self._undecided:
             oldest = next(iter(self._undecided))
-            self._problem("undecided", f"connection {oldest} is left alone: too much waits to be recognised", packet)
+            self._leave_alone(oldest, packet)
             self._forget(oldest)
+
+    def _leave_alone(self, number: int, packet: int) -> None:
+        self._tables.place[2 * number : 2 * number + 2] = SKIP
+        self._problem("undecided", f"connection {number} is left alone: too much waits to be recognised", packet)
 
     def _decide(self, number: int, *, final: bool) -> None:
         undecided = self._undecided[number]

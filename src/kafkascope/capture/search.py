@@ -2,6 +2,7 @@
 fits goes wrong in real traffic; frames that follow each other and decode do not."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -81,8 +82,9 @@ class Run:
         self.aligned = aligned
         self.skipped = skipped
         self.marks: list[tuple[int, int, int]] = []  # (place in data, time, packet) of each piece
-        self._requests = _Looked()
-        self._responses = _Looked()
+        # Made when it is looked at: of very many runs most never are.
+        self._requests: _Looked | None = None
+        self._responses: _Looked | None = None
 
     def add(self, data: bytes, time: int, packet: int) -> None:
         self.marks.append((len(self.data), time, packet))
@@ -97,12 +99,19 @@ class Run:
         self.offset += count
         self.aligned = False
         self.skipped = max(0, self.skipped - count)
-        self._requests.drop(count)
-        self._responses.drop(count)
+        for looked in (self._requests, self._responses):
+            if looked is not None:
+                looked.drop(count)
+
+    @property
+    def looked_for_responses(self) -> _Looked:
+        if self._responses is None:
+            self._responses = _Looked()
+        return self._responses
 
     def requests(self, credit: Credit) -> list[Chain]:
         """Chains of request frames that still may be true, the earliest first; of those that there is credit for."""
-        looked = self._requests
+        looked = self._requests = self._requests or _Looked()
         if self.aligned:
             credit.spend(LOOK)
             chain = self._chain(0, looked, None, credit)
@@ -111,7 +120,7 @@ class Run:
 
     def responses(self, asked: Asked, credit: Credit, *, anew: bool = False) -> list[Chain]:
         """The same of responses to requests that are known."""
-        looked = self._responses
+        looked = self.looked_for_responses
         if anew or len(self.data) <= LOOKED_AT_ANEW:
             looked.scanned = looked.due = 0
             looked.candidates = []
@@ -224,6 +233,18 @@ class Run:
                 return chain.at
             place = graded.end
         return 0 if place == chain.at else chain.at
+
+
+@dataclass(slots=True)
+class Search:
+    """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far."""
+
+    row: int  # of the kernel's state
+    offset: int
+    first_ns: int
+    packet: int
+    run: Run
+    time: int
 
 
 def cost(graded: Graded, at: int) -> int:

@@ -1,14 +1,15 @@
 """A batch of pieces as a whole: before it is split, what that takes; behind it, what the kernel found
 connections to speak. One look of a kernel each, for a small recording has little else to do."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from kafkascope.capture.checked import writable
-from kafkascope.capture.flow import BYTES, OPEN, Pieces, plain
+from kafkascope.capture.flow import BYTES, OPEN, Connection, Pieces, plain
 from kafkascope.capture.frame_table import LEFT, WAITING, Piece, Tables
-from kafkascope.capture.fresh import IS_TLS, SURE
+from kafkascope.capture.fresh import HINTED, IS_TLS, SURE, UNKNOWN
 from kafkascope.capture.numbers import Numbers
 from kafkascope.columnar.compiling import jit
 
@@ -42,6 +43,27 @@ def look_over(kinds: Any, streams: Any, lengths: Any, begun: Any) -> Numbers:
             begun[count] = streams[i] >> 1
             count += 1
     return highest, total, count
+
+
+def note_starters(
+    tables: Tables, connections: Sequence[Connection], ports: Collection[int], begun: Sequence[int]
+) -> None:
+    """What the kernel must know of connections that begin."""
+    for number in set(begun):
+        connection = connections[number]
+        opener = connection.opener
+        hinted = ports and (connection.ends.port_a in ports or connection.ends.port_b in ports)
+        tables.starters[number] = UNKNOWN if opener is None else opener | HINTED if hinted else opener
+
+
+def tell_sure(tables: Tables, connections: Sequence[Connection], numbers: Sequence[int]) -> None:
+    """The kernel's own finds, to the connections."""
+    for number in numbers:
+        if number < 0:
+            connections[~number].protocol = "tls"
+        else:
+            connection = connections[number]
+            connection.protocol, connection.client = "kafka", tables.starters.item(number) & 1
 
 
 def take_sure(tables: Tables, room: Any) -> list[int]:

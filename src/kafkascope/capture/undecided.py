@@ -16,6 +16,8 @@ NAMELESS_FRAMES = 4
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
 # Bytes that another protocol is named by.
 NAMED_BY = 16
+# Fewer bytes say nothing.
+TOO_LITTLE = 4
 # Bytes and pieces of both directions up to which every piece is a reason to look again; then each growth by a quarter.
 # What waits is read the same way whenever it is recognised.
 LOOKED_AT_OFTEN = 65_536
@@ -84,7 +86,7 @@ class Undecided:
         """None: more is needed. `final` says that no more comes."""
         pieces = len(self.entries)
         is_full = self.size > 2 * MAX_UNDECIDED_BYTES or pieces > MAX_UNDECIDED_PIECES
-        if not (final or is_full or self._is_due(pieces)):
+        if not is_full and (self.size < TOO_LITTLE or not (final or self._is_due(pieces))):
             return None
         if not credit.may_look(final=final or is_full):
             return Verdict("other") if is_full else None
