@@ -1,9 +1,9 @@
 """How much looking a recording pays for: its bytes earn credit, and each look at bytes that nobody can split yet spends
 some. Without credit a look waits for more bytes, so that all looks together stay linear in the recording."""
 
-# What is earned: a packet around a piece has 40 bytes of headers at least, and 16 in the file.
-PIECE_EARNS = 16
-BYTES_EARN = 4  # one for so many
+# What is earned: a packet around a piece has 54 bytes of headers at least, and 16 in the file.
+PIECE_EARNS = 32
+BYTES_EARN = 2  # one for so many
 # What there is at first, and what is saved at the most. A recording that loses packets spends a few thousand on each
 # loss, and its bytes earn that again.
 FIRST_CREDIT = 1 << 20
@@ -12,10 +12,9 @@ MOST_CREDIT = 1 << 24
 # What the last looks at a stream may go into debt: after them nothing is looked at any more.
 RESERVE = 1 << 20
 
-# What is spent, in tenths of a microsecond, roughly: on a connection that begins to wait, a look, a place that is
-# looked at, a chain from there, a frame by the quick decoder and by the careful one, and on what is read again from a
-# frame on. Bytes for one more step.
-CONNECTION, LOOK, CANDIDATE, CHAIN, QUICK, CAREFUL, READ_AGAIN = 200, 96, 12, 40, 64, 640, 400
+# What is spent, in tenths of a microsecond, roughly: on a look, a place that is looked at, a chain from there, a
+# frame by the quick decoder and by the careful one, and on what is read again from a frame on. Bytes for one more step.
+LOOK, CANDIDATE, CHAIN, QUICK, CAREFUL, READ_AGAIN = 96, 12, 40, 64, 640, 400
 SCAN_BYTES, QUICK_BYTES, CAREFUL_BYTES = 256, 16, 4
 
 
@@ -41,11 +40,6 @@ class Credit:
         """Whether a look can begin."""
         self._floor = -RESERVE if final else 0
         return not self.is_spent
-
-    @property
-    def is_empty(self) -> bool:
-        """Nothing more begins to wait."""
-        return self.left <= 0
 
     @property
     def is_spent(self) -> bool:

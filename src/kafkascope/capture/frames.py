@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
-from kafkascope.capture.credit import CONNECTION as NEW_CONNECTION
 from kafkascope.capture.credit import READ_AGAIN, SCAN_BYTES, Credit
 from kafkascope.capture.flow import (
     BYTES,
@@ -289,10 +288,6 @@ class Framer:
             if kind in (CLOSE, RESET):
                 self._tables.place[stream] = SKIP
                 return
-            if self._credit.is_empty:
-                self._leave_alone(number, packet)
-                return
-            self._credit.spend(NEW_CONNECTION)
             undecided = self._undecided[number] = self._new(number)
             self._kept += CONNECTION_COST
         undecided.add(kind, stream & 1, offset, data, length, time, packet)
@@ -300,12 +295,8 @@ class Framer:
         self._decide(number, final=all(undecided.ended))
         while self._kept > MAX_SEARCHED_TOTAL_BYTES and self._undecided:
             oldest = next(iter(self._undecided))
-            self._leave_alone(oldest, packet)
+            self._problem("undecided", f"connection {oldest} is left alone: too much waits to be recognised", packet)
             self._forget(oldest)
-
-    def _leave_alone(self, number: int, packet: int) -> None:
-        self._tables.place[2 * number : 2 * number + 2] = SKIP
-        self._problem("undecided", f"connection {number} is left alone: too much waits to be recognised", packet)
 
     def _decide(self, number: int, *, final: bool) -> None:
         undecided = self._undecided[number]
