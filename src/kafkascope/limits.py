@@ -7,6 +7,8 @@ MAX_FRAME_BYTES = 104_857_600
 # In text form (hex, hex dump, base64) a byte takes up to five characters.
 MAX_INPUT_BYTES = MAX_FRAME_BYTES + 4
 MAX_INPUT_CHARACTERS = 5 * MAX_INPUT_BYTES
+# Packets in the text of a hex dump: `tcpdump -X` shows the one that is wanted, and a few around it.
+MAX_DUMPED_PACKETS = 1_000
 
 # Java refuses strings longer than this in both directions, compact ones too (MessageUtil, int16 length).
 MAX_STRING_BYTES = 32_767

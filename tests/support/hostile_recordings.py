@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.codec.frame import encode_frame
 from tests.support.packet_build import Talk, pcap
@@ -58,23 +60,29 @@ def one_way(path: Path, data: bytes) -> Path:
 
 def many_connections(path: Path, count: int, talk: Talk) -> Path:
     """The same conversation again and again, each time from another client."""
-    template = np.frombuffer(pcap(talk.packets)[_HEAD:], np.uint8)
-    sizes = [_RECORD + len(packet) for _, packet in talk.packets]
     with path.open("wb") as file:
         file.write(pcap([]))
-        for first in range(0, count, 10_000):
-            numbers = np.arange(first, min(first + 10_000, count))
-            rows = np.tile(template, (len(numbers), 1))
-            addresses = (0x0A010000 + numbers // 60_000).astype(">u4").view(np.uint8).reshape(-1, 4)
-            ports = (1_024 + numbers % 60_000).astype(">u2").view(np.uint8).reshape(-1, 2)
-            for start, (_, packet) in zip(np.cumsum([0, *sizes]).tolist(), talk.packets, strict=False):
-                server_first = packet[_PORTS : _PORTS + 2] == talk.server[1].to_bytes(2, "big")
-                address = start + _RECORD + (_TARGET if server_first else _SOURCE)
-                port = start + _RECORD + _PORTS + (2 if server_first else 0)
-                rows[:, address : address + 4] = addresses
-                rows[:, port : port + 2] = ports
+        for rows in connection_rows(count, talk):
             file.write(rows.tobytes())
     return path
+
+
+def connection_rows(count: int, talk: Talk) -> Iterator[npt.NDArray[np.uint8]]:
+    """The records of a pcap file for that, one conversation a row."""
+    template = np.frombuffer(pcap(talk.packets)[_HEAD:], np.uint8)
+    sizes = [_RECORD + len(packet) for _, packet in talk.packets]
+    for first in range(0, count, 10_000):
+        numbers = np.arange(first, min(first + 10_000, count))
+        rows = np.tile(template, (len(numbers), 1))
+        addresses = (0x0A010000 + numbers // 60_000).astype(">u4").view(np.uint8).reshape(-1, 4)
+        ports = (1_024 + numbers % 60_000).astype(">u2").view(np.uint8).reshape(-1, 2)
+        for start, (_, packet) in zip(np.cumsum([0, *sizes]).tolist(), talk.packets, strict=False):
+            server_first = packet[_PORTS : _PORTS + 2] == talk.server[1].to_bytes(2, "big")
+            address = start + _RECORD + (_TARGET if server_first else _SOURCE)
+            port = start + _RECORD + _PORTS + (2 if server_first else 0)
+            rows[:, address : address + 4] = addresses
+            rows[:, port : port + 2] = ports
+        yield rows
 
 
 def short_connection() -> Talk:

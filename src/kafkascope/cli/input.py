@@ -1,56 +1,76 @@
 """What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; typed, from a file or piped.
 
-Nothing larger than the limits is read.
+Nothing larger than the limits is read, and long text is never held as a whole.
 """
 
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 from kafkascope.codec.byte_text import HEAD_BYTES, as_text, parse_text
 from kafkascope.errors import InputError, UsageError
 from kafkascope.limits import MAX_INPUT_BYTES, MAX_INPUT_CHARACTERS
 
+# Longer text is parsed while it is read, in pieces of this size.
+_SHORT_BYTES = 1 << 20
+
 
 def read_argument(text: str) -> str | bytes:
     """`-` is standard input, `@file` a file, anything else stands for itself."""
+    with _opened(text) as found:
+        if found is None:
+            return text
+        file, where = found
+        head = _head(file, where)
+        return _whole(file, where, head, MAX_INPUT_BYTES if as_text(head) is None else MAX_INPUT_CHARACTERS)
+
+
+@contextmanager
+def _opened(text: str) -> Iterator[tuple[BinaryIO, str] | None]:
+    """(file, what it is called), None where the text stands for itself."""
     if text == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed")
-        return _read(sys.stdin.buffer, "standard input")
-    if text == "@":
+        yield sys.stdin.buffer, "standard input"
+    elif text == "@":
         raise UsageError("the name of a file belongs behind the @")
-    if text.startswith("@"):
+    elif text.startswith("@"):
         try:
             with open(text[1:], "rb") as file:
-                return _read(file, text[1:])
+                yield file, text[1:]
         except OSError as error:
             raise InputError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
-    return text
+    else:
+        yield None
 
 
-def _read(file: BinaryIO, where: str) -> bytes:
-    """No more than can be one frame: less of raw bytes than of text."""
+def _head(file: BinaryIO, where: str) -> bytes:
     head = file.read(HEAD_BYTES)
     if not head:
         raise InputError(f"{where} is empty")
-    most = MAX_INPUT_BYTES if as_text(head) is None else MAX_INPUT_CHARACTERS
-    if _size(file) > most:
-        raise _too_large(where, most)
+    return head
+
+
+def _whole(file: BinaryIO, where: str, head: bytes, most: int) -> bytes:
+    """No more than can be one frame: less of raw bytes than of text."""
+    _refuse_large(file, where, most)
     content = head + file.read(most + 1 - len(head))
     if len(content) > most:
         raise _too_large(where, most)
     return content
 
 
-def _size(file: BinaryIO) -> int:
-    """Of a file on disk; 0 of a pipe, which says nothing beforehand."""
+def _refuse_large(file: BinaryIO, where: str, most: int) -> None:
+    """A file on disk says beforehand how large it is; a pipe does not."""
     try:
         status = os.fstat(file.fileno())
     except OSError:
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+        return
+    if stat.S_ISREG(status.st_mode) and status.st_size > most:
+        raise _too_large(where, most)
 
 
 def _too_large(where: str, most: int) -> InputError:
@@ -60,26 +80,52 @@ def _too_large(where: str, most: int) -> InputError:
 def read_bytes(text: str, form: str = "auto") -> bytes:
     """The bytes that an argument stands for. `auto` takes what is not text for raw, then tells dump, hex and base64
     apart by their looks, in this order."""
-    content = read_argument(text)
-    if form == "raw":
-        if isinstance(content, str):
-            raise UsageError("raw bytes come from @file or -, not from the command line")
-        return _frame_sized(content)
-    if isinstance(content, bytes):
-        decoded = as_text(content)
-        if decoded is None:
-            if form != "auto":
-                raise InputError(
-                    f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are"
-                )
-            return _frame_sized(content)
-        content = decoded
-    if not content.strip():
+    with _opened(text) as found:
+        if found is None:
+            if form == "raw":
+                raise UsageError("raw bytes come from @file or -, not from the command line")
+            return _parsed(text, form)
+        file, where = found
+        head = _head(file, where)
+        if form == "raw" or as_text(head) is None:
+            if form not in ("auto", "raw"):
+                raise _no_text(form)
+            return _whole(file, where, head, MAX_INPUT_BYTES)
+        _refuse_large(file, where, MAX_INPUT_CHARACTERS)
+        content = head + file.read(_SHORT_BYTES - len(head))
+        if len(content) == _SHORT_BYTES:
+            return _long_text(file, where, content, form)
+    decoded = as_text(content)
+    if decoded is not None:
+        return _parsed(decoded, form)
+    if form != "auto":
+        raise _no_text(form)
+    return content
+
+
+def _no_text(form: str) -> InputError:
+    return InputError(f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are")
+
+
+def _parsed(text: str, form: str) -> bytes:
+    if not text.strip():
         raise InputError("nothing to decode: the input is empty")
-    return _frame_sized(parse_text(content, form))
-
-
-def _frame_sized(raw: bytes) -> bytes:
+    raw = parse_text(text, form)
     if len(raw) > MAX_INPUT_BYTES:
         raise InputError(f"{len(raw)} bytes; one frame has {MAX_INPUT_BYTES} at the most, as a broker allows")
     return raw
+
+
+def _long_text(file: BinaryIO, where: str, first: bytes, form: str) -> bytes:
+    from kafkascope.codec.long_text import parse_long
+
+    def pieces() -> Iterator[bytes]:
+        count, piece = 0, first
+        while piece:
+            count += len(piece)
+            if count > MAX_INPUT_CHARACTERS:
+                raise _too_large(where, MAX_INPUT_CHARACTERS)
+            yield piece
+            piece = file.read(_SHORT_BYTES)
+
+    return parse_long(pieces(), form)

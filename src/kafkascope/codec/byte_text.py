@@ -15,7 +15,8 @@ FORMS = ("auto", "hex", "dump", "base64", "raw")
 
 # So much is looked at to tell text from raw bytes.
 HEAD_BYTES = 4096
-_DRESS = re.compile(r"(?:0[xX]|\\x)|[\s:,\-_]")
+_PREFIXES = ("0x", "0X", "\\x")
+_BETWEEN = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x1f :,-_"))
 
 
 def as_text(content: bytes) -> str | None:
@@ -44,23 +45,30 @@ def parse_text(text: str, form: str = "auto") -> bytes:
         return parse_dump(text)
     if form == "hex" or (form == "auto" and _looks_like_hex(text)):
         return _hex(text)
-    if form == "auto" and _meant_as_hex(text):
+    if form == "auto" and meant_as_hex(text):
         return _hex(text)
     return _base64(text, form)
 
 
-def _meant_as_hex(text: str) -> bool:
+def meant_as_hex(text: str) -> bool:
     """Base64 is not dressed so: a typo in hex is said to be one rather than read as something else."""
     digits = sum(character in "0123456789abcdefABCDEF" for character in text)
     return re.search(r"(?:^|[\s,])0[xX]|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
 
 
+def undressed(text: str) -> str:
+    """Hex without what stands before and between its digits."""
+    for prefix in _PREFIXES:
+        text = text.replace(prefix, "")
+    return text.translate(_BETWEEN)
+
+
 def _looks_like_hex(text: str) -> bool:
-    return re.fullmatch(r"[0-9a-fA-F]+", _DRESS.sub("", text)) is not None
+    return re.fullmatch(r"[0-9a-fA-F]+", undressed(text)) is not None
 
 
 def _hex(text: str) -> bytes:
-    digits = _DRESS.sub("", text)
+    digits = undressed(text)
     wrong = re.search(r"[^0-9a-fA-F]", digits)
     if wrong:
         raise InputError(f"'{wrong[0]}' is no hex digit (digit {wrong.start() + 1})")

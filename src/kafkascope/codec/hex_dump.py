@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkascope.codec.packet import one_payload
+from kafkascope.codec.packet import FULL, one_payload
 from kafkascope.errors import InputError
+from kafkascope.limits import MAX_DUMPED_PACKETS
 
 # `00000010  68 65 …  |he…|` (hexdump -C), `00000010: 6865 6c6c …  he` (xxd), `0x0010:  4500 …  E.` (tcpdump -X).
 _ROW = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,8})(:?)\s+(\S.*)$")
@@ -15,6 +16,7 @@ _END = re.compile(r"^\s*([0-9a-fA-F]{4,8}):?\s*$")
 _TCPDUMP = re.compile(r"^[ \t]*0x[0-9a-fA-F]{4}:\s", re.MULTILINE)
 # In front of its rows tcpdump says who sent what to whom.
 _SUMMARY = re.compile(r"^(?![ \t]*0x).*(?: > .*:|\b(?:IP6?|ARP)\b)", re.MULTILINE)
+_TWO_SPACES, _FENCE = re.compile(r"\s{2,}"), re.compile(r"\||\s{3,}")
 _WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
 
 
@@ -25,12 +27,16 @@ class _Row:
     rest: str
 
     @property
-    def words(self) -> list[str]:
-        """The hex words, up to the column of characters: that is fenced by `|` or by two spaces."""
+    def _area(self) -> str:
+        """Up to the column of characters: that is fenced by `|` or by two spaces."""
         # Without a colon hexdump parts its two halves by two spaces, and Wireshark its characters by three.
-        area = re.split(r"\s{2,}" if self.colon else r"\||\s{3,}", self.rest, maxsplit=1)[0]
+        return (_TWO_SPACES if self.colon else _FENCE).split(self.rest, maxsplit=1)[0]
+
+    @property
+    def words(self) -> list[str]:
+        """The hex words."""
         words: list[str] = []
-        for word in area.split():
+        for word in self._area.split():
             if not _WORD.match(word):
                 break
             words.append(word)
@@ -38,7 +44,10 @@ class _Row:
 
     @property
     def data(self) -> bytes:
-        return bytes.fromhex("".join(self.words))
+        try:
+            return bytes.fromhex(self._area)
+        except ValueError:
+            return bytes.fromhex("".join(self.words))
 
     @property
     def has_characters(self) -> bool:
@@ -66,22 +75,46 @@ def looks_like_dump(text: str) -> bool:
 
 
 def parse_dump(text: str) -> bytes:
-    tcpdump = _TCPDUMP.search(text) is not None
-    packets = [bytearray()]
-    for number, row in _rows(text, tcpdump):
-        if tcpdump and row.offset == 0 and packets[-1]:
-            packets.append(bytearray())
-        out = packets[-1]
-        if row.offset != len(out):
-            raise InputError(
-                f"line {number} of the dump is at {row.offset:#x}, {len(out):#x} expected: a row is missing"
-            )
-        out += row.data
-    return one_payload([bytes(packet) for packet in packets], sure=tcpdump and _SUMMARY.search(text) is not None)
+    dump = Dump()
+    dump.add(text)
+    return dump.payload()
 
 
-def _rows(text: str, tcpdump: bool) -> Iterator[tuple[int, _Row]]:
-    for number, line in enumerate(text.splitlines(), 1):
+class Dump:
+    """Whole lines in, any number at a time. The first ones say whether it is tcpdump's."""
+
+    def __init__(self) -> None:
+        self.packets = [bytearray()]
+        self._tcpdump: bool | None = None
+        self._summary = False
+        self._lines = 0
+
+    def add(self, text: str) -> None:
+        if self._tcpdump is None:
+            self._tcpdump = _TCPDUMP.search(text) is not None
+        if self._tcpdump and not self._summary:
+            self._summary = _SUMMARY.search(text) is not None
+        for number, row in _rows(text, self._tcpdump, self._lines + 1):
+            if self._tcpdump and row.offset == 0 and self.packets[-1]:
+                self.packets.append(bytearray())
+                if len(self.packets) > MAX_DUMPED_PACKETS:
+                    raise InputError(f"more than {MAX_DUMPED_PACKETS} packets; decode reads one, and {FULL}")
+            out = self.packets[-1]
+            if row.offset != len(out):
+                raise InputError(
+                    f"line {number} of the dump is at {row.offset:#x}, {len(out):#x} expected: a row is missing"
+                )
+            out += row.data
+        self._lines += text.count("\n")
+
+    def payload(self) -> bytes:
+        packets = [bytes(packet) for packet in self.packets]
+        self.packets.clear()
+        return one_payload(packets, sure=bool(self._tcpdump) and self._summary)
+
+
+def _rows(text: str, tcpdump: bool, first: int) -> Iterator[tuple[int, _Row]]:
+    for number, line in enumerate(text.splitlines(), first):
         row = _row(line)
         if row is not None:
             yield number, row
