@@ -42,8 +42,9 @@ MAX_SPANS = 1_000_000
 
 # Requests of a recording that wait for their answers, and the other way round, at 512 bytes each beside their own: a
 # tiny frame takes more as a row than as bytes. Of Kafka a broker bounds it by queued.max.request.bytes, without a
-# default; more than this, or than 130,000 tiny ones, waits only where a recording has one direction alone.
-MAX_WAITING_BYTES = 67_108_864
+# default; more than this, or than 65,000 tiny ones, waits where a recording has one direction alone, or where more than
+# 500 MB a second wait for 60 ms. While they are paired they are there twice.
+MAX_WAITING_BYTES = 33_554_432
 
 # Values shown in a terminal before a list or a byte string is cut, unless `--full` asks for all.
 MAX_SHOWN_ITEMS = 100
@@ -77,24 +78,24 @@ MAX_PROBLEMS = 100
 # sender has no more than that under way. The same in segments of 1,448 bytes, and small ones among them.
 MAX_EARLY_BYTES = 8_388_608
 MAX_EARLY_SEGMENTS = 8_192
-# The same over all streams of a recording, at 160 bytes for each segment beside its own: a hundred streams that lose
-# packets at the same time, with 600 KiB each.
-MAX_EARLY_TOTAL_BYTES = 67_108_864
-# TCP connections that are open at once in one recording, or in one task's share of it: twice the ports that a machine
-# has. One takes 2.5 KB, so all of them a third of the gigabyte that `read` may take. Those that ended make room for new
+# The same over all streams of a recording, at 176 bytes for each segment beside its own: thirty streams that lose
+# packets at the same time, with 600 KiB each. What is kept takes up to three times as much while it moves.
+MAX_EARLY_TOTAL_BYTES = 20_971_520
+# TCP connections that are open at once in one recording, or in one task's share of it: every port of a machine once.
+# One takes 2.5 KB, so all of them a sixth of the gigabyte that `read` may take. Those that ended make room for new
 # ones; segments of any others are counted.
-MAX_CONNECTIONS = 131_072
-# What `read --stats` holds of the names of one kind (APIs, client ids, connections) and their numbers: all connections,
-# or 160,000 client ids of 64 letters. Calls with further names are added up under one.
-MAX_TALLIED_BYTES = 134_217_728
-# Those of them in which no Kafka was found, and flows of no connection: every port of a machine once. Of more, as a
-# scan or a flood of SYNs has, the oldest is forgotten and counted.
-MAX_OTHER_CONNECTIONS = 65_536
+MAX_CONNECTIONS = 65_536
+# What `read --stats` holds of the names of one kind (APIs, client ids, connections) and their numbers: 30,000 client
+# ids of 64 letters. Calls with further names are added up under one.
+MAX_TALLIED_BYTES = 25_165_824
+# Those of them in which no Kafka was found: half. Of more, as a scan or a flood of SYNs has, the oldest is forgotten
+# and counted. And flows of no connection: every port of a machine once.
+MAX_OTHER_CONNECTIONS = 32_768
 MAX_UNUSED_FLOWS = 65_536
-# What a recording tells that `read` remembers, of each kind: names of topic ids, and topics of fetch sessions. 150,000
-# topics, or 200 sessions with 1,400 topics each. Of more the oldest is forgotten: ids stay ids then, and fetches have
+# What a recording tells that `read` remembers, of each kind: names of topic ids, and topics of fetch sessions. 40,000
+# topics, or 100 sessions with 700 topics each. Of more the oldest is forgotten: ids stay ids then, and fetches have
 # the topics that they name themselves.
-MAX_LEARNT_BYTES = 67_108_864
+MAX_LEARNT_BYTES = 16_777_216
 # Lists of topics, at 8 bytes a name, that sessions give to fetches of one batch: fetches share one until it changes,
 # and topics come and go seldom. Of more changes, fetches have the topics that they name themselves.
 MAX_SESSION_NAME_BYTES = 16_777_216
@@ -105,10 +106,19 @@ MAX_UNDECIDED_BYTES = 4_194_304
 MAX_UNDECIDED_PIECES = 8_192
 # Bytes of a stream that are searched for the next frame after a gap: eight of those requests. What is older goes.
 MAX_SEARCHED_BYTES = 8_388_608
-# Both over all connections of a recording.
-MAX_SEARCHED_TOTAL_BYTES = 67_108_864
-# Bytes of frames that are not complete yet, over all connections: two and a half of the largest.
-MAX_UNFINISHED_BYTES = 268_435_456
+# Both over all connections of a recording: three times the larger.
+MAX_SEARCHED_TOTAL_BYTES = 25_165_824
+# Bytes of frames that are not complete yet, over all connections: one of the largest, and eight of 1 MiB beside it.
+MAX_UNFINISHED_BYTES = 113_246_208
+# A frame of a recording that isn't in the form that Kafka writes, or is shown or learned from: what may take twenty
+# times its size as Python values. Longer ones that are odd are undecoded; well-formed ones become columns at any size.
+MAX_CAREFUL_FRAME_BYTES = 8_388_608
+# A body without records that becomes columns of a table: ten times its size, as an array of empty names, and as much
+# again while they are written. A Metadata response about 200,000 partitions has 13 MB.
+MAX_BODY_BYTES = 16_777_216
+# Names of groups, members and topics that `read` lists of the exchanges of one batch: more than a cluster has topics.
+# One with more of them is listed without.
+MAX_NAMES = 262_144
 
 # A password or token in a file. JSON web tokens with many claims reach 16 KB, where web servers stop reading headers.
 MAX_SECRET_BYTES = 65_536

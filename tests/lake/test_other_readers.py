@@ -136,7 +136,7 @@ def test_filters_give_the_rows_of_a_full_scan(uri: str) -> None:
                 "pyarrow": dataset.to_table(filter=by_arrow, columns=["at"]).column("at").to_pylist(),
                 "Polars": lazy.filter(by_polars).select("at").collect()["at"].to_list(),
                 "Polars through pyarrow": through_arrow.filter(by_polars).select("at").collect()["at"].to_list(),
-                "DuckDB": [one for (one,) in database.execute(f'SELECT "at" FROM rows WHERE {by_sql}').fetchall()],
+                "DuckDB": [one for (one,) in database.sql("FROM rows").filter(by_sql).select('"at"').fetchall()],
             }
             for reader, times in found.items():
                 assert sorted(times) == wanted, (name, reader)

@@ -13,6 +13,8 @@ from kafkascope.capture.flow import Bytes
 _MOST_FREE = 2
 # Less than this comes from the heap, which has it at hand already.
 _LEAST = 1 << 20
+# More is for a frame of that size, which is rare: the system has it back at once.
+_MOST_KEPT = 32 << 20
 
 
 class BufferPool:
@@ -43,7 +45,7 @@ class BufferPool:
         return None
 
     def _give_back(self, memory: mmap.mmap) -> None:
-        if len(self._free) < _MOST_FREE:
+        if len(self._free) < _MOST_FREE and len(memory) <= _MOST_KEPT:
             self._free.append(memory)
 
 

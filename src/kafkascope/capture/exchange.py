@@ -16,6 +16,7 @@ from kafkascope.capture.learn import Names
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 
 # Rows that are made Python objects at once.
 TOGETHER = 8_192
@@ -90,6 +91,9 @@ class Exchange:
     @property
     def problem(self) -> str | None:
         """Why it is `undecoded`: message, field and offset. None where the catalog does not know the API or version."""
+        longest = max(self.request_bytes or 0, self.response_bytes or 0) - 4
+        if self.status == "undecoded" and longest > MAX_CAREFUL_FRAME_BYTES:
+            return f"a frame of {longest} bytes, {MAX_CAREFUL_FRAME_BYTES} are read if Kafka writes it differently"
         try:
             self.decode_request()
             self.decode_response()
@@ -125,13 +129,18 @@ def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBat
 
 
 def pick_exchanges(
-    batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch, chosen: Sequence[int]
+    batch: ExchangeBatch,
+    names: list[Names],
+    columns: pa.RecordBatch,
+    chosen: Sequence[int],
+    *,
+    longest: int | None = None,
 ) -> Iterator[Exchange]:
-    """Of the chosen rows alone."""
+    """Of the chosen rows alone; frames of more than `longest` bytes are left out, as they are copies."""
     for some, taken in portions(columns, chosen):
         for index, *values in zip(some, *map(values_of, taken.columns), strict=True):
             named = names[index]
-            frames = (batch.request_frame(index), batch.response_frame(index))
+            frames = (batch.request_frame(index, longest), batch.response_frame(index, longest))
             yield Exchange(*(*values, named.groups, named.members, named.topics, *frames))
 
 

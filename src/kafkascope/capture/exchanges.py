@@ -103,15 +103,18 @@ class ExchangeBatch:
         """The request's, or the response's where it is alone."""
         return np.where(self.request >= 0, self.request, self.response)
 
-    def request_frame(self, index: int) -> bytes | None:
-        """Header and body, without the length."""
-        return self._frame(int(self.request[index]))
+    def request_frame(self, index: int, longest: int | None = None) -> bytes | None:
+        """Header and body, without the length; None where it has more than `longest` bytes."""
+        return self._frame(int(self.request[index]), longest)
 
-    def response_frame(self, index: int) -> bytes | None:
-        return self._frame(int(self.response[index]))
+    def response_frame(self, index: int, longest: int | None = None) -> bytes | None:
+        return self._frame(int(self.response[index]), longest)
 
-    def _frame(self, at: int) -> bytes | None:
-        return self.content.bytes(int(self.rows[at, FRAME_AT]), int(self.rows[at, SIZE])) if at >= 0 else None
+    def _frame(self, at: int, longest: int | None) -> bytes | None:
+        size = int(self.rows[at, SIZE])
+        if at < 0 or (longest is not None and size > longest):
+            return None
+        return self.content.bytes(int(self.rows[at, FRAME_AT]), size)
 
 
 def make_batch(

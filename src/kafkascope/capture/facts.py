@@ -3,6 +3,7 @@ is in the form Kafka writes, the careful codec the rest; what neither can read m
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from kafkascope.capture.scan_program import (
 from kafkascope.codec.result import Decoded
 from kafkascope.columnar.compiling import jit
 from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_NAMES
 from kafkascope.schema.layout import LayoutField, layout
 
 ENVELOPE = 58
@@ -171,8 +173,14 @@ def _scanned(
             return Facts(values, seen, undecoded, body_at, found[:named], []), state, int(states)
         if why == NO_PROGRAM_YET:
             _need_all(programs, rows, request)
+        elif len(found) < MAX_NAMES:
+            found = np.concatenate([found, np.empty((min(len(found), MAX_NAMES - len(found)), NAME_WIDTH), np.int64)])
         else:
-            found = np.concatenate([found, np.empty_like(found)])
+            # This one alone is read without its names; what follows may have few.
+            at, _, states, _ = _scan_all(
+                *content, rows, request[: at + 1], response, programs.entry, programs.operations, programs.tags,
+                response_flexible, values, seen, state, body_at, found, at, named, states, False, stack,
+            )  # fmt: skip
 
 
 def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
@@ -275,6 +283,8 @@ def _read_carefully(
     facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
 ) -> None:
     """What the kernel left, by the codec."""
+    if _is_long(facts, index, rows, asked, answer):
+        return
     data = _frame(content, rows, asked)
     facts.values[index, :] = 0
     facts.seen[index, :] = 0
@@ -291,6 +301,13 @@ def _read_carefully(
         facts.undecoded[index] = True
 
 
+def _is_long(facts: Facts, index: int, rows: Rows, asked: int, answer: int) -> bool:
+    """Whether one of the frames is too long for the codec, and so neither is decoded."""
+    longest = max(int(rows[asked, SIZE]), int(rows[answer, SIZE]) if answer >= 0 else 0)
+    facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
+    return longest > MAX_CAREFUL_FRAME_BYTES
+
+
 def _frame(content: Content, rows: Rows, row: int) -> bytes:
     return content.bytes(int(rows[row, FRAME_AT]), int(rows[row, SIZE]))
 
@@ -299,6 +316,8 @@ def _read_envelope(
     facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
 ) -> None:
     """The request inside, and its answer: an error in there is the exchange's."""
+    if _is_long(facts, index, rows, asked, answer):
+        return
     try:
         outer = decode_request(_frame(content, rows, asked))
         inner = outer.value["requestData"] if outer else b""
@@ -326,7 +345,9 @@ def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> Non
             facts.values[index, fact] = value
             facts.seen[index, fact] = 1
     if names:
-        facts.more_names += [(index, kind, name) for kind, name in names_of(decoded)]
+        more = [(index, kind, name) for kind, name in islice(names_of(decoded), MAX_NAMES - len(facts.more_names) + 1)]
+        if len(facts.more_names) + len(more) <= MAX_NAMES:
+            facts.more_names += more
 
 
 def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:

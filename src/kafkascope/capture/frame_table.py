@@ -1,5 +1,6 @@
 """What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
 
+import mmap
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ PYTHON, SKIP, FRESH = -1, -2, -3
     PREFIX,
     LENGTH,  # of the frame, -1 while its prefix is not complete
     FILLED,
-    HEAD,  # chunks of the frame, -1 where it has none
+    HEAD,  # chunks of the frame, -1 where it has none, and MOVED
     TAIL,
     OFFSET,  # where the prefix stands in the stream
     FIRST_NS,
@@ -38,9 +39,13 @@ STATE_WIDTH = 13
 CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED, CLIENT, OPEN_STREAMS = range(6)
 SLOT_WIDTH = 6
 # Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
-REMEMBERED = 64
+REMEMBERED = 16
 
 CHUNK = 4_096
+# What was collected of a long frame is in the output already, and its chunks are free.
+MOVED = -2
+# So much of a long frame is there twice while it moves.
+STEP_CHUNKS = 1_024
 FIRST_CONNECTIONS, FIRST_SLOTS, FIRST_CHUNKS = 64, 64, 64
 # The places of `counts`.
 (
@@ -244,14 +249,30 @@ def with_chunks(tables: Tables) -> Tables | None:
     after = min(max(before + wanted, 2 * before, 64), MAX_UNFINISHED_BYTES // CHUNK)
     if after - before < wanted:
         return None
-    pool = np.empty(after * CHUNK, np.uint8)
-    pool[: len(tables.pool)] = tables.pool
+    pool = np.frombuffer(mmap.mmap(-1, after * CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+    for start in range(0, len(tables.pool), STEP_CHUNKS * CHUNK):
+        part = slice(start, start + STEP_CHUNKS * CHUNK)
+        pool[start : start + len(tables.pool[part])] = tables.pool[part]
+        give_back(tables.pool[part])
     following = np.arange(1, after + 1, dtype=np.int64)
     following[:before] = tables.following
     following[-1] = counts[FREE_CHUNK]
     counts[FREE_CHUNK] = before
     counts[FREE_CHUNKS] += after - before
     return tables._replace(pool=pool, following=following)
+
+
+def give_back(part: Bytes) -> None:
+    """Pages that nobody reads any more, where the memory is of the pool's own mapping."""
+    memory = part.base
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    memory = memory.obj if isinstance(memory, memoryview) else None
+    if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        start = part.ctypes.data - np.frombuffer(memory, np.uint8).ctypes.data
+        first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+        if first < start + len(part):
+            memory.madvise(mmap.MADV_DONTNEED, first, start + len(part) - first)
 
 
 def join_frames(parts: list[Frames]) -> Frames:

@@ -68,6 +68,7 @@ from kafkascope.capture.frame_table import (
 )
 from kafkascope.capture.fresh import make_scanning
 from kafkascope.capture.left_pieces import LeftPieces, Work
+from kafkascope.capture.long_frames import move_long
 from kafkascope.capture.memory_view import Content
 from kafkascope.capture.scan_program import ScanPrograms
 from kafkascope.capture.search import Run, Search
@@ -99,9 +100,10 @@ CONNECTION_COST = 2_048
 PIECE_COST = 256
 # Frames and bytes that go on together at the most, but for a frame that is longer by itself. A row takes 60 bytes here
 # and two thousand until its exchange is printed.
-PORTION_ROWS = 65_536
+PORTION_ROWS = 16_384
 PORTION_BYTES = 16 << 20
 _NONE = np.empty(0, np.int32)
+_TIMES = [FIRST_NS, LAST_NS, PACKET]
 
 
 class Framer:
@@ -160,7 +162,7 @@ class Framer:
             lost = int(state[HAVE] + state[FILLED])
             connection = int(self._tables.slots[row >> 1, CONNECTION])
             free_chunks(self._tables.following, self._tables.counts, state)
-            self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *self._times(row))
+            self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *state[_TIMES].tolist())
             begin_frame(state)
         yield self._frames()
 
@@ -171,13 +173,15 @@ class Framer:
         problems, self._problems = tuple(self._problems), []
         return take_frames(output, self._tables.counts, problems)
 
-    def _cut(self) -> Iterator[Frames]:
-        """A portion that is large enough, or none: there is more room then."""
+    def _cut(self, row: int) -> Iterator[Frames]:
+        """A portion that is large enough, or none: there is more room then. A long frame is a portion by itself."""
         counts = self._tables.counts
-        if counts[ROWS] >= PORTION_ROWS or counts[BODY] >= PORTION_BYTES:
-            rows, size = len(self._output.kind), int(counts[WANT_BODY] - counts[BODY])
+        rows, size = len(self._output.kind), int(counts[WANT_BODY] - counts[BODY])
+        if counts[ROWS] >= PORTION_ROWS or counts[BODY] >= PORTION_BYTES or size > PORTION_BYTES:
             yield self._frames()
             self._output = make_output(rows, self._pool.take(max(size, PORTION_BYTES)))
+            if size > PORTION_BYTES:
+                move_long(self._tables, self._tables.state[row], self._output.body)
         else:
             self._output = wider(self._output, int(counts[WANT_BODY]))
         counts[WANT_BODY] = 0
@@ -193,7 +197,7 @@ class Framer:
             if why == DONE:
                 self._work.pop()
             elif why == FULL:
-                yield from self._cut()
+                yield from self._cut(int(self._tables.place[now.piece.stream[now.at]]))
             elif why == POOL:
                 self._grow_pool(int(self._tables.place[now.piece.stream[now.at]]))
             elif why == SLOTS:
@@ -480,10 +484,6 @@ class Framer:
         if self._tables.counts[ROWS] + 2 >= len(self._output.kind):
             self._output = wider(self._output, 0)
         put_row(self._output, self._tables.counts, values)
-
-    def _times(self, row: int) -> tuple[int, int, int]:
-        state = self._tables.state[row]
-        return int(state[FIRST_NS]), int(state[LAST_NS]), int(state[PACKET])
 
     def _problem(self, kind: str, detail: str, packet: int) -> None:
         if len(self._problems) < MAX_PROBLEMS:

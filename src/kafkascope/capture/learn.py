@@ -26,7 +26,7 @@ from kafkascope.capture.scan_program import (
 )
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.errors import DecodeError
-from kafkascope.limits import MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES
 
 FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE = 1, 78, 79
 METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS = 3, 19, 75
@@ -97,8 +97,9 @@ class Knowledge:
         keys = batch.rows[batch.request, API_KEY]
         telling = (batch.status == ANSWERED) & np.isin(keys, _TEACHERS)
         for index in np.flatnonzero(telling).tolist():
-            frame = batch.response_frame(index)
-            assert frame is not None
+            frame = batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)
+            if frame is None:
+                continue
             seen = hash(frame[CHANGING_BYTES:])
             if seen in self._answers:
                 continue
@@ -174,7 +175,7 @@ class Knowledge:
             if held is None:
                 continue
             if values[TOPICS] and keys[index] != SHARE_ACKNOWLEDGE:
-                self._change_session(held, batch.request_frame(index))
+                self._change_session(held, batch.request_frame(index, MAX_CAREFUL_FRAME_BYTES))
                 self.sessions.put(key, held, held.cost)
             mixed = not own.keys() <= held.topics.keys()
             if mixed or held.listed is None:

@@ -24,6 +24,13 @@ class Content(NamedTuple):
             raise KernelError.at(f"bytes {at} to {at + count} of {len(data)}")
         return data[at : at + count].tobytes()
 
+    def view(self, at: int, count: int) -> Bytes:
+        """The same without a copy: it holds the array that it is of."""
+        data, at = (self.first, at) if at < len(self.first) else (self.second, at - len(self.first))
+        if at < 0 or count < 0 or count > len(data) - at:
+            raise KernelError.at(f"bytes {at} to {at + count} of {len(data)}")
+        return data[at : at + count]
+
     def gathered(self, places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> Bytes:
         """Those at each of the places, side by side."""
         joined = np.empty(int(sizes.sum()), dtype=np.uint8)

@@ -14,9 +14,11 @@ from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.headers import API_KEY
 from kafkascope.capture.record_sizes import with_sizes
-from kafkascope.capture.waiting import FEW_BYTES, Block, Group, copied, joined, own_keys
-from kafkascope.columnar.decode import decode_columns
+from kafkascope.capture.waiting import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
+from kafkascope.columnar.decode import ERROR, decode_columns, full_schema
 from kafkascope.columnar.few import VERSION_COLUMN, Few, decode_few
+from kafkascope.columnar.program import compile_program
+from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
 
 # The kernel wants many frames at once; memory wants them not to pile up.
 ENOUGH_ROWS = 5_000
@@ -60,6 +62,10 @@ class Messages:
             self._first = found
             return
         for block in found:
+            # What waits isn't copied to the end of a long body, nor the body to what waits.
+            for key in self._long(block):
+                if key in self._groups:
+                    yield self._give(key)
             self._put(block)
         for key in list(self._groups):
             group = self._groups[key]
@@ -125,11 +131,23 @@ class Messages:
 
     def _table(self, key: _Key, group: Group) -> MessageTable:
         name, version, told = key
-        table = decode_columns(name, version, group.bodies(), contents=self._contents)
+        if group.size > MAX_BODY_BYTES and group.rows == 1 and not compile_program(name, version, None).has_records:
+            table = _too_long(name, group.size, contents=self._contents)
+        else:
+            table = decode_columns(name, version, group.bodies(), contents=self._contents)
         if told:
             table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         return MessageTable(name, _with_keys(table.add_column(0, VERSION_COLUMN, versions), group.keys()))
+
+    def _long(self, block: Block) -> list[_Key]:
+        if block.size < LONG_BYTES:
+            return []
+        sizes = [len(content) for content in block.content]
+        kinds = zip(block.kinds, sizes, strict=False)
+        return [
+            (name, version, bool(block.record_sizes)) for (name, version), size in kinds if size >= LONG_BYTES and name
+        ]
 
     def _put_first(self) -> None:
         for block in self._first:
@@ -160,12 +178,20 @@ def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block
     if batch.facts.inner is not None:
         enveloped[batch.facts.inner[0].outer] = False
     for index in np.flatnonzero(enveloped).tolist():
-        for frame, content in inner_frames(batch.request_frame(index), batch.response_frame(index)):
+        request = batch.request_frame(index, MAX_CAREFUL_FRAME_BYTES)
+        for frame, content in inner_frames(request, batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)):
             if frame.name is not None and frame.body is not None:
                 body = np.frombuffer(content[frame.body_at :], np.uint8)
                 kinds: list[Kind] = [(frame.name, frame.version)]
                 ends = np.array([0, len(body)])
                 yield Block(kinds, [0, 1], keys, np.array([index]), ends, [body], shared=True)
+
+
+def _too_long(name: str, size: int, *, contents: bool) -> pa.Table:
+    """A row that says why it isn't decoded."""
+    schema = full_schema(name, contents=contents)
+    said = f"{name}: a body of {size} bytes without records; {MAX_BODY_BYTES} are decoded to columns"
+    return pa.table([[said] if field.name == ERROR else pa.nulls(1, field.type) for field in schema], schema=schema)
 
 
 def _with_keys(table: pa.Table, keys: pa.RecordBatch) -> pa.Table:

@@ -129,6 +129,7 @@ class Reading:
                 yield batch
             else:
                 self._on_step()
+            del batch  # a long frame isn't kept while the next one is read
 
     def by_file(self) -> dict[str, FileTally]:
         """File to what was found in it."""

@@ -15,6 +15,7 @@ from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.headers import API_KEY
 from kafkascope.capture.learn import Names
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 from kafkascope.schema.names import matches
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _inside_envelopes(apis: tuple[int, ...], batch: ExchangeBatch, keys: npt.NDA
 
     mask = np.zeros(len(batch), dtype=bool)
     for index in np.flatnonzero((batch.request >= 0) & (keys == ENVELOPE)).tolist():
-        inner = next(inner_frames(batch.request_frame(index), None), None)
+        inner = next(inner_frames(batch.request_frame(index, MAX_CAREFUL_FRAME_BYTES), None), None)
         mask[index] = inner is not None and inner[0].api_key in apis
     return mask
 

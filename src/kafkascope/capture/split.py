@@ -30,6 +30,7 @@ from kafkascope.capture.frame_table import (
     LEFT,
     LENGTH,
     LOOKING,
+    MOVED,
     OFFSET,
     OPEN_STREAMS,
     PACKET,
@@ -120,8 +121,8 @@ def free_chunks(following: Any, count: Any, state: Any) -> None:
         following[state[TAIL]] = count[FREE_CHUNK]
         count[FREE_CHUNK] = state[HEAD]
         count[FREE_CHUNKS] += number
-        state[HEAD] = -1
-        state[TAIL] = -1
+    state[HEAD] = -1
+    state[TAIL] = -1
 
 
 @jit
@@ -148,8 +149,8 @@ def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, star
 
 @jit
 def collected(pool: Any, following: Any, state: Any, body: Any, target: int) -> None:
-    """What was collected to place `target` of `body`."""
-    left = state[FILLED]
+    """What was collected to place `target` of `body`, where it is not there already."""
+    left = state[FILLED] if state[HEAD] != MOVED else 0
     chunk = state[HEAD]
     while left > 0:
         part = min(left, CHUNK)

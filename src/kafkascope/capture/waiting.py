@@ -20,6 +20,8 @@ from kafkascope.capture.record_sizes import Sizes
 SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
 # Of one message and version there may be so many bytes, where many are decoded together.
 FEW_BYTES = 512 << 10
+# A body that is a table by itself.
+LONG_BYTES = 8 << 20
 # Keys of others that a table may hold: copying takes longer than reading a few rows.
 MOST_OTHER_KEY_BYTES = 32 << 10
 
@@ -72,8 +74,15 @@ def copied(keys: pa.RecordBatch, places: Places, record_sizes: Sequence[Sizes] =
     shared = bool(ends[-1] <= SHARED_BYTES and keys.nbytes <= SHARED_KEY_BYTES)
     bounds = [0, starts[-1]] if shared else starts
     sizes = np.diff(ends)
-    content = [places.content.gathered(places.places[a:b], sizes[a:b]) for a, b in pairwise(bounds)]
+    content = [_gathered(places, sizes, a, b) for a, b in pairwise(bounds)]
     return Block(places.kinds, starts, keys, places.exchanges, ends, content, shared, told)
+
+
+def _gathered(places: Places, sizes: Ints, start: int, end: int) -> Bytes:
+    """A long body by itself is decoded at once, and isn't copied before."""
+    if end - start == 1 and sizes[start] >= LONG_BYTES:
+        return places.content.view(int(places.places[start]), int(sizes[start]))
+    return places.content.gathered(places.places[start:end], sizes[start:end])
 
 
 def _ends(sizes: Ints) -> Ints:

@@ -22,6 +22,7 @@ from kafkascope.cli.read_lines import Lines
 from kafkascope.cli.read_stats import print_stats, stats_json
 from kafkascope.cli.terminal import note, printable
 from kafkascope.errors import InputError, NotFoundError, UsageError
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges import ExchangeBatch
@@ -57,23 +58,26 @@ class Command:
             for batch, columns, chosen, names in self._chosen(names=True, quiet=_is_pipe()):
                 if chosen:
                     self._clear()
-                    exchanges = pick_exchanges(batch, names, columns, chosen)
+                    exchanges = pick_exchanges(batch, names, columns, chosen, longest=MAX_CAREFUL_FRAME_BYTES)
                     while some := list(islice(exchanges, TOGETHER)):
                         lines.show(some)
+                    del exchanges
                     sys.stdout.flush()
+                del batch, columns, names
         return self._end()
 
     def json_lines(self) -> int:
         """A line an exchange, with the columns of `exchanges`."""
         write = sys.stdout.write
         with self._told_when_interrupted():
-            for _, columns, chosen, _ in self._chosen(names=False, quiet=_is_pipe()):
+            for batch, columns, chosen, _ in self._chosen(names=False, quiet=_is_pipe()):
                 if chosen:
                     self._clear()
                 for row in rows_of(columns, chosen):
                     write(json_text(row))
                     write("\n")
                 sys.stdout.flush()
+                del batch, columns
         return self._end()
 
     def stats(self, *, as_json: bool) -> int:
@@ -82,6 +86,7 @@ class Command:
             for batch, columns, chosen, _ in self._chosen(names=False, quiet=False):
                 if chosen:
                     stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
+                del batch, columns
         self._clear()
         if self._reading.account.exchanges:
             self._print_stats(stats, as_json)
@@ -145,6 +150,7 @@ class Command:
                 chosen = select(self._wanted, batch, columns, named).nonzero()[0].tolist()
             self._shown += len(chosen)
             yield batch, columns, chosen, named
+            del batch, columns, named
             self._step()
 
     def _step(self) -> None:

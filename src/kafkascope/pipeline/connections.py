@@ -12,7 +12,6 @@ from kafkascope.capture.identity import address_text, connection_hash, connectio
 from kafkascope.capture.stream_table import SEEN_BYTES
 from kafkascope.lake.tables import CONNECTIONS
 
-
 # Rows of connections that ended, until they are written.
 MOST_KEPT = 8_192
 
