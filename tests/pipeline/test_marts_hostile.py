@@ -61,3 +61,16 @@ def test_marts_of_a_damaged_lake_end_with_a_line(
         assert answer.code == 0 or is_one_line_error(answer.err.splitlines(keepends=True)[-1]), (done, answer)
         assert contents(outside) == before, done
         shutil.rmtree(lake)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_data_file_that_is_cut_off_is_named(
+    lakes: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(lakes[1], lake)
+    path = next((lake / "streams_group_heartbeat_response").rglob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:-100])
+    answer = Cli(capsys, monkeypatch)("marts", str(lake))
+    assert answer.code == 3
+    assert answer.err.splitlines()[-1].startswith(f"kafkascope: {path}: not the Parquet file that the lake's log names")

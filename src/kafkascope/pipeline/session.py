@@ -150,6 +150,11 @@ def one_line(error: Exception) -> str:
         found = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
         if found:
             return found[1]
+    # Its cause would show bytes of the file.
+    unread = re.search(r"Encountered error while reading file (?:file:/+)?(\S+?)\.\s", str(error))
+    if unread:
+        where = unread[1] if "://" in unread[1] else f"/{unread[1]}"
+        return f"{where}: not the Parquet file that the lake's log names; ingest into a new lake"
     said = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
     return said or (lines[0] if lines else type(error).__name__)
 
