@@ -16,7 +16,7 @@ from tests.support.cli import Cli, is_one_line_error
 from tests.support.lake_damage import Damage
 from tests.support.lakes import ingest_here
 
-CASES = 200 if SOAK else 4
+CASES = 200 if SOAK else 3
 # Of each recording, what its marts are made of and little else: planning takes longer than the work.
 TABLES = {
     "share": "share_fetch_request share_fetch_response share_group_heartbeat_request metadata_response",
