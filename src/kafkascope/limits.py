@@ -81,16 +81,17 @@ MAX_EARLY_SEGMENTS = 8_192
 # The same over all streams of a recording, at 176 bytes for each segment beside its own: thirty streams that lose
 # packets at the same time, with 600 KiB each. What is kept takes up to three times as much while it moves.
 MAX_EARLY_TOTAL_BYTES = 20_971_520
-# TCP connections that are open at once in one recording, or in one task's share of it: every port of a machine once.
-# One takes 2.5 KB, so all of them a sixth of the gigabyte that `read` may take. Those that ended make room for new
-# ones; segments of any others are counted.
-MAX_CONNECTIONS = 65_536
+# TCP connections that are open at once in one recording, or in one task's share of it: all that a client
+# machine can open to one broker (Linux's ip_local_port_range has 28,232 ports), and some from others. One takes
+# 3 KB, so all of them a tenth of the gigabyte that `read` may take. Those that ended make room for new ones; segments
+# of any others are counted.
+MAX_CONNECTIONS = 32_768
 # What `read --stats` holds of the names of one kind (APIs, client ids, connections) and their numbers: 30,000 client
 # ids of 64 letters. Calls with further names are added up under one.
 MAX_TALLIED_BYTES = 25_165_824
 # Those of them in which no Kafka was found: half. Of more, as a scan or a flood of SYNs has, the oldest is forgotten
 # and counted. And flows of no connection: every port of a machine once.
-MAX_OTHER_CONNECTIONS = 32_768
+MAX_OTHER_CONNECTIONS = 16_384
 MAX_UNUSED_FLOWS = 65_536
 # What a recording tells that `read` remembers, of each kind: names of topic ids, and topics of fetch sessions. 40,000
 # topics, or 100 sessions with 700 topics each. Of more the oldest is forgotten: ids stay ids then, and fetches have
@@ -113,8 +114,8 @@ MAX_UNFINISHED_BYTES = 113_246_208
 # A frame of a recording that isn't in the form that Kafka writes, or is shown or learned from: what may take twenty
 # times its size as Python values. Longer ones that are odd are undecoded; well-formed ones become columns at any size.
 MAX_CAREFUL_FRAME_BYTES = 8_388_608
-# A body without records that becomes columns of a table: ten times its size, as an array of empty names, and as much
-# again while they are written. A Metadata response about 200,000 partitions has 13 MB.
+# A body, not counting records, that becomes columns of a table: ten times its size, as an array of empty names, and as
+# much again while they are written. A Metadata response about 200,000 partitions has 13 MB.
 MAX_BODY_BYTES = 16_777_216
 # Names of groups, members and topics that `read` lists of the exchanges of one batch: more than a cluster has topics.
 # One with more of them is listed without.

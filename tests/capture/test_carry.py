@@ -11,9 +11,10 @@ import pytest
 
 from kafkascope.capture import carry_place
 from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_run import IDLE_NS, TRAILING_NS, Part
+from kafkascope.capture.carry_run import IDLE_NS, Part
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.tcp import TRAILING_NS
 from kafkascope.errors import InputError
 from tests.captures import NAMES, capture
 from tests.support.packet_build import Talk, pcap

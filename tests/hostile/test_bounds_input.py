@@ -12,7 +12,6 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.cli.input import read_bytes
-from kafkascope.codec import long_text
 from kafkascope.codec.byte_text import parse_text
 from kafkascope.codec.long_text import parse_long
 from kafkascope.errors import InputError
@@ -149,4 +148,3 @@ def test_packets_of_a_dump_are_bounded() -> None:
     for count, said in ((most, "packets carry data"), (most + 1, f"more than {most} packets")):
         with pytest.raises(InputError, match=said):
             parse_text(row * count, "dump")
-    assert long_text.MAX_INPUT_BYTES == limits.MAX_INPUT_BYTES

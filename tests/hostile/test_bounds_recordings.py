@@ -17,6 +17,7 @@ from kafkascope.capture.tallies import NAME_COST, OTHERS, SUMMED, Tallies
 from kafkascope.capture.tcp import Reassembler
 from tests.support.flows import endpoints
 from tests.support.frames import connection
+from tests.support.full_recording import full_recording
 from tests.support.hostile_recordings import (
     api_versions,
     in_turn,
@@ -165,3 +166,8 @@ def test_peak_of_what_is_not_kafka_is_below_a_gigabyte(make: Callable[[Path], Pa
 @pytest.mark.parametrize("make", [tiny, both_ways, requests_alone, unfinished, client_ids])
 def test_peak_of_read_is_below_a_gigabyte(make: Callable[[Path], Path], mode: list[str], tmp_path: Path) -> None:
     assert peak_bytes("read", *mode, str(make(tmp_path / "x.pcap"))) <= GIGABYTE
+
+
+@pytest.mark.parametrize("mode", ["--stats", pytest.param("--json", marks=pytest.mark.skipif(not SOAK, reason="soak"))])
+def test_peak_with_every_cap_reached_at_once_is_below_a_gigabyte(mode: str, tmp_path: Path) -> None:
+    assert peak_bytes("read", mode, str(full_recording(tmp_path / "x.pcap.zst"))) <= GIGABYTE

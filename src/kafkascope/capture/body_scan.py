@@ -12,6 +12,7 @@ from kafkascope.capture.numbers import Number, Numbers
 from kafkascope.capture.scan_program import (
     ARRAY,
     BYTES,
+    CONTENT,
     END,
     ERROR,
     FIXED_ARRAY,
@@ -91,6 +92,8 @@ def scan(
                 return NOT_PLAIN, named
             if operations[pc, 4] and length > MAX_STRING_BYTES:
                 return NOT_PLAIN, named
+            if not operations[pc, 4]:
+                facts[CONTENT] += max(length, 0)
             kind = operations[pc, 1]
             if kind >= 0 and length > 0:
                 if kind == TOPIC:

@@ -39,7 +39,7 @@ STATE_WIDTH = 13
 CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED, CLIENT, OPEN_STREAMS = range(6)
 SLOT_WIDTH = 6
 # Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
-REMEMBERED = 16
+REMEMBERED = 64
 
 CHUNK = 4_096
 # What was collected of a long frame is in the output already, and its chunks are free.
@@ -251,9 +251,9 @@ def with_chunks(tables: Tables) -> Tables | None:
         return None
     pool = np.frombuffer(mmap.mmap(-1, after * CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
     for start in range(0, len(tables.pool), STEP_CHUNKS * CHUNK):
-        part = slice(start, start + STEP_CHUNKS * CHUNK)
-        pool[start : start + len(tables.pool[part])] = tables.pool[part]
-        give_back(tables.pool[part])
+        part = tables.pool[start : start + STEP_CHUNKS * CHUNK]
+        pool[start : start + len(part)] = part
+        give_back(tables.pool, start, len(part))
     following = np.arange(1, after + 1, dtype=np.int64)
     following[:before] = tables.following
     following[-1] = counts[FREE_CHUNK]
@@ -262,17 +262,14 @@ def with_chunks(tables: Tables) -> Tables | None:
     return tables._replace(pool=pool, following=following)
 
 
-def give_back(part: Bytes) -> None:
-    """Pages that nobody reads any more, where the memory is of the pool's own mapping."""
-    memory = part.base
-    while isinstance(memory, np.ndarray):
-        memory = memory.base
-    memory = memory.obj if isinstance(memory, memoryview) else None
+def give_back(pool: Bytes, start: int, count: int) -> None:
+    """Pages of a pool that nobody reads any more, where it is a mapping of its own."""
+    base: Any = pool.base
+    memory = base.obj if isinstance(base, memoryview) else None
     if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        start = part.ctypes.data - np.frombuffer(memory, np.uint8).ctypes.data
         first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
-        if first < start + len(part):
-            memory.madvise(mmap.MADV_DONTNEED, first, start + len(part) - first)
+        if first < start + count:
+            memory.madvise(mmap.MADV_DONTNEED, first, start + count - first)
 
 
 def join_frames(parts: list[Frames]) -> Frames:

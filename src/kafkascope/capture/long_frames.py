@@ -20,7 +20,7 @@ def move_long(tables: Tables, state: Int64s, body: Bytes) -> None:
         size = min(len(part), int(state[FILLED]) - to)
         body[to : to + size] = part[:size]
         to += size
-        give_back(part)
+        give_back(tables.pool, first * CHUNK, len(part))
         chunk = following.item(chunk)
     free_chunks(following, counts, state)
     state[HEAD] = MOVED

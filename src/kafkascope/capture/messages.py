@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope.capture.arrow_arrays import numbers
 from kafkascope.capture.body_places import Kind, places_of
+from kafkascope.capture.contents import content_bytes
 from kafkascope.capture.exchange_columns import to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.facts import ENVELOPE
 from kafkascope.capture.headers import API_KEY
 from kafkascope.capture.record_sizes import with_sizes
 from kafkascope.capture.waiting import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
-from kafkascope.columnar.decode import ERROR, decode_columns, full_schema
+from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.columnar.few import VERSION_COLUMN, Few, decode_few
 from kafkascope.columnar.program import compile_program
 from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
@@ -131,10 +133,15 @@ class Messages:
 
     def _table(self, key: _Key, group: Group) -> MessageTable:
         name, version, told = key
-        if group.size > MAX_BODY_BYTES and group.rows == 1 and not compile_program(name, version, None).has_records:
-            table = _too_long(name, group.size, contents=self._contents)
-        else:
-            table = decode_columns(name, version, group.bodies(), contents=self._contents)
+        bodies = group.bodies()
+        long = _long_bodies(name, version, bodies) if group.size > MAX_BODY_BYTES else None
+        if long is not None:
+            bodies = pc.if_else(long, pa.scalar(b"", bodies.type), bodies)
+        table = decode_columns(name, version, bodies, contents=self._contents)
+        if long is not None:
+            said = f"{name}: a body of more than {MAX_BODY_BYTES} bytes, not counting records, isn't decoded to columns"
+            at = table.schema.get_field_index(ERROR)
+            table = table.set_column(at, table.schema.field(at), pc.if_else(long, said, table.column(at)))
         if told:
             table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
@@ -187,11 +194,14 @@ def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block
                 yield Block(kinds, [0, 1], keys, np.array([index]), ends, [body], shared=True)
 
 
-def _too_long(name: str, size: int, *, contents: bool) -> pa.Table:
-    """A row that says why it isn't decoded."""
-    schema = full_schema(name, contents=contents)
-    said = f"{name}: a body of {size} bytes without records; {MAX_BODY_BYTES} are decoded to columns"
-    return pa.table([[said] if field.name == ERROR else pa.nulls(1, field.type) for field in schema], schema=schema)
+def _long_bodies(name: str, version: int, bodies: pa.Array) -> pa.Array | None:
+    """Which of them are too long for columns, not counting records, which stay bytes; None where none is."""
+    long = np.asarray(pc.greater(pc.binary_length(bodies), MAX_BODY_BYTES))
+    if compile_program(name, version, None).has_records:
+        for index in np.flatnonzero(long).tolist():
+            body = np.frombuffer(bodies[index].as_buffer(), np.uint8)
+            long[index] = len(body) - content_bytes(name, version, body) > MAX_BODY_BYTES
+    return pa.array(long) if long.any() else None
 
 
 def _with_keys(table: pa.Table, keys: pa.RecordBatch) -> pa.Table:

@@ -34,8 +34,9 @@ PROGRAM_WIDTH = 5
     SESSION_EPOCH,
     NEW_SESSION,  # id that the answer gives
     TOPICS,  # how many the request names
-) = range(7)
-FACTS = 7
+    CONTENT,  # bytes of records, and of whatever else isn't text
+) = range(8)
+FACTS = 8
 # Names that it can mark.
 GROUP, MEMBER, TOPIC, TOPIC_ID = range(4)
 

@@ -1,6 +1,7 @@
 """A request that was typed in, its answers printed, an exit code out; nothing that changes state goes out unasked."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -62,6 +63,13 @@ class _Run:
         self.options = options
 
     async def run(self) -> int:
+        from kafkascope.client.cluster import looking
+
+        # Connecting and the call share the time of a single call.
+        with looking(self.settings.timeout) if self.options["repeat"] == 1 else nullcontext():
+            return await self._run()
+
+    async def _run(self) -> int:
         from kafkascope.client.cluster import connect
 
         async with connect(self.settings, on_note=note_of_client) as cluster:
