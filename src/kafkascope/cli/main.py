@@ -77,6 +77,8 @@ class Refuse:
 
 def run() -> None:
     """For a process of its own: what it sets holds for all of it."""
+    # Where Ctrl-C cannot be an exception it ends the process: `columnar.interrupt`.
+    sys._kafkascope_own_process = True  # type: ignore[attr-defined]
     if sys.argv[1:2] == ["read"]:
         # pyarrow looks for pandas, numba for cffi. Nothing here goes through either, and they take a third of a second.
         sys.meta_path.insert(0, Refuse("pandas", "cffi"))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numba
 
+from kafkascope.columnar.interrupt import uninterrupted
 from kafkascope.columnar.kernel_files import KernelFiles
 
 # The options of every kernel. Those of `capture` work on arrays and check every index. They make none, and who calls
@@ -54,4 +55,11 @@ def entry(signature: str) -> Callable[[Any], Any]:
 def _kept(function: Any, name: str) -> Any:
     made = numba.njit(**OPTIONS[name])(function)
     made._cache = KernelFiles(function, OPTIONS[name])
+    compile_now = made.compile
+
+    def compile_whole(signature: Any) -> Any:
+        with uninterrupted():
+            return compile_now(signature)
+
+    made.compile = compile_whole
     return made
