@@ -5,10 +5,19 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from kafkascope.columnar.interrupt import INTERRUPTED, uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Who starts the tests in the background has made Ctrl-C something to be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_it_is_raised_when_the_work_is_done() -> None:
@@ -50,6 +59,7 @@ def test_a_process_of_our_own_ends_at_once_and_keeps_what_it_printed() -> None:
         "import os, signal, sys\n"
         "from kafkascope.columnar.interrupt import uninterrupted\n"
         "sys._kafkascope_own_process = True\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "print('read')\n"
         "with uninterrupted():\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"

@@ -15,6 +15,7 @@ from kafkascope.explorer.guard import HEADERS, Guard
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.render import json_of
 from tests.explorer.asgi import ask
+from tests.hostile.test_interrupt import START
 
 SEEDS = (
     ("ShareGroupDescribeResponse", 1),
@@ -216,7 +217,7 @@ def test_the_search_page_finds_without_script(app: Starlette) -> None:
 
 
 def test_serve_prints_its_address_answers_and_ends_on_an_interrupt() -> None:
-    command = [sys.executable, "-c", "from kafkascope.cli.main import run; run()", "serve", "--no-browser", "--json"]
+    command = [sys.executable, "-c", START, "serve", "--no-browser", "--json"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

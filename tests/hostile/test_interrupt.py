@@ -18,7 +18,11 @@ from tests.support.hostile_recordings import one_way, tiny_requests
 DEADLINE_S = 60.0
 # What a command takes to start, and some more.
 BUSY_CPU_S = 1.0
-START = "from kafkascope.cli.main import run; run()"
+# Who starts the tests in the background has made Ctrl-C something to be ignored.
+START = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " from kafkascope.cli.main import run; run()"
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
