@@ -84,7 +84,7 @@ class Packet:
         """IP's own length follows where it fits."""
         data = self.data[: self.payload_at] + payload
         at, size = (2, len(data)) if data[0] >> 4 == 4 else (4, len(data) - 40)
-        data = data[:at] + struct.pack(">H", size if size < 65_536 else 0) + data[at + 2 :]
+        data = data[:at] + struct.pack(">H", size if 0 <= size < 65_536 else 0) + data[at + 2 :]
         return replace(self, data=data, original=len(data))
 
     def moved(self, apart: int) -> "Packet":
