@@ -72,7 +72,7 @@ NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
         (["encode", "HeartbeatRequest:0", "{}", "--frame", "--correlation-id", "4294967296"], BAD_INPUT, "int32"),
         (["encode", "HeartbeatRequest:0", "@/nowhere/at/all"], BAD_INPUT, "no such file"),
         (["decode", "000"], BAD_INPUT, "odd number of digits (3)"),
-        (["decode", "00 0g 00", "--input", "hex"], BAD_INPUT, "'g' is no hex digit (digit 4)"),
+        (["decode", "00 0g 00", "--input", "hex"], BAD_INPUT, "'g' isn't a hex digit (digit 4)"),
         (["decode", "zz%"], BAD_INPUT, "no hex, a hex dump or base64"),
         (["decode", "!!", "--input", "base64"], BAD_INPUT, "no base64"),
         (["decode", ""], BAD_INPUT, "empty"),

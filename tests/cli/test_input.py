@@ -150,10 +150,10 @@ def test_a_dump_that_leaves_rows_out_is_refused() -> None:
 
 @pytest.mark.parametrize("wrong", ["0000002g000c0000", "00 00 00 2g 00 0c 00 00", "0x0000002g", "000000260000000O" * 4])
 def test_hex_with_a_wrong_digit_is_not_taken_for_base64(wrong: str) -> None:
-    with pytest.raises(InputError, match="no hex digit"):
+    with pytest.raises(InputError, match="isn't a hex digit"):
         parse_text(wrong)
 
 
 def test_hex_that_is_said_to_be_hex_names_the_wrong_digit() -> None:
-    with pytest.raises(InputError, match=r"'g' is no hex digit \(digit 8\)"):
+    with pytest.raises(InputError, match=r"'g' isn't a hex digit \(digit 8\)"):
         parse_text("0000002g", "hex")

@@ -290,12 +290,12 @@ def test_a_recording_shows_its_exchanges_with_links_to_their_messages(app: Starl
         ({"data": ""}, 422, "nothing to decode"),
         ({"data": "  \n"}, 422, "nothing to decode"),
         ({"data": "(nothing)"}, 422, "this is no hex, a hex dump or base64"),
-        ({"data": "0x00 0g"}, 422, "no hex digit"),
+        ({"data": "0x00 0g"}, 422, "a hex digit"),
         ({"data": "00", "as": "SharFetchRequest:2"}, 404, "did you mean ShareFetchRequest"),
         ({"data": "00", "as": "ShareFetchRequest:99"}, 404, "has no version 99"),
         ({"data": "00", "as": "ShareFetch:2"}, 404, "is an API"),
         ({"data": "00", "as": "ShareFetchRequest:2", "release": "9.9"}, 404, "release 9.9 is not in the catalog"),
-        ({"data": "zz", "form": "hex"}, 422, "no hex digit"),
+        ({"data": "zz", "form": "hex"}, 422, "a hex digit"),
     ],
 )
 def test_bad_input_says_what_is_wrong(app: Starlette, fields: dict[str, str], status: int, said: str) -> None:

@@ -128,7 +128,7 @@ def test_raw_bytes_beyond_one_frame_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"00" * 50_000 + b"0g", "'g' is no hex digit (digit 100002)"),
+        (b"00" * 50_000 + b"0g", "'g' isn't a hex digit (digit 100002)"),
         (b"00" * 50_000 + b"0", "hex has an odd number of digits (100001); a byte is two"),
         (b"0011 \xff" * 20_000, "holds bytes that are none"),
         (dump_of(RAW[:64]) * 2, "line 5 of the dump is at 0x0, 0x40 expected"),

@@ -18,7 +18,7 @@ from kafkascope.codec.records import decode_records
 from kafkascope.errors import DecodeError, InputError
 from kafkascope.lake.place import place_of
 from tests.hostile.child import run
-from tests.hostile.test_bounds_codec import IMPORTS, MIB
+from tests.hostile.test_bounds_codec import IMPORTS, MIB, RECORDS
 from tests.support.hostile_recordings import api_versions
 from tests.support.record_data import batch_around
 
@@ -53,17 +53,6 @@ def test_values_of_a_small_message_may_take_a_part_for_all_and_twenty_times_its_
     assert ran.peak < most
 
 
-NESTED = """
-from tests.codec.test_message_sets import inner, wrapped
-def refused(data):
-    try:
-        print(sum(len(batch.records) for batch in kafkascope.decode_records(data).batches))
-    except kafkascope.DecodeError as error:
-        print(error)
-kafkascope.decode_records(b"")
-"""
-
-
 @pytest.mark.parametrize("magic", [0, 1])
 def test_sets_within_sets_within_sets_are_read_one_level_deep(magic: int) -> None:
     """MAX_NESTED_MESSAGE_SETS: the next level, which would unpack to 64 MiB, isn't unpacked."""
@@ -76,7 +65,7 @@ for data in (deep[:0] + wrapped(inner((0, 0, b"x"), magic={magic}), magic={magic
     refused(data)
 print(_peak() - before)
 """
-    ran = run(f"import kafkascope\n{NESTED}", code)
+    ran = run(f"{RECORDS}\nfrom tests.codec.test_message_sets import inner, wrapped", code)
     plain, second, third, grown = ran.output.splitlines()
     assert plain == "1"
     assert f"compressed inside a compressed message, {limits.MAX_NESTED_MESSAGE_SETS} level is read" in second

@@ -71,7 +71,7 @@ def _hex(text: str) -> bytes:
     digits = undressed(text)
     wrong = re.search(r"[^0-9a-fA-F]", digits)
     if wrong:
-        raise InputError(f"'{wrong[0]}' is no hex digit (digit {wrong.start() + 1})")
+        raise InputError(f"'{wrong[0]}' isn't a hex digit (digit {wrong.start() + 1})")
     if len(digits) % 2:
         raise InputError(f"hex has an odd number of digits ({len(digits)}); a byte is two")
     return bytes.fromhex(digits)

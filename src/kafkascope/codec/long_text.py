@@ -53,11 +53,10 @@ def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
     try:
         for piece in chain([first if wide else first.removeprefix(BOM_UTF8)], pieces):
             text = decoder.decode(piece)
-            if not text.isascii():
-                raise InputError("the input starts as text and holds bytes that are none; --input raw reads it as is")
-            yield text
+            # UTF-16 has other letters too.
+            yield text.encode("ascii").decode()
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise InputError("the input starts as text and holds bytes that are none; --input raw reads it as is") from None
 
 
@@ -75,7 +74,7 @@ def _hex(texts: Iterator[str]) -> bytes:
         cut = len(held) - (text is not None and held.endswith(("0", "\\")))
         digits = undressed(held[:cut])
         if wrong := _WRONG.search(digits):
-            raise InputError(f"'{wrong[0]}' is no hex digit (digit {before + wrong.start() + 1})")
+            raise InputError(f"'{wrong[0]}' isn't a hex digit (digit {before + wrong.start() + 1})")
         if text is None and len(digits) % 2:
             raise InputError(f"hex has an odd number of digits ({before + len(digits)}); a byte is two")
         whole = len(digits) // 2 * 2
