@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from tempfile import gettempdir
@@ -79,6 +80,23 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
     assert os.listdir(temporary) == []
     signs = lake / "_ingests"
     assert not signs.exists() or os.listdir(signs) == []
+
+
+# The JVM, which Ctrl-C reaches too, ends while the session waits for it to stop: frozen, it takes the call and dies in it.
+JVM_DIES_IN_STOP = """
+import os, signal, subprocess, sys, threading
+from kafkascope.cli.spark_run import Waiting, spark_session
+with spark_session(1, Waiting()):
+    jvm = int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "java"]))
+    os.kill(jvm, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (jvm, signal.SIGKILL)).start()
+print("left", file=sys.stderr)
+"""
+
+
+def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> None:
+    done = subprocess.run([sys.executable, "-c", JVM_DIES_IN_STOP], capture_output=True, timeout=HANGS_SECONDS)
+    assert done.stderr.decode().splitlines() == ["starting Spark", "left"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
@@ -127,9 +128,7 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
                     yield spark
             finally:
                 if ours:
-                    # Of a JVM that died there is nothing to stop.
-                    with suppress(Exception):
-                        spark.stop()
+                    _stop(spark)
     except KafkascopeError:
         raise
     except Exception as error:
@@ -143,6 +142,13 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
     finally:
         if not keep:
             os.unlink(log)
+
+
+def _stop(spark: Any) -> None:
+    """A JVM that Ctrl-C or a kill has ended already needs no stop; PySpark warns about it in several lines."""
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spark.stop()
 
 
 @contextmanager
