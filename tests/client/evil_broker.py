@@ -4,7 +4,7 @@ and serves until it is killed. It answers as any broker, but for what its mode s
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
@@ -49,15 +49,27 @@ FRAMES = {
     "million": lambda: metadata(MILLION),
     "topics": lambda: metadata(1, topics(2_000_000)),
 }
+# Nodes that Metadata names, each with a list of transactions of 8 MB.
+NODES = {"large": 16, "large-one": 1}
+LARGE_BYTES = 8_000_000
 PORTS = {"port-99999": 99_999, "port-negative": -1}
 # ApiVersions of 100 MB, of which only the length matters.
 LARGE_API_VERSIONS = 102_000_014
+
+
+def large(correlation_id: int) -> bytes:
+    """ListTransactions v0 to v2 with ids of 30,000 letters, with its length."""
+    row = varint(30_001) + b"x" * 30_000 + bytes(8) + b"\x02s\0"
+    count = LARGE_BYTES // len(row)
+    content = correlation_id.to_bytes(4, "big") + bytes(7) + b"\x01" + varint(count + 1) + row * count + b"\0"
+    return len(content).to_bytes(4, "big") + content
 
 
 class Evil:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.frame = FRAMES[mode]() if mode in FRAMES else b""
+        self.ports: list[int] = []
 
     async def __call__(self, peer: Peer) -> None:
         request = await peer.request()
@@ -68,7 +80,9 @@ class Evil:
                 await peer.write(LARGE_API_VERSIONS.to_bytes(4, "big") + request.correlation_id.to_bytes(4, "big"))
                 while True:
                     await peer.write(bytes(1_000_000))
-            if request.api == "Metadata" and self.frame:
+            if self.mode in NODES and request.api == "ListTransactions":
+                await peer.write(large(request.correlation_id))
+            elif request.api == "Metadata" and self.frame:
                 content = request.correlation_id.to_bytes(4, "big") + self.frame
                 await peer.write(len(content).to_bytes(4, "big") + content)
             else:
@@ -79,6 +93,8 @@ class Evil:
         if request.api == "ApiVersions":
             return {"apiKeys": ranges(BROKER | METADATA)}
         place = {"host": peer.address.host, "port": PORTS.get(self.mode, peer.address.port)}
+        if request.api == "Metadata" and self.mode in NODES:
+            return peer.metadata(brokers=[place | {"nodeId": n, "port": port} for n, port in enumerate(self.ports)])
         if request.api == "Metadata":
             return peer.metadata(brokers=[{"nodeId": 1} | place])
         if request.api == "FindCoordinator":
@@ -89,8 +105,11 @@ class Evil:
 
 
 async def serve(mode: str) -> None:
-    async with serving(Evil(mode)) as address:
-        print(address.port, flush=True)
+    async with AsyncExitStack() as stack:
+        broker = Evil(mode)
+        for _ in range(NODES.get(mode, 1)):
+            broker.ports.append((await stack.enter_async_context(serving(broker))).port)
+        print(broker.ports[0], flush=True)
         await asyncio.Event().wait()
 
 

@@ -1,6 +1,7 @@
 """A look at a cluster of strangers: its time and memory are those of one call, however many nodes there are."""
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -9,13 +10,15 @@ import pytest
 from kafkascope.client import Cluster, connect
 from kafkascope.client.check import Wanted, one_line
 from kafkascope.client.check_look import GROUP, look
-from kafkascope.client.describe.asking import AT_ONCE, MOST_GAPS, each
+from kafkascope.client.describe.asking import AT_ONCE, MOST_GAPS, each, fairly
 from kafkascope.client.describe.features import versions_by_node
 from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
 from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.dialling import UnreachableError, check_address
 from kafkascope.client.observe import MOST_VAIN, Observer
 from kafkascope.client.probe import probe
+from kafkascope.client.reading import HeavyError
+from kafkascope.client.retries import after, within
 from kafkascope.client.settings import Address, Settings
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.errors import ReachError, RefusedError
@@ -121,23 +124,25 @@ def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:
     assert all("there was no time left" in one for one in others)
 
 
-def test_responses_of_a_round_of_calls_share_the_memory_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at the same time"])
+def test_responses_of_a_round_of_calls_share_the_memory_of_one(monkeypatch: pytest.MonkeyPatch, at_once: bool) -> None:
     """Ten kilobytes here: the first node's list fits, and the next one has no room left."""
     monkeypatch.setattr("kafkascope.client.cluster.MAX_RESPONSE_MEMORY_BYTES", 30_000)
     groups = {"groups": [{"groupId": f"group-{n}", "protocolType": "consumer"} for n in range(50)]}
 
-    async def ask(cluster: Cluster) -> list[str]:
-        said = []
-        with cluster.together():
-            for _ in range(3):
-                try:
-                    said.append(str(len((await cluster.call("ListGroups")).value["groups"])))
-                except Exception as error:  # noqa: BLE001 (looked at below)
-                    said.append(type(error).__name__)
-        said.append(str(len((await cluster.call("ListGroups")).value["groups"])))
-        return said
+    async def listed(cluster: Cluster) -> str:
+        try:
+            return str(len((await cluster.call("ListGroups")).value["groups"]))
+        except HeavyError:
+            return "too much"
 
-    assert asked(answering(ListGroups=groups), ask) == ["50", "HeavyError", "HeavyError", "50"]
+    async def ask(cluster: Cluster) -> list[str]:
+        with cluster.together():
+            calls = [listed(cluster) for _ in range(3)]
+            said = await asyncio.gather(*calls) if at_once else [await call for call in calls]
+        return [*said, await listed(cluster)]
+
+    assert asked(answering(ListGroups=groups), ask) == ["50", "too much", "too much", "50"]
 
 
 def test_a_few_items_are_under_way_at_a_time_and_come_in_order() -> None:
@@ -153,6 +158,27 @@ def test_a_few_items_are_under_way_at_a_time_and_come_in_order() -> None:
 
     assert run(each(range(1_000), do)) == [2 * item for item in range(1_000)]
     assert most == AT_ONCE
+
+
+def test_nodes_without_an_answer_hold_nothing_of_what_came_too_late() -> None:
+    """Their errors are kept until all were asked: a gigabyte of half-read lists of nodes, at 20 MB each."""
+    late: list[weakref.ref[set[int]]] = []
+
+    async def half_read() -> None:
+        response = {1}
+        late.append(weakref.ref(response))
+        await asyncio.Event().wait()
+
+    async def ask(_: int) -> None:
+        async with within(after(0.001), lambda: "no answer"):
+            await half_read()
+
+    async def work() -> None:
+        found = await fairly(Cluster(Settings((Address("127.0.0.1", 1),))), range(50), ask)
+        assert [str(error) for error in found] == ["no answer"] * 50
+        assert not any(response() for response in late)
+
+    run(work())
 
 
 def test_nodes_that_are_gone_fill_no_account_of_an_observer() -> None:

@@ -57,9 +57,10 @@ def print_answer(
     print_value(found, answer.value, names, full=full)
     if _has_records(found.fields):
         from kafkascope.cli.records_view import print_records
-        from kafkascope.codec.frame import decode_frame
+        from kafkascope.codec.frame import decode_response_frame
 
-        body = decode_frame(answer.response_bytes, response_to=(answer.api, answer.api_version)).body
+        asked = (answer.api, answer.api_version)
+        body = decode_response_frame(answer.response_bytes, asked, has_length=False).body
         if body is not None:
             print_records(body, None, contents=records, full=full)
     for reason in answer.reasons:

@@ -270,8 +270,8 @@ class Cluster:
         place = f"{api} v{chosen} at {connection.address}"
         try:
             async with within(deadline, lambda: f"{place}: {NO_ANSWER}"):
-                most = MAX_RESPONSE_MEMORY_BYTES if self._room is None else max(self._room, 0)
-                answer = await connection.call(api, chosen, value(chosen) if callable(value) else value, most)
+                asked = value(chosen) if callable(value) else value
+                answer = await connection.call(api, chosen, asked, self._most_memory)
         except ReachError as error:
             self._lost(connection)
             lost = LostError(f"{api} v{chosen} at {error}" if isinstance(error, LostError) else str(error))
@@ -286,6 +286,10 @@ class Cluster:
         self._seen(answer)
         self._note(answer)
         return answer
+
+    def _most_memory(self) -> int:
+        """Of the next response."""
+        return MAX_RESPONSE_MEMORY_BYTES if self._room is None else max(self._room, 0)
 
     def _note(self, answer: Answer) -> None:
         if answer.api in NODE_LISTS:

@@ -6,7 +6,7 @@ import contextlib
 import ssl
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -110,10 +110,10 @@ class Connection:
         self._most_bytes = MAX_FRAME_BYTES
 
     async def call(
-        self, api: str, version: int, value: Mapping[str, Any], most: int = MAX_RESPONSE_MEMORY_BYTES
+        self, api: str, version: int, value: Mapping[str, Any], most: Callable[[], int] | None = None
     ) -> Answer:
         """Whoever calls sets the time limit. EncodeError names what is wrong in `value`; nothing is sent then. `most`
-        is the memory that the response may take."""
+        returns the memory that the response may take, when it has come: others may have come in the meantime."""
         correlation_id = self.next_correlation_id()
         header = {"correlationId": correlation_id, "clientId": self.client_id}
         frame = encode_frame(f"{api}Request", version, dict(value), header, length=False)
@@ -128,7 +128,7 @@ class Connection:
                 self.client_address, self.connected_at,
             )  # fmt: skip
         try:
-            read = await read_response(api, version, response, most)
+            read = await read_response(api, version, response, MAX_RESPONSE_MEMORY_BYTES if most is None else most())
         except HeavyError as error:
             raise HeavyError(f"{api} v{version} at {self.address}: {error}") from None
         except DecodeError as error:

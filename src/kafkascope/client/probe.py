@@ -58,9 +58,9 @@ async def probe(
     holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
     `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them. `seconds` are for the
     survey and all waiting after it, those of one call unless given."""
-    await check_offered(cluster, apis_only)
     patience, began = cluster.settings.timeout if seconds is None else seconds, time.monotonic()
     with cluster.look(patience):
+        await check_offered(cluster, apis_only)
         found = await survey(cluster, prefer, write=write)
     patience -= time.monotonic() - began
     return await _Prober(cluster, write, found, patience).run(apis_only)
@@ -96,7 +96,8 @@ class _Prober:
         self.patience = patience
 
     async def run(self, apis_only: frozenset[str]) -> Probe:
-        offered = await self.cluster.versions()
+        with self.cluster.look(max(self.patience, 0.0)):
+            offered = await self.cluster.versions()
         proofs = []
         for key, (first, last) in sorted(offered.items()):
             api = apis().get(key)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkascope.client.weigh import Weight, header_end, weigh, without_rows
 from kafkascope.codec.engine import FastDecoder, fast_decoder
-from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_frame, header_version
+from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_response_frame, header_version
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.layout import layout
@@ -81,7 +81,7 @@ def _decoded(
         if decoded is None:
             raise DecodeError(f"{len(frame):,} bytes came, which are not as Kafka writes them")
         return Response(frame, version, decoded.value, not left_out, _reasons(left_out), memory, left_out)
-    found = decode_frame(frame, response_to=(api, version))
+    found = decode_response_frame(frame, (api, version), has_length=False)
     if found.body is None:
         raise DecodeError("; ".join(found.reasons))
     reasons = (*_reasons(left_out), *found.reasons)

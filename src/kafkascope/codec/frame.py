@@ -127,6 +127,16 @@ def decode_frame(
         problem = None
 
 
+def decode_response_frame(
+    raw: bytes, response_to: tuple[str | int, int], release: str | None = None, *, has_length: bool, spans: bool = False
+) -> DecodedFrame:
+    """A response of a stream that is split already: nobody has to find out whether a length comes first, which a
+    correlation id can look like."""
+    if has_length:
+        return _decode_response(raw, len(raw) - 4, 4, response_to, release, spans)
+    return _decode_response(raw, None, 0, response_to, release, spans)
+
+
 def _is_whole(frame: DecodedFrame) -> bool:
     """Read to its last byte: bytes that are something else seldom are."""
     return frame.body is not None and not any("behind the message" in reason for reason in frame.reasons)

@@ -108,6 +108,8 @@ async def fairly(cluster: "Cluster", items: Sequence[T], ask: Callable[[T], Awai
             with cluster.look(min(seconds, fair)):
                 return await ask(item)
         except FAILURES as error:
+            # It's kept until all were asked. The frames that it passed hold what they were at, such as a response.
+            error.__traceback__ = error.__context__ = None
             return error
 
     with cluster.together():
