@@ -1,6 +1,8 @@
 """The kernel's columns of exchanges against the rows that they are made of, one by one in plain Python."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -8,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafkascope.capture.bodies import read_frame
+from kafkascope.capture.exchange import inner_frames
 from kafkascope.capture.exchange_columns import LONG_POLLS, SCHEMA, TOKEN_API, to_arrow
 from kafkascope.capture.exchanges import ExchangeBatch
+from kafkascope.capture.facts import ENVELOPE, ids_of
 from kafkascope.capture.flow import TOKEN
 from kafkascope.capture.headers import (
     API_KEY,
@@ -21,6 +26,7 @@ from kafkascope.capture.headers import (
     FRAME_AT,
     KIND,
     LAST_NS,
+    MISSING,
     OFFSET,
     PACKET,
     SIZE,
@@ -29,12 +35,13 @@ from kafkascope.capture.headers import (
 from kafkascope.capture.identity import connection_name, exchange_ids
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.capture.reader import Reading
-from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
-from kafkascope.codec.frame import encode_frame
+from kafkascope.capture.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
+from kafkascope.codec.frame import DecodedFrame, encode_frame
+from kafkascope.errors import DecodeError
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.error_codes import error_name
 from tests.captures import NAMES, capture
-from tests.support.packet_build import Talk, pcap
+from tests.support.packet_build import Stamped, Talk, pcap, pcapng
 
 
 def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
@@ -47,7 +54,7 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
     asked, token = request >= 0, row[KIND] == TOKEN
     framed = asked and not token
     api = TOKEN_API if asked and token else apis().get(row[API_KEY]) if framed else None
-    latency = (answer[FIRST_NS] - row[LAST_NS]) // 1000 if asked and answer else -1
+    later = asked and answer is not None and answer[FIRST_NS] >= row[LAST_NS]
     waits = asked and api in LONG_POLLS and not (seen[MAX_WAIT] and values[MAX_WAIT] <= 0)
     named = asked and row[CLIENT_AT] >= 0
     client = batch.content.bytes(row[FRAME_AT] + row[CLIENT_AT], row[CLIENT_SIZE]) if named else None
@@ -59,7 +66,7 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
         "packet": row[PACKET] - batch.recordings.first_packets[file],
         "request_at": row[LAST_NS] // 1000 if asked else None,
         "response_at": answer[FIRST_NS] // 1000 if answer else None,
-        "latency_us": latency if latency >= 0 else None,
+        "latency_us": answer[FIRST_NS] // 1000 - row[LAST_NS] // 1000 if later and answer else None,
         "long_poll": waits,
         "max_wait_ms": values[MAX_WAIT] if waits and seen[MAX_WAIT] else None,
         "api_key": row[API_KEY] if framed else None,
@@ -70,13 +77,34 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
         "client_address": end.client_address,
         "broker_address": end.broker_address,
         "client_software": end.software if row[OFFSET] >= end.software_from else None,
-        "request_bytes": row[SIZE] + 4 if asked else None,
-        "response_bytes": answer[SIZE] + 4 if answer else None,
+        "request_bytes": row[SIZE] + row[MISSING] + 4 if asked else None,
+        "response_bytes": answer[SIZE] + answer[MISSING] + 4 if answer else None,
         "error_code": error,
         "error": error_name(error) if error else None,
         "throttle_ms": values[THROTTLE] if seen[THROTTLE] else None,
         "status": STATUSES[batch.status[index]],
+        **named_in(batch, index),
     }
+
+
+def _ids(frame: DecodedFrame) -> dict[int, str | None]:
+    return ids_of(frame.body) if frame.body else {}
+
+
+def named_in(batch: ExchangeBatch, index: int) -> dict[str, str | None]:
+    """The group and member as the codec finds them."""
+    found: dict[int, str | None] = {}
+    frames = batch.request_frame(index), batch.response_frame(index)
+    if frames[0] is not None and batch.rows[batch.request[index], KIND] != TOKEN:
+        key, version = (int(batch.rows[batch.request[index], column]) for column in (API_KEY, VERSION))
+        with suppress(DecodeError):
+            found = _ids(read_frame(frames[0], None))
+            if frames[1] is not None:
+                found = _ids(read_frame(frames[1], (key, version))) | found
+            if key == ENVELOPE:
+                for frame, _ in inner_frames(*frames):
+                    found = _ids(frame) | found
+    return {"group_id": found.get(GROUP_AT), "member_id": found.get(MEMBER_AT)}
 
 
 def check(batch: ExchangeBatch) -> None:
@@ -130,6 +158,25 @@ def test_nothing_is_written_behind_what_was_measured(monkeypatch: pytest.MonkeyP
     assert len(regions) >= len(NAMES)
     for region, size in regions:
         assert (region[size:] == canary).all()
+
+
+@pytest.mark.parametrize("write", [lambda packets: pcap(packets, nano=True), pcapng], ids=["pcap", "pcapng"])
+def test_latency_of_a_nanosecond_capture_is_between_the_times_that_are_shown(
+    write: Callable[[list[Stamped]], bytes],
+) -> None:
+    """1,400 ns are 2 µs between the times as they are written, or 1; a response before its request has none."""
+    ends = [(0, 1_400), (999, 2_399), (999, 1_000), (1, 999), (500, 400)]
+    found = []
+    for asked_ns, answered_ns in ends:
+        talk = heartbeat("app", 0)
+        (before, request), (_, response) = talk.packets[3:]
+        talk.packets[3:] = [(before + asked_ns, request), (before + answered_ns, response)]
+        (batch,) = Reading(BytesIO(write(talk.packets))).batches()
+        (row,) = to_arrow(batch).to_pylist()
+        found.append(row["latency_us"])
+        if row["latency_us"] is not None:
+            assert row["response_at"] - row["request_at"] == timedelta(microseconds=row["latency_us"])
+    assert found == [1, 2, 1, 0, None]
 
 
 def heartbeat(client_id: str, error: int) -> Talk:

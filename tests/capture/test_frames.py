@@ -70,7 +70,8 @@ def test_frames_are_true_and_nothing_is_left_out(chunk: int) -> None:
                     assert row.offset == at, f"seed {seed}"
                     at = row.end
                     if row.kind in (FRAME, TOKEN):
-                        assert row.body == sent[row.offset].body, f"seed {seed}"
+                        body = sent[row.offset].body
+                        assert row.body == body[: len(body) - row.lost], f"seed {seed}"
                         if not faults.lost_by_recorder and faults.snap_length is None and connection.opened:
                             assert (row.kind == TOKEN) == sent[row.offset].token, f"seed {seed}"
                 assert at == len(truths[role].shown), f"seed {seed}"

@@ -41,15 +41,24 @@ def test_frame_has_the_times_of_its_first_and_last_byte() -> None:
 
 
 def test_gap_inside_a_frame_costs_that_frame_alone() -> None:
-    """Its length is known, so the next one is found without a search."""
+    """Its length is known, so the next one is found without a search; what comes before the gap has its header."""
     stream = Stream()
     stream.say(*hello())
     long, after = produce(1, 5_000), request("Heartbeat", 4, 2)
     stream.feed((BYTES, REQUEST, long[:2_000]), (GAP, REQUEST, 1_000), (BYTES, REQUEST, long[3_000:] + after))
     found = of(stream.rows, REQUEST)
-    assert [row.kind for row in found] == [FRAME, LOST, FRAME]
-    assert found[1].lost == len(long)
+    assert [row.kind for row in found] == [FRAME] * 3
+    assert (found[1].body, found[1].lost) == (long[4:2_000], len(long) - 2_000)
     assert found[2].body == after[4:]
+
+
+def test_gap_before_the_end_of_a_header_loses_the_frame() -> None:
+    stream = Stream()
+    stream.say(*hello())
+    first, after = request("Heartbeat", 4, 1), request("Heartbeat", 4, 2)
+    stream.feed((BYTES, REQUEST, first[:11]), (GAP, REQUEST, len(first) - 11), (BYTES, REQUEST, after))
+    found = of(stream.rows, REQUEST)
+    assert [(row.kind, row.lost) for row in found] == [(FRAME, 0), (LOST, len(first)), (FRAME, 0)]
 
 
 def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None:
@@ -61,9 +70,10 @@ def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None
     until = len(messages[0]) + len(messages[1]) + 7
     stream.feed((BYTES, REQUEST, whole[:cut]), (GAP, REQUEST, until - cut), (BYTES, REQUEST, whole[until:]))
     found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME, FRAME]
-    assert found[1].lost == sum(len(message) for message in messages[:3])
-    assert [row.body for row in found[2:]] == [message[4:] for message in messages[3:]]
+    assert [row.kind for row in found] == [FRAME, FRAME, LOST, FRAME, FRAME, FRAME]
+    assert (found[1].body, found[1].lost) == (messages[0][4:cut], len(messages[0]) - cut)
+    assert found[2].lost == sum(len(message) for message in messages[1:3])
+    assert [row.body for row in found[3:]] == [message[4:] for message in messages[3:]]
 
 
 def test_responses_are_found_again_by_what_was_asked() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kafkascope.capture.account import Account
 from kafkascope.capture.flow import Problem
 from kafkascope.capture.reader import Reading
-from tests.support.packet_build import GRE, Stamped, Talk, ethernet, ipv4, pcap
+from tests.support.packet_build import GRE, UDP, Stamped, Talk, ethernet, ipv4, pcap, udp
 from tests.support.traffic import produce, request, response
 
 APIS = (("ApiVersions", 3), ("Metadata", 9), ("Heartbeat", 4), ("FindCoordinator", 3))
@@ -112,22 +112,68 @@ def macsec(packet: bytes) -> bytes:
     return packet[:12] + bytes.fromhex("88e5 2c00 00000001") + packet[12:]
 
 
-def erspan(packet: bytes) -> bytes:
-    """Type II: a GRE header with a sequence number, eight bytes, and the frame."""
-    head = bytes.fromhex("1000 88be 00000007 10010064 00000000")
-    return ethernet(ipv4("192.168.0.1", "192.168.0.2", head + packet, protocol=GRE))
+def pseudowire(packet: bytes) -> bytes:
+    return packet[:12] + bytes.fromhex("8847 00064140 00000000") + packet
+
+
+def erspan(head: str) -> Callable[[bytes], bytes]:
+    """A switch mirrors the frame to a recorder."""
+    return lambda packet: ethernet(ipv4("192.168.0.1", "192.168.0.2", bytes.fromhex(head) + packet, protocol=GRE))
+
+
+def compressed(packet: bytes) -> bytes:
+    return packet[:12] + bytes.fromhex("8864 11000001 0100 00fd") + packet[14:]
+
+
+def gtp(packet: bytes) -> bytes:
+    head = struct.pack(">BBHI", 0x30, 0xFF, len(packet) - 14, 7)
+    return ethernet(ipv4("192.168.0.1", "192.168.0.2", udp(2152, 2152, head + packet[14:]), protocol=UDP))
+
+
+def vxlan_gpe(packet: bytes) -> bytes:
+    head = bytes.fromhex("0c000003 00002a00")  # network 42, Ethernet inside
+    return ethernet(ipv4("192.168.0.1", "192.168.0.2", udp(50_000, 4790, head + packet), protocol=UDP))
+
+
+READ: dict[str, Callable[[bytes], bytes]] = {
+    "mpls": mpls,
+    "a pseudowire": pseudowire,
+    "pppoe": pppoe,
+    "erspan I": erspan("0000 88be"),
+    "erspan II": erspan("1000 88be 00000007 10010064 00000000"),
+    "erspan III": erspan("1000 22eb 00000007 20010064 00000001 00000000"),
+    "erspan III with a subheader": erspan("1000 22eb 00000007 20010064 00000001 00000001 0c000000 00000000"),
+    "erspan II in mpls": lambda packet: mpls(erspan("1000 88be 00000007 10010064 00000000")(packet)),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_exchanges_are_found_in_what_wraps_them(name: str) -> None:
+    statuses, account = read([(time, READ[name](packet)) for time, packet in talk().packets])
+    assert (statuses, account.problems) == ({"answered": len(APIS)}, {})
 
 
 @pytest.mark.parametrize(
-    ("wrapped", "name"), [(mpls, "MPLS"), (pppoe, "PPPoE"), (macsec, "MACsec"), (erspan, "ERSPAN")]
+    ("wrapped", "kind", "name"),
+    [
+        (macsec, "macsec", "MACsec, which is not read"),
+        (gtp, "gtp", "GTP-U, which is not read"),
+        (vxlan_gpe, "vxlan gpe", "VXLAN-GPE, which is not read"),
+        (compressed, "pppoe", "PPPoE, compressed, encrypted or in multilink, which is not read"),
+        (
+            erspan("1000 88be 00000007 30010064 00000000"),
+            "erspan",
+            "ERSPAN of a version or frame type that is not read",
+        ),
+    ],
 )
 def test_what_is_wrapped_in_something_that_is_not_read_is_told_by_name(
-    wrapped: Callable[[bytes], bytes], name: str
+    wrapped: Callable[[bytes], bytes], kind: str, name: str
 ) -> None:
     packets = talk().packets
     _, account = read([(time, wrapped(packet)) for time, packet in packets])
-    ((_, problem),) = account.kept[name.lower()]
-    assert problem.detail == f"{len(packets)} packets in {name}, which is not read"
+    ((_, problem),) = account.kept[kind]
+    assert problem.detail == f"{len(packets)} packets in {name}"
     assert problem.lost_bytes == sum(len(wrapped(packet)) for _, packet in packets)
 
 
@@ -140,12 +186,12 @@ def test_what_holds_no_ip_is_left_out_without_a_word() -> None:
 
 def test_packets_are_counted_over_all_pieces_of_a_file() -> None:
     """A file is read in pieces of some megabytes; the account has one line for it."""
-    packet = mpls(ethernet(ipv4("10.0.0.1", "10.0.0.2", bytes(60_000))))
+    packet = macsec(ethernet(ipv4("10.0.0.1", "10.0.0.2", bytes(60_000))))
     _, account = read([(1, packet)] * 300)
-    ((_, problem),) = account.kept["mpls"]
-    assert (problem.detail, problem.place) == ("300 packets in MPLS, which is not read", 0)
-    assert account.problems == {"mpls": 1}
-    assert account.problem_bytes["mpls"] == problem.lost_bytes == 300 * len(packet)
+    ((_, problem),) = account.kept["macsec"]
+    assert (problem.detail, problem.place) == ("300 packets in MACsec, which is not read", 0)
+    assert account.problems == {"macsec": 1}
+    assert account.problem_bytes["macsec"] == problem.lost_bytes == 300 * len(packet)
 
 
 def test_faults_of_other_files_and_other_faults_are_counted_apart() -> None:

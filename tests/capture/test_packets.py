@@ -1,5 +1,6 @@
 """Recordings of every form into packets: what is whole is kept, what is broken is told, what is none is refused."""
 
+import bz2
 import os
 import struct
 import subprocess
@@ -15,9 +16,10 @@ import pytest
 from kafkascope.capture.packets import CHUNK_BYTES, FIRST_BYTES, read_packets
 from kafkascope.capture.source import Waiting
 from kafkascope.errors import InputError
+from tests.support import tshark
 from tests.support.hexes import hexes
 from tests.support.packet_build import Talk, pcap, pcapng
-from tests.support.recordings import SMALL_CHUNK, Drip, Seen, read, seen
+from tests.support.recordings import SMALL_CHUNK, Drip, Seen, read, seen, segments
 
 TALK = Talk(segment_bytes=300).open().say(0, b"request" * 60).say(1, b"answer" * 100).close()
 PACKETS = TALK.packets
@@ -27,8 +29,13 @@ FORMS: dict[str, bytes] = {
     "pcap big microseconds": pcap(PACKETS, big=True),
     "pcap little nanoseconds": pcap(PACKETS, nano=True),
     "pcap big nanoseconds": pcap(PACKETS, big=True, nano=True),
+    "modified pcap little": pcap(PACKETS, modified=True),
+    "modified pcap big": pcap(PACKETS, modified=True, big=True),
     "pcapng": pcapng(PACKETS),
 }
+SNOOP = hexes("""
+    736e6f6f70000000 00000002 00000004   # snoop, version 2, Ethernet (RFC 1761)
+""")
 forms = pytest.mark.parametrize("form", FORMS)
 
 
@@ -48,6 +55,74 @@ def test_reads_a_pcap_written_by_hand() -> None:
         616263
     """)
     assert read(raw) == ([Seen(1_600_000_000_999_999_999, 113, 1500, b"abc")], [])
+
+
+def test_reads_a_modified_pcap_written_by_hand() -> None:
+    raw = hexes("""
+        34cd b2a1 0200 0400      # little endian, the modified libpcap's; version 2.4
+        00000000 00000000        # time zone and accuracy, both unused
+        0000 0400                # snap length 262144
+        0100 0000                # Ethernet
+        0010 5e5f 3f42 0f00      # 1600000000 s, 999999 µs
+        0300 0000 dc05 0000      # 3 bytes of 1500
+        0200 0000 0008 04 00     # interface 2, IPv4, sent by us, padding
+        616263
+    """)
+    assert read(raw) == ([Seen(1_600_000_000_999_999_000, 1, 1500, b"abc")], [])
+
+
+def cooked(packet: bytes) -> bytes:
+    return hexes("0004 0001 0006 0200000000010000") + packet[12:]
+
+
+COOKED = [(time_ns, cooked(packet)) for time_ns, packet in PACKETS]
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize("modified", [False, True])
+def test_cooked_packets_whose_wire_length_lacks_the_cooked_header_are_read(modified: bool, size: int) -> None:
+    """As `tcpdump -i any` of RHEL 7 writes them."""
+    raw = pcap(COOKED, link=113, beyond=16, modified=modified)
+    packets, problems = read(Drip(raw, size))
+    assert ([(packet.time_ns, packet.data) for packet in packets], problems) == (COOKED, [])
+
+
+@pytest.mark.parametrize("link", [1, 113])
+def test_after_a_hole_records_of_that_kind_are_found_where_packets_are_cooked(link: int) -> None:
+    raw = pcap(COOKED, link=link, beyond=16)
+    at = raw.index(COOKED[4][1]) - 16
+    packets, problems = read(raw[:at] + bytes(5_000) + raw[at:])
+    if link == 113:
+        assert [packet.data for packet in packets] == [packet for _, packet in COOKED]
+        assert [(problem.kind, problem.offset, problem.lost_bytes) for problem in problems] == [
+            ("broken record", at, 5_000)
+        ]
+    else:
+        assert len(packets) < len(COOKED)
+
+
+def test_files_of_other_kinds_joined_to_a_modified_one_are_read() -> None:
+    raw = pcap(PACKETS, modified=True) + pcap(COOKED, link=113, beyond=16, big=True) + pcap(PACKETS, modified=True)
+    packets, problems = read(raw)
+    assert [packet.data for packet in packets] == [packet for _, packet in PACKETS + COOKED + PACKETS]
+    assert [problem.kind for problem in problems] == ["joined files"] * 2
+
+
+@pytest.mark.skipif(tshark.MISSING, reason=tshark.REASON)
+def test_tshark_reads_the_same_of_modified_and_cooked_files(tmp_path: Path) -> None:
+    files = [pcap(PACKETS, modified=True, big=big) for big in (False, True)]
+    files += [pcap(COOKED, link=113, beyond=16, modified=modified) for modified in (False, True)]
+    path = tmp_path / "a.pcap"
+    for raw in files:
+        path.write_bytes(raw)
+        done = subprocess.run(
+            ["tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.len"],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        found, problems = segments(raw)
+        ours = [f"{one.time_ns // 10**9}.{one.time_ns % 10**9:09}\t{one.wire_length}" for one in found]
+        assert (ours, problems) == (done.stdout.splitlines(), [])
+        assert len(ours) == len(PACKETS)
 
 
 def test_a_small_file_that_grows_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
@@ -229,6 +304,9 @@ def _with(data: bytes) -> Callable[[Path], Path]:
         (_with(b"hello\n" * 50), "this is text"),
         (_with(b"\x7fELF\x00\x00"), "first bytes are of none"),
         (_with(b"\xa1"), "first bytes are of none"),
+        (_with(bz2.compress(FORMS["pcapng"])), "this is bzip2 data, which is not read; unpack it first: bunzip2"),
+        (_with(bz2.compress(b"")), "this is bzip2 data"),
+        (_with(SNOOP), "this is a snoop file, which is not read; convert it first: editcap -F pcap"),
         (_with(b"\xd4\xc3\xb2\xa1\x02\x00"), "the pcap header is cut: 6 bytes of 24"),
         (_with(b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00"), "the pcapng header is cut: 8 bytes of 28"),
         (_with(b"\x0a\x0d\x0d\x0a" + b"a" * 100), "the pcapng header is broken"),

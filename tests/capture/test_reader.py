@@ -19,7 +19,7 @@ from tests.support.packet_build import Talk, pcap
 COLUMNS = (
     "exchange_id connection_id capture_uri packet request_at response_at latency_us long_poll max_wait_ms api_key api"
     " api_version correlation_id client_id client_address broker_address client_software request_bytes response_bytes"
-    " error_code error throttle_ms status"
+    " error_code error throttle_ms status group_id member_id"
 ).split()
 
 

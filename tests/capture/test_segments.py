@@ -5,14 +5,9 @@ import struct
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.flow import Endpoints, Flows, Packets
-from kafkascope.capture.flow_table import flow_number
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.tcp import Reassembler
 from tests.capture.test_fragments import FRAGMENTED
 from tests.support.hexes import hexes
 from tests.support.packet_build import (
@@ -34,6 +29,8 @@ from tests.support.packet_build import (
 from tests.support.recordings import Drip, Segment, segments
 
 SOURCE, TARGET = "10.0.0.1", "10.0.0.2"
+# Those of `LINKS` and `LINKS6` that tshark is asked about too.
+JUDGED = ("mpls", "pppoe", "erspan")
 SOURCE6, TARGET6 = "fd00::1", "fd00::2"
 
 IPV4_TCP = hexes("""
@@ -64,6 +61,14 @@ EXPECTED6 = EXPECTED4._replace(
     source=hexes("fd000000000000000000000000000001"), target=hexes("fd000000000000000000000000000002")
 )
 ETHERNET = hexes("020000000002 020000000001")
+# tshark takes only a vendor's addresses for Ethernet in MPLS.
+VENDORS = hexes("001b21000002 001b21000001")
+
+
+def pppoe(protocol: str, size: int = 43) -> bytes:
+    """A session of PPPoE: version and type 1, code 0, session 1, length; then PPP's protocol, and `size` bytes."""
+    return hexes("8864 11 00 0001") + struct.pack(">H", len(hexes(protocol)) + size) + hexes(protocol)
+
 
 IPV4 = ETHERNET + hexes("0800")
 OUTER4 = hexes("""
@@ -120,6 +125,35 @@ LINKS: dict[str, tuple[int, bytes]] = {
         60000000 0000 04 40                  # IPv6, length 0, IPv4 inside
         fd000000000000000000000000000009 fd00000000000000000000000000000a
     """)),
+    "mpls": (1, ETHERNET + hexes("""
+        8847                                 # MPLS
+        00064040 00065140                    # label 100; label 101, marked as the last
+    """)),
+    "mpls multicast, vlan": (1, ETHERNET + hexes("8100 0005 8848 00064140")),
+    "mpls with ethernet inside": (1, ETHERNET + hexes("8847 00064140") + VENDORS + hexes("0800")),
+    "mpls with a control word": (1, ETHERNET + hexes("8847 00064140 00000001") + VENDORS + hexes("0800")),
+    "mpls in gre": (1, IPV4 + OUTER4_GRE + hexes("0000 8847 00064140")),
+    "linux cooked v1, mpls": (113, hexes("0004 0001 0006 0200000000010000 8847 00064140")),
+    "pppoe": (1, ETHERNET + pppoe("0021")),
+    "pppoe, protocol of one byte": (1, ETHERNET + pppoe("21")),
+    "pppoe, vlan": (1, ETHERNET + hexes("8100 0005") + pppoe("0021")),
+    "mpls in pppoe": (1, ETHERNET + pppoe("0281 00064140")),
+    "pppoe in mpls": (1, ETHERNET + hexes("8847 00064140 00000000") + VENDORS + pppoe("0021")),
+    "erspan type I": (1, IPV4 + OUTER4_GRE + hexes("0000 88be") + IPV4),
+    "erspan type II": (1, IPV4 + OUTER4_GRE + hexes("""
+        1000 88be 00000007                   # with a sequence number
+        1001 0064 00000001                   # version 1, VLAN 1, session 100, port 1
+    """) + IPV4),
+    "erspan type III": (1, IPV4 + OUTER4_GRE + hexes("""
+        1000 22eb 00000007                   # with a sequence number
+        2001 0064 00000001 0000 0000         # version 2, VLAN 1, session 100, time, tag, Ethernet inside
+    """) + IPV4),
+    "erspan type III with a subheader": (1, IPV4 + OUTER4_GRE + hexes("""
+        1000 22eb 00000007
+        2001 0064 00000001 0000 0001         # the last bit says that a subheader follows
+        0c000000 00000000
+    """) + ETHERNET + hexes("8100 0007 0800")),
+    "ip in erspan type III": (1, IPV4 + OUTER4_GRE + hexes("1000 22eb 00000007 2001 0064 00000001 0000 0800")),
     "vxlan in vxlan": (1, (IPV4 + OUTER4 + VXLAN) * 2 + IPV4),
     "vxlan in gre": (1, IPV4 + OUTER4_GRE + hexes("0000 6558") + IPV4 + OUTER4 + VXLAN + IPV4),
 }  # fmt: skip
@@ -137,6 +171,11 @@ LINKS6: dict[str, tuple[int, bytes]] = {
     },
     "6in4": (101, OUTER4[:9] + b"\x29" + OUTER4[10:]),
     "gre": (101, OUTER4[:9] + b"\x2f" + OUTER4[10:] + hexes("0000 86dd")),
+    "mpls": (1, ETHERNET + hexes("8847 00002140")),  # the label that says so (RFC 3032), and the version does too
+    "mpls with a control word": (1, ETHERNET + hexes("8847 00064140 00000001") + VENDORS + hexes("86dd")),
+    "pppoe": (1, ETHERNET + pppoe("0057", 63)),
+    "pppoe, protocol of one byte": (1, ETHERNET + pppoe("57", 63)),
+    "erspan type II": (1, IPV4 + OUTER4_GRE + hexes("1000 88be 00000007 10010064 00000001") + ETHERNET + hexes("86dd")),
 }
 
 
@@ -243,6 +282,13 @@ def test_what_is_no_tcp_is_left_out_without_a_word() -> None:
         ethernet(ipv4(SOURCE, TARGET, udp(1, 4789, b"not vxlan"), protocol=17)),
         ethernet(ipv4(SOURCE, TARGET, udp(1, 4789, b"\x08" + bytes(30)), protocol=17)),
         ethernet(ipv4(SOURCE, TARGET, b"\x00\x01\x08\x00" + IPV4_TCP, protocol=47)),  # GRE of another version
+        ethernet(hexes("00064140 10000007") + bytes(40), kind=0x8847),  # about a pseudowire
+        ethernet(hexes("00064140 00000000") + ethernet(bytes(28), kind=0x0806), kind=0x8847),  # ARP in MPLS
+        ethernet(hexes("11 00 0001 000a c021 0101 0008 01040578"), kind=0x8864),  # LCP
+        ethernet(hexes("11 09 0000 0004 01010000") + IPV4_TCP, kind=0x8863),  # discovery
+        ethernet(hexes("11 a7 0001 0000 0021") + IPV4_TCP, kind=0x8864),  # the end of a session
+        ethernet(ipv4(SOURCE, TARGET, udp(1, 2152, hexes("3201 0004 00000000 00010000")), protocol=17)),  # GTP-U's echo
+        ethernet(ipv4(SOURCE, TARGET, udp(1, 4790, bytes(40)), protocol=17)),
     ]
     assert segments(pcap([(5, packet) for packet in packets])) == ([], [])
 
@@ -317,8 +363,11 @@ def test_tshark_finds_the_same_segments(tmp_path: Path) -> None:
         ethernet(ipv4(SOURCE, TARGET, hexes("b000 6558 00000000 0000002a 00000001") + ethernet(IPV6_TCP), protocol=47)),
         ethernet(ipv6(SOURCE6, TARGET6, IPV4_TCP, protocol=4)),
         ethernet(ipv6(SOURCE6, TARGET6, IPV6_TCP[40:], extensions=padded)),
+        *(LINKS[name][1] + IPV4_TCP for name in LINKS if name.startswith(JUDGED)),
+        *(LINKS6[name][1] + IPV6_TCP for name in LINKS6 if name.startswith(JUDGED)),
         *(ethernet(piece) for name in ("ipv4", "ipv6") for piece in FRAGMENTED[name]()),
     ]
+    judged = sum(name.startswith(JUDGED) for name in (*LINKS, *LINKS6))
     raw = pcapng([(0, packet) for packet in packets])
     path = tmp_path / "judged"
     path.write_bytes(raw)
@@ -330,118 +379,7 @@ def test_tshark_finds_the_same_segments(tmp_path: Path) -> None:
     theirs = [tuple(map(int, line.split("\t"))) for line in done.stdout.splitlines()]
     found, problems = segments(raw)
     assert [(one.packet + 1, one.source_port, one.sequence, one.wire_length) for one in found] == theirs
-    assert (len(theirs), problems) == (8, [])
-
-
-def test_both_directions_are_one_flow_with_the_lower_end_first() -> None:
-    flows = Flows()
-    reader = SegmentReader(flows)
-    cases = [
-        ((SOURCE, 40000), (TARGET, 9092)),
-        ((SOURCE, 9092), (SOURCE, 40000)),  # one address: the port decides
-        (("127.0.0.1", 1), ("200.0.0.1", 1)),
-        ((SOURCE, 5), (SOURCE, 5)),
-    ]
-    packets = []
-    for low, high in cases:
-        packets += [ipv4(low[0], high[0], tcp(low[1], high[1])), ipv4(high[0], low[0], tcp(high[1], low[1]))]
-    packets += [ipv6("7fff::", "8000::", tcp(1, 1)), ipv6("8000::", "7fff::", tcp(1, 1))]
-    fed = reader.feed(batch(packets))
-    assert fed.flow.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert fed.direction.tolist() == [0, 1, 0, 1, 0, 1, 0, 0, 0, 1]
-    assert flows.ends[1] == Endpoints(EXPECTED4.source, 9092, EXPECTED4.source, 40000)
-    assert flows.ends[4].address_a[:2] == b"\x7f\xff"
-
-
-def batch(packets: list[bytes], link: int = 101) -> Packets:
-    sizes = np.array([len(packet) for packet in packets], np.int32)
-    return Packets(
-        data=np.frombuffer(b"".join(packets), np.uint8).copy(),
-        start=(np.cumsum(sizes) - sizes).astype(np.int64),
-        captured=sizes,
-        original=sizes,
-        time_ns=np.zeros(len(packets), np.int64),
-        link=np.full(len(packets), link, np.int32),
-        first=0,
-    )
-
-
-def test_flows_are_numbered_in_order_however_many() -> None:
-    flows = Flows()
-    reader = SegmentReader(flows)
-    packets = [
-        ipv4(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}", "9.9.9.9", tcp(1000 + i % 7, 9092)) for i in range(30_000)
-    ]
-    assert reader.feed(batch(packets)).flow.tolist() == list(range(30_000))
-    assert reader.feed(batch(packets[::-1])).flow.tolist() == list(range(30_000))[::-1]
-    assert len(set(flows.ends)) == 30_000
-
-
-def test_keys_that_differ_in_one_word_are_different_flows_in_a_crowded_table() -> None:
-    alike = [tuple(1000 + (word == changed) for word in range(5)) for changed in range(6)]
-    for seed in range(50):
-        slots = np.full(8, -1, np.int32)
-        keys = np.empty((6, 5), np.int64)
-        known = np.zeros(2, np.int64)
-        for _ in range(2):
-            assert [flow_number(slots, keys, known, seed, *key) for key in alike] == list(range(6))
-
-
-def test_another_reader_goes_on_with_the_flows_of_the_one_before() -> None:
-    flows = Flows()
-    packets = [ipv4(SOURCE, f"1.2.3.{i}", tcp(i, 9092)) for i in range(100)]
-    SegmentReader(flows).feed(batch(packets))
-    assert SegmentReader(flows).feed(batch([*packets[::-1], IPV6_TCP])).flow.tolist() == [*range(99, -1, -1), 100]
-    assert len(flows.ends) == 101
-
-
-def test_numbers_of_unused_flows_are_given_to_others() -> None:
-    flows = Flows()
-    reader = SegmentReader(flows)
-    packets = [ipv4(SOURCE, f"1.2.{i >> 8}.{i & 255}", tcp(7, 9092)) for i in range(6_000)]
-    reader.feed(batch(packets[:5_000]))
-    flows.unused = np.array([3, 4_000, 17], np.int64)
-    fed = reader.feed(batch([packets[5_000], packets[16], packets[5_001], packets[4_000]]))
-    assert fed.flow.tolist() == [17, 16, 4_000, 3]
-    assert len(flows.unused) == 0
-    assert [flows.ends[number].address_a[-2:] for number in (17, 16, 4_000, 3)] == [
-        number.to_bytes(2, "big") for number in (5_000, 16, 5_001, 4_000)
-    ]
-    # The table is full then, and grows.
-    found = reader.feed(batch(packets)).flow.tolist()
-    assert len(set(found)) == 6_000
-    assert found[5_000:5_002] + found[4_000:4_001] == [17, 4_000, 3]
-    assert len(flows.ends) == 6_000
-
-
-def test_flood_of_flows_is_bounded() -> None:
-    """A SYN each of four times as many flows as are kept without a connection."""
-    flows = Flows()
-    reader, reassembler = SegmentReader(flows), Reassembler(flows)
-    size = limits.MAX_UNUSED_FLOWS // 2
-    one = np.frombuffer(ipv4("11.0.0.0", TARGET, tcp(7, 9092, flags=2)), np.uint8)
-    for turn in range(12):
-        made = np.tile(one, (size, 1))
-        made[:, 13:16] = (np.arange(turn * size, (turn + 1) * size)[:, None] >> np.array([16, 8, 0])) & 255
-        sizes = np.full(size, len(one), np.int32)
-        reassembler.feed(
-            reader.feed(
-                Packets(
-                    made.reshape(-1), np.arange(size, dtype=np.int64) * len(one), sizes, sizes,
-                    np.zeros(size, np.int64), np.full(size, 101, np.int32), turn * size,
-                )
-            )
-        )  # fmt: skip
-    assert len(flows.ends) <= limits.MAX_UNUSED_FLOWS + limits.MAX_OTHER_CONNECTIONS + 2 * size
-    assert len(reassembler.connections) == limits.MAX_OTHER_CONNECTIONS
-    assert {connection.ends.address_b[-4] for connection in reassembler.connections} == {11}
-    last = {int.from_bytes(flows.ends[c.flow].address_b[-3:], "big") for c in reassembler.connections}
-    assert last == set(range(12 * size - limits.MAX_OTHER_CONNECTIONS, 12 * size))
-
-
-def test_a_batch_of_nothing_gives_nothing() -> None:
-    fed = SegmentReader(Flows()).feed(batch([]))
-    assert (len(fed.flow), fed.problems) == (0, ())
+    assert (len(theirs), problems) == (8 + judged, [])
 
 
 def test_chunks_of_any_size_give_the_same_segments() -> None:

@@ -17,6 +17,7 @@ from kafkascope.client.observe import Poll, Vain
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from lab.wire import until
+from tests.hostile.child import run
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error
 
 if TYPE_CHECKING:
@@ -99,6 +100,34 @@ def test_a_second_run_adds_to_the_same_lake(cluster: "Lab", cli: Cli, tmp_path: 
     assert len(rows(lake, "captures")) == 2
     names = [row["exchange_id"] for row in rows(lake, "exchanges")]
     assert len(names) == len(set(names))
+
+
+LOADED_MEANWHILE = """
+async def handler(peer):
+    request = await peer.greet()
+    while True:
+        # A kernel that a commit calls: it's loaded while this response is waited for, or never.
+        while not headers._make_rows.signatures:
+            await asyncio.sleep(0.01)
+        await peer.answer(request, peer.metadata() if request.api == "Metadata" else {})
+        request = await peer.request()
+async def main():
+    async with serving(handler) as address:
+        asked = Asked(sys.argv[1], 10**9, None, True, (), 10**9)
+        totals, _ = await _observe(Settings((address,), timeout=1000.0), asked)
+        print(totals["unanswered"], totals["commits"], totals["exchanges"] > 1)
+asyncio.run(main())
+"""
+
+
+def test_what_a_commit_needs_is_loaded_while_the_cluster_is_asked(tmp_path: Path) -> None:
+    """A cluster that takes all of the time doesn't make `--once` longer than that."""
+    imports = (
+        "import asyncio\nfrom kafkascope.capture import headers\nfrom kafkascope.cli.observe_run import *\n"
+        "from kafkascope.cli.observe_run import _observe\nfrom kafkascope.client.settings import Settings\n"
+        "from tests.client.servers import serving"
+    )
+    assert run(imports, LOADED_MEANWHILE, str(tmp_path / "lake"), timeout=1_200).output == "0 1 True"
 
 
 def test_no_jvm_and_no_spark_are_loaded(cluster: "Lab", tmp_path: Path) -> None:

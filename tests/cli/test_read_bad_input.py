@@ -1,6 +1,7 @@
 """`read` of what is broken or no recording: one line that names the place, every whole packet kept, the exit code of
 docs/read.md, never a traceback; the same for lines, statistics and JSON."""
 
+import bz2
 import gzip
 import json
 import lzma
@@ -42,6 +43,7 @@ def count_of(answer: Answer, way: list[str]) -> int:
     return int(answer.err.split(" exchange")[0].rsplit(maxsplit=1)[1]) if way else len(answer.out.splitlines()) - 1
 
 
+SNOOP = b"snoop\0\0\0" + bytes.fromhex("00000002 00000004") + bytes(40)
 REFUSED: list[tuple[str, bytes, str]] = [
     ("empty", b"", "is empty: nothing is recorded"),
     ("a text", b"hello\nworld\n", "it is text without a line of a broker's request log"),
@@ -56,6 +58,9 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("zstd that is cut at its start", bytes(cramjam.zstd.compress(PLAIN))[:14], "the zstd data is cut"),
     ("lz4 that is cut at its start", bytes(cramjam.lz4.compress(PLAIN))[:14], "the lz4 data is cut"),
     ("a text in gzip", gzip.compress(b"hello\n" * 99), "(inside gzip)"),
+    ("bzip2", bz2.compress(PLAIN), "is bzip2 data, which is not read; unpack it first: bunzip2 FILE"),
+    ("snoop", SNOOP, "is a snoop file, which is not read; convert it first: editcap -F pcap FILE converted.pcap"),
+    ("snoop in gzip", gzip.compress(SNOOP), "(inside gzip) is a snoop file"),
     ("a program in xz", lzma.compress(b"\x7fELF\x02\x01\x01" + bytes(99)), "nor as pcapng (inside xz)"),
 ]  # fmt: skip
 

@@ -1,12 +1,15 @@
-"""Captures of one recording that were given in the wrong order: what is wrong is said, and only then."""
+"""Captures of one recording that were given in the wrong order: files are put in order, and a pipe is reported."""
 
+import gzip
+import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.captures import capture
-from tests.support.cli import Cli
+from tests.support.cli import Answer, Cli
 
 HEADER, RECORD = 24, 16
 
@@ -35,10 +38,37 @@ def parts(folder: Path, *bounds: tuple[int, int]) -> list[str]:
         (((10, 1_500), (0, 1_490)), False),
     ],
 )
-def test_older_file_behind_a_newer_one_is_named(
+def test_older_pipe_behind_a_newer_file_is_named(
     bounds: tuple[tuple[int, int], ...], said: bool, tmp_path: Path, cli: Cli
 ) -> None:
     newer, older = parts(tmp_path, *bounds)
-    done = cli("read", "--json", newer, older)
-    told = f"{older} is older than {newer} in front of it: of one recording, give the oldest file first"
+    done = cli("read", "--json", newer, "-", stdin=Path(older).read_bytes())
+    told = f"standard input is older than {newer} in front of it: of one recording, give the oldest file first"
     assert (told in done.err) == said
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_of_a_glob_are_put_in_their_own_order(packed: bool, tmp_path: Path, cli: Cli) -> None:
+    """A rotated recording as a shell sorts it: trace.pcap10 before trace.pcap2. Files that aren't captures stay where
+    they are, and those that can't be read are reported."""
+    size = 125
+    files = parts(tmp_path, *((first, first + size) for first in range(0, 12 * size, size)))
+    rotated = [tmp_path / f"trace.pcap{number or ''}" for number in range(len(files))]
+    for file, name in zip(files, rotated, strict=True):
+        content = Path(file).read_bytes()
+        name.write_bytes(gzip.compress(content) if packed else content)
+    (tmp_path / "trace.pcap11.txt").write_text("no recording\n")
+    given = sorted(map(str, tmp_path.glob("trace.pcap*")))
+    assert given.index(str(rotated[10])) < given.index(str(rotated[2]))
+    (whole,) = parts(tmp_path, (0, 12 * size))
+    wanted = rows(cli("read", "--json", whole))
+    done = cli("read", "--json", *given)
+    assert rows(done) == wanted
+    assert done.code == 3 and "is older than" not in done.err
+    assert "trace.pcap11.txt is no recording" in done.err
+
+
+def rows(done: Answer) -> list[dict[str, Any]]:
+    """By their ids, without where they are recorded."""
+    lines = sorted(map(json.loads, done.out.splitlines()), key=lambda row: str(row["exchange_id"]))
+    return [{name: value for name, value in row.items() if name not in ("capture_uri", "packet")} for row in lines]

@@ -25,7 +25,33 @@ def in_ethernet(packet: bytes, random: Random) -> bytes:
         snap = struct.pack(">BBB3xH", 0xAA, 0xAA, 3, ether_type(packet))
         return ethernet(snap + packet, tags=tags, kind=min(len(packet) + 8, 1500))
     kind = ether_type(packet) if random.random() < 0.95 else random.choice(_OTHER_TYPES)
+    if random.random() < 0.25:
+        kind, packet = random.choice((mpls, mpls, pppoe))(packet, random)
     return ethernet(packet, tags=tags, kind=kind)
+
+
+def mpls(packet: bytes, random: Random) -> tuple[int, bytes]:
+    """(type, packet). Some labels or none that is the last, then IP, or Ethernet with a control word or without."""
+    labels = [random.randrange(1 << 20) << 12 | 0x40 for _ in range(random.choice((1, 1, 2, 3, 40)))]
+    if random.random() < 0.95:
+        labels[-1] |= 0x100
+    if random.random() < 0.4:
+        control = struct.pack(">I", random.choice((0, 1, 0x1000_0000, 0xFFFF_FFFF)))
+        packet = random.choice((b"", control)) + ethernet(packet, kind=ether_type(packet))
+    return random.choice((0x8847, 0x8848)), struct.pack(f">{len(labels)}I", *labels) + packet
+
+
+def pppoe(packet: bytes, random: Random) -> tuple[int, bytes]:
+    """(type, packet). A session, mostly; the protocol in two bytes or one, IP's, labels before it, or another."""
+    number = 0x57 if ether_type(packet) == 0x86DD else 0x21
+    protocol = random.choice(
+        (struct.pack(">H", number),) * 4 + (bytes([number]), b"\x02\x81", b"\x00\xfd", b"\xc0\x21", b"\x00", b"")
+    )
+    if protocol == b"\x02\x81":
+        packet = mpls(packet, random)[1]
+    first, code = random.choice((0x11,) * 9 + (0x21,)), random.choice((0,) * 9 + (0xA7,))
+    size = random.choice((len(protocol) + len(packet),) * 4 + (0, 0xFFFF)) & 0xFFFF
+    return 0x8864, struct.pack(">BBHH", first, code, 1, size) + protocol + packet
 
 
 def linked(packet: bytes, link: int, random: Random) -> bytes:
@@ -56,9 +82,24 @@ def gre(packet: bytes, random: Random) -> bytes:
     flags = random.choice((0, 0x8000, 0x2000, 0x1000, 0xB000, 0x4000, 0x0001))
     more = bytes(4 * sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000)))
     if random.random() < 0.3:
+        return _outer(_erspan(random) + in_ethernet(packet, random), _GRE, random)
+    if random.random() < 0.3:
         return _outer(struct.pack(">HH", flags, 0x6558) + more + in_ethernet(packet, random), _GRE, random)
     kind = random.choice((ether_type(packet),) * 8 + (0x88BE, 0x22EB))
     return _outer(struct.pack(">HH", flags, kind) + more + packet, _GRE, random)
+
+
+def _erspan(random: Random) -> bytes:
+    """GRE's header and ERSPAN's: types I to III with every flag, of any version and frame type, or cut."""
+    version = random.choice((1, 2, 2, 2, 15)) << 28 | 0x10064
+    frame, granularity = random.choice((0, 0, 0, 2, 31)), random.choice((0, 0, 1, 7))
+    third = struct.pack(">IIHH", version, 1, 0, frame << 10 | granularity)
+    made = random.choice(
+        (struct.pack(">HH", 0, 0x88BE),
+         struct.pack(">HHI", 0x1000, 0x88BE, 7) + struct.pack(">II", version >> 28 << 28 | 1, 1),
+         struct.pack(">HHI", 0x1000, 0x22EB, 7) + third + bytes(8 * (granularity & 1))),
+    )  # fmt: skip
+    return made if random.random() < 0.9 else made[: random.randrange(len(made) + 1)]
 
 
 def in_vxlan(packet: bytes, random: Random) -> bytes:
@@ -73,7 +114,14 @@ def geneve(packet: bytes, random: Random) -> bytes:
     return _outer(udp(50_000, 6081, head + (in_ethernet(packet, random) if inside else packet)), _UDP, random)
 
 
-TUNNELS: tuple[Callable[[bytes, Random], bytes], ...] = (ip_in_ip, gre, in_vxlan, geneve)
+def named(packet: bytes, random: Random) -> bytes:
+    """What is named and not read: GTP-U and VXLAN-GPE."""
+    gtp = udp(2152, 2152, struct.pack(">BBHI", 0x30, random.choice((0xFF, 0xFF, 1)), len(packet), 7) + packet)
+    gpe = udp(50_000, 4790, struct.pack(">BxxBI", random.choice((0x0C, 0)), 3, 42) + in_ethernet(packet, random))
+    return _outer(random.choice((gtp, gpe)), _UDP, random)
+
+
+TUNNELS: tuple[Callable[[bytes, Random], bytes], ...] = (ip_in_ip, gre, gre, in_vxlan, in_vxlan, geneve, geneve, named)
 
 
 def tunnelled(packet: bytes, random: Random, depth: int) -> bytes:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 _REPORT = """
 import sys
@@ -38,3 +39,9 @@ def run(imports: str, code: str, *arguments: str, timeout: float = 300) -> Ran:
     assert done.returncode == 0, done.stderr[-2000:]
     *lines, peak = done.stdout.splitlines()
     return Ran("\n".join(lines), int(peak))
+
+
+def peak_of(pid: int) -> int:
+    """Of a process that runs."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(status[status.index("VmHWM:") + 6 :].split(maxsplit=1)[0])

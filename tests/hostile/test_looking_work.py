@@ -77,6 +77,22 @@ def test_tiny_pieces_after_a_gap(role: int, heads: bytes) -> None:
         assert sum(row.kind == FRAME for row in found) == len(after)
 
 
+def test_tiny_pieces_with_bytes_missing_between_them() -> None:
+    """As a snap length leaves them: each may begin a frame, and none does."""
+    count = 6_000
+    framer = Framer([Connection(0, 0, endpoints(0), 0, 0, (None, None), False)])
+    head = hello()[0][1][:20]
+    kinds, lengths = np.tile(np.array([BYTES, GAP], np.uint8), count), np.tile(np.array([20, 7]), count)
+    order = np.arange(2 * count)
+    offsets, starts = np.cumsum(lengths) - lengths, np.zeros(2 * count, np.int64)
+    pieces = Pieces(
+        np.frombuffer(head, np.uint8), kinds, np.zeros(2 * count, np.int32), offsets, starts, lengths, order, order
+    )
+    assert calls(lambda: framer.feed(pieces)) < MOST_CALLS
+    earned = 2 * PIECE_EARNS * count + 20 * count // BYTES_EARN
+    assert framer._credit.spent <= FIRST_CREDIT + RESERVE + earned + 20 * count
+
+
 def test_frames_within_frames_are_judged_for_what_they_earn() -> None:
     """Places without end that may be a frame, in large pieces; none of them is one."""
     framer = Framer([Connection(0, 0, endpoints(0), 0, 0, (None, None), False)])

@@ -1,4 +1,4 @@
-"""Caps on what pages list, on files that break an ingest, on early bytes and heads of HTTP, driven to their edges."""
+"""Caps on what pages list, on files that break an ingest and heads of HTTP, driven to their edges."""
 
 import asyncio
 from pathlib import Path
@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.flow import BYTES, Flows
-from kafkascope.capture.tcp import Reassembler
 from kafkascope.cli.check_listen import Watched
 from kafkascope.errors import InputError
 from kafkascope.explorer.app import create
@@ -16,10 +14,8 @@ from kafkascope.lake.commit import commit
 from kafkascope.lake.home import make_lake
 from kafkascope.pipeline import ingesting
 from kafkascope.pipeline.broken import Broke
-from tests.capture.test_tcp import CLIENT, opened, seg
 from tests.explorer.asgi import ask
 from tests.lake.build import CAPTURES, exchanges, half_land, rows, written
-from tests.support.flows import endpoints, segments
 
 
 def test_pages_of_a_lake_list_so_many_exchanges_and_recordings(tmp_path: Path) -> None:
@@ -49,19 +45,6 @@ def test_an_ingest_goes_on_without_so_many_broken_files(monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=f"and {limits.MAX_BROKEN_FILES} more; ingest the others without them"):
         ingesting.ingest(None, [], tmp_path / "lake")  # type: ignore[arg-type]
     assert attempts == limits.MAX_BROKEN_FILES + 1
-
-
-def test_early_bytes_of_one_stream_end_at_their_cap() -> None:
-    """MAX_EARLY_BYTES: after a byte that never comes."""
-    reassembler = Reassembler(Flows([endpoints(0)]))
-    reassembler.feed(segments(opened()))
-    size, held, most = 60_000, 0, 0
-    for number in range(limits.MAX_EARLY_BYTES // size + 5):
-        pieces = reassembler.feed(segments([seg(CLIENT, 1001 + number * size, bytes(size))]))
-        held += size - int(pieces.length[pieces.kind == BYTES].sum())
-        most = max(most, held)
-    assert limits.MAX_EARLY_BYTES - 2 * size < most <= limits.MAX_EARLY_BYTES
-    assert held < size
 
 
 def test_a_long_head_of_http_ends_its_connection() -> None:

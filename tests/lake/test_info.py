@@ -4,7 +4,7 @@ from kafkascope.lake.compact import compact
 from kafkascope.lake.home import Lake
 from kafkascope.lake.info import info
 from kafkascope.lake.running import begin
-from tests.lake.build import EXCHANGES, NOON, days, exchanges, half_land, land, on_disk, written
+from tests.lake.build import EXCHANGES, NOON, days, exchanges, half_land, land, on_disk, rows, written
 from tests.lake.test_running import fall_silent
 
 
@@ -30,6 +30,15 @@ def test_counts_are_of_visible_rows_and_the_others_are_told(lake: Lake) -> None:
     assert (said.ingests, said.recordings) == (2, 2)
     assert [one.ingest_id for one in said.half_done] == ["i3"]
     assert said.running == (run,)
+
+
+def test_the_first_time_is_known_where_a_row_of_its_file_has_none(lake: Lake) -> None:
+    """A response without its request, in the file of the earliest exchange."""
+    early = {"exchange_id": "a", "request_at": NOON - days(1)}
+    alone = {"exchange_id": "b", "response_at": NOON - days(1)}
+    land(lake, "i1", rows(EXCHANGES, [early, alone]), exchanges(["c"]))
+    (found,) = (table for table in info(lake).tables if table.name == EXCHANGES.name)
+    assert (found.first_at, found.last_at) == (NOON - days(1), NOON)
 
 
 def test_merging_changes_files_and_no_rows(lake: Lake) -> None:

@@ -113,14 +113,18 @@ QUESTIONS: dict[str, tuple[pc.Expression, Any, str, Callable[[dict[str, Any]], b
 }  # fmt: skip
 
 
-@pytest.fixture
-def uri(lake: Lake) -> str:
-    """Four files, each with values of its own."""
+def four_files(lake: Lake) -> str:
+    """Each with values of its own."""
     for start in range(0, len(ROWS), 40):
         files = Files(lake, f"i{start}")
         files.add(TABLE, pa.Table.from_pylist(ROWS[start : start + 40], schema=SCHEMA))
         commit(lake, TABLE, files.close(), f"i{start}")
     return str(lake.table("exchanges").uri)
+
+
+@pytest.fixture
+def uri(lake: Lake) -> str:
+    return four_files(lake)
 
 
 def test_filters_give_the_rows_of_a_full_scan(uri: str) -> None:

@@ -14,7 +14,7 @@ from kafkascope.lake.commit import commit
 from kafkascope.lake.compact import compact
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import dataset, must_filter, table_in, visible_files, visible_ingests
+from kafkascope.lake.reading import dataset, table_in, visible_files, visible_ingests
 from kafkascope.lake.tables import LakeTable, table_named
 from tests.lake.build import CAPTURES, EXCHANGES, NOON, capture, days, exchanges, half_land, land, rows, seen, written
 
@@ -50,7 +50,6 @@ def test_reader_of_chosen_ingests_sees_no_later_one_though_files_were_merged(lak
     land(lake, "i2", exchanges(["b"]))
     assert seen(lake, chosen) == ["a"]
     compact(lake, most_small=1)
-    assert [must_filter(path) for path in visible_files(lake, "exchanges")] == [True]
     assert seen(lake, chosen) == ["a"]
     assert seen(lake) == ["a", "b"]
 

@@ -35,6 +35,7 @@ from tests.pipeline.kill_moment import DRIVER_STEPS, NAMED, TASK_STEPS, Moment, 
 from tests.pipeline.rows import Rows, lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE as CAPTURES
 from tests.pipeline.test_ingest import capture, pieces
+from tests.support.other_tools import all_of_them, arrow_rows, everywhere
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -236,7 +237,8 @@ def test_worker_killed_in_the_middle_of_its_files(
 def test_driver_killed_between_the_commits_of_two_tables(
     spark: "SparkSession", story: Story, tmp_path: Path, drivers: Drivers
 ) -> None:
-    """The same ingest again completes it; where a vacuum comes first, nothing of it is left, and it begins anew."""
+    """The same ingest again completes it; where a vacuum comes first, nothing of it is left, and it begins anew. So it
+    is where another tool has merged its rows with others."""
     moment = Moment("driver", "committed", 7)
     lake = copied(story, tmp_path)
     assert drivers(LOCAL).ingest(lake, story.rest, moment) is None
@@ -245,11 +247,51 @@ def test_driver_killed_between_the_commits_of_two_tables(
     shutil.copytree(lake, other)
     check(spark, story, lake, moment)
 
+    merged = tmp_path / "merged"
+    shutil.copytree(other, merged)
+    everywhere(open_lake(str(merged)), all_of_them)
+    again = tmp_path / "again"
+    shutil.copytree(merged, again)
+    check(spark, story, merged, moment)
+    assert plain_ids(merged) == [row["exchange_id"] for row in story.after["exchanges"]]
+    swept(again)
+    assert lake_rows(str(again)) == story.before
+    assert plain_ids(again) == [row["exchange_id"] for row in story.before["exchanges"]]
+    check(spark, story, again, moment)
+
     (dead,) = running_ingests(open_lake(str(other)))
     (other / INGESTS / f"{dead.ingest_id}-0.progress").write_text("7")
     swept(other)
     assert lake_rows(str(other)) == story.before
     check(spark, story, other, moment)
+
+
+def test_driver_interrupted_once_it_has_landed(
+    spark: "SparkSession", story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it supersedes is out of the tables after the same ingest again, or a vacuum."""
+    lake, other = copied(story, tmp_path), tmp_path / "other"
+    wanted = [row["exchange_id"] for row in story.after["exchanges"]]
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as here:
+        here.setattr(module, "compact", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(spark, story.rest, str(lake))
+    assert lake_rows(str(lake)) == story.after
+    assert len(plain_ids(lake)) > len(wanted)
+    shutil.copytree(lake, other)
+    assert not ingest(spark, story.rest, str(lake)).new
+    assert plain_ids(lake) == wanted
+    swept(other)
+    assert plain_ids(other) == wanted
+
+
+def plain_ids(lake: Path) -> list[str]:
+    """Of all exchanges, as a reader has them that isn't ours."""
+    return sorted(arrow_rows(str(lake / "exchanges")).column("exchange_id").to_pylist())
 
 
 def test_executor_killed_in_the_middle_of_its_files(spark: "SparkSession", story: Story, tmp_path: Path) -> None:
@@ -292,12 +334,12 @@ def late(monkeypatch: pytest.MonkeyPatch, count: int, *, at_seal: bool = False) 
     name = "carrying" if at_seal else "_commit"
     inner = getattr(at, name)
 
-    def held(*given: Any) -> Any:
+    def held(*given: Any, **named: Any) -> Any:
         nonlocal waited
         if waited and (not at_seal or any(one[0] == commits.LANDING for one in given)):
             barrier.wait(60)
             waited = 0
-        return inner(*given)
+        return inner(*given, **named)
 
     monkeypatch.setattr(at, name, held)
 

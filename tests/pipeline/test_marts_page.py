@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.lake.catalog_tables import CATALOG
+from kafkascope.lake.duck import register_tables
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.reading import dataset, known_names
 from kafkascope.pipeline.tables import register_views
 from tests.pipeline.mart_lakes import PACKETS, incidents
 from tests.support.incidents import logged_outcomes
@@ -74,7 +75,11 @@ def test_three_engines_read_the_same_rows_of_every_table(spark: "SparkSession", 
     home = open_lake(lake)
     names = register_views(spark, home)
     assert set(names) >= {*TABLES, "exchanges", "share_fetch_response"}
-    assert names == home.tables()
+    connection = duckdb.connect()
+    assert names == register_tables(connection, home) == sorted({*home.tables(), *known_names()})
+    empty = next(name for name in names if name not in home.tables())
+    assert spark.table(empty).count() == 0 == connection.table(empty).count("*").fetchall()[0][0]
+    assert [field.name for field in spark.table(empty).schema] == connection.table(empty).columns
     for name in ("share_deliveries", "findings", "catalog_fields", "share_fetch_response", "exchanges"):
         rows = dataset(home, name)
         count = rows.count_rows()

@@ -6,7 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
@@ -176,10 +179,31 @@ def test_a_file_that_came_in_three_ingests_is_reported_as_one(spark: "SparkSessi
     assert counted == dataset(home, "exchanges").count_rows() == whole.total.exchanges
 
 
-def test_a_connection_without_news_has_no_new_row(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
-    one_by_one(spark, cut_share(tmp_path), lake)
-    rows = dataset(open_lake(lake), "connections").to_table().drop_columns(["ingest_id"]).to_pylist()
-    assert len({repr(row) for row in rows}) == len(rows) > len({row["connection_id"] for row in rows})
+@pytest.mark.parametrize("options", [Options(), Options(plan="shuffle", tasks=2)])
+def test_a_connection_has_one_row_however_the_recording_was_cut(
+    spark: "SparkSession", lake: str, tmp_path: Path, options: Options
+) -> None:
+    ingest(spark, [capture("share", tmp_path)], other := f"{lake}-at-once")
+    wanted = DeltaTable(f"{other}/connections").to_pyarrow_table().drop_columns(["ingest_id"]).to_pylist()
+    for file in cut_share(tmp_path):
+        ingest(spark, [file], lake, options)
+        rows = DeltaTable(f"{lake}/connections").to_pyarrow_table().drop_columns(["ingest_id"]).to_pylist()
+        assert len({row["connection_id"] for row in rows}) == len(rows) > 0
+    assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
+
+
+def test_a_connection_whose_state_is_lost_keeps_its_row(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
+    first, second, _ = cut_share(tmp_path)
+    ingest(spark, [first], lake)
+    home = open_lake(lake)
+    before = dataset(home, "connections").to_table().column("connection_id").to_pylist()
+    (file,) = (Path(lake) / "unfinished").glob("*.parquet")
+    rows = pq.read_table(file)
+    broken = pa.array(["{}"] * len(rows), pa.string())
+    pq.write_table(rows.set_column(rows.schema.get_field_index("state"), "state", broken), file)
+    ingest(spark, [second], lake)
+    after = dataset(home, "connections").to_table().column("connection_id").to_pylist()
+    assert before and set(before) <= set(after)
 
 
 def test_files_in_three_ingests_count_every_exchange_once(spark: "SparkSession", lake: str, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
     @property
     def end(self) -> int:
-        return self.offset + (self.lost if self.kind == LOST else 0 if self.kind == ENDED else 4 + len(self.body))
+        return self.offset + self.lost + (0 if self.kind in (LOST, ENDED) else 4 + len(self.body))
 
 
 def rows(frames: Iterable[Frames]) -> list[Row]:

@@ -152,15 +152,19 @@ def pcapng(packets: Iterable[Stamped], *, link: int = 1) -> bytes:
 
 
 def pcap(
-    packets: Iterable[Stamped], *, link: int = 1, big: bool = False, nano: bool = False, snap_length: int = 262_144
-) -> bytes:
+    packets: Iterable[Stamped], *, link: int = 1, big: bool = False, nano: bool = False, snap_length: int = 262_144,
+    modified: bool = False, beyond: int = 0,
+) -> bytes:  # fmt: skip
+    """`modified` as Kuznetsov's libpcap writes it. The lengths on the wire are `beyond` bytes too short."""
     order = ">" if big else "<"
     unit = 1 if nano else 1000
-    out = bytearray(struct.pack(order + "IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, snap_length, link))
+    magic = 0xA1B2CD34 if modified else 0xA1B23C4D if nano else 0xA1B2C3D4
+    more = struct.pack(order + "iHBB", 2, 0x0800, 4, 0) if modified else b""  # interface, protocol, sent by us
+    out = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap_length, link))
     for time_ns, packet in packets:
         kept = packet[:snap_length]
         seconds, rest = divmod(time_ns, 1_000_000_000)
-        out += struct.pack(order + "IIII", seconds, rest // unit, len(kept), len(packet)) + kept
+        out += struct.pack(order + "IIII", seconds, rest // unit, len(kept), len(packet) - beyond) + more + kept
     return bytes(out)
 
 

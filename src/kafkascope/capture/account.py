@@ -76,7 +76,7 @@ class Account:
                     kept[number] = (file, whole)
                     break
             else:
-                self.problems[problem.kind] += 1
+                self.problems[problem.kind] += 1 + problem.more
                 if len(kept) < MOST_KEPT:
                     kept.append((self.file, problem))
 
@@ -129,7 +129,8 @@ def _count_frames(kind: Any, lost: Any, packet: Any) -> Numbers:
         first = min(first, packet[row])
         if kind[row] < LOST:
             frames += 1
-        elif kind[row] == LOST:
+        # Of a frame that was recorded in part the rest is lost.
+        if lost[row]:
             places += 1
             size += lost[row]
     return frames, places, size, first

@@ -4,7 +4,14 @@ the catalog does not know the message; `DecodeError` where it does and the bytes
 from functools import lru_cache
 from struct import Struct
 
-from kafkascope.codec.frame import API_VERSIONS, CONTROLLED_SHUTDOWN, DecodedFrame, decode_frame, header_version
+from kafkascope.codec.frame import (
+    API_VERSIONS,
+    CONTROLLED_SHUTDOWN,
+    DecodedFrame,
+    decode_frame,
+    decode_response_frame,
+    header_version,
+)
 from kafkascope.codec.message import decode_plain
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
@@ -61,13 +68,13 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
     whole = len(frame).to_bytes(4, "big") + frame
     others = other_layouts(key, version, response_to is not None)
     if not others:
-        return decode_frame(whole, response_to=response_to, spans=spans)
+        return _decode(whole, response_to, None, spans)
     best: str | None = None
     readable = False
     # One at a time: of a large message two would be twice what one may take.
     for release in (None, *others):
         try:
-            decoded = decode_frame(whole, response_to=response_to, release=release, spans=spans)
+            decoded = _decode(whole, response_to, release, spans)
         except DecodeError:
             continue
         if decoded.exact:
@@ -75,7 +82,13 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
         if not readable:
             best, readable = release, True
         del decoded
-    return decode_frame(whole, response_to=response_to, release=best, spans=spans)
+    return _decode(whole, response_to, best, spans)
+
+
+def _decode(whole: bytes, response_to: tuple[int, int] | None, release: str | None, spans: bool) -> DecodedFrame:
+    if response_to is None:
+        return decode_frame(whole, release=release, spans=spans)
+    return decode_response_frame(whole, response_to, release, has_length=True, spans=spans)
 
 
 @lru_cache(maxsize=512)

@@ -19,7 +19,8 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CarriedSearch:
-    """A stream of a Kafka connection whose next frame is not found. `marks` are (place in the bytes, time, packet)."""
+    """A stream of a Kafka connection whose next frame is not found. `marks` are (place in the bytes, time, packet),
+    `end` is (kind, offset, time, packet) where the stream has ended."""
 
     offset: int
     first_ns: int
@@ -32,6 +33,7 @@ class CarriedSearch:
     candidates: Ints
     marks: tuple[Ints, ...]
     place: int
+    end: Ints = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class Carried:
     """A connection that goes on. `files` are (order, uri) of the recordings that its packets lie in; `number` and
     `previous` tell it and the one before it on the same ports apart. `closed_ns` is -1 before its first FIN or RST,
     `connection_id` None until it is named by a first frame. `waiting` are (kind, is response, offset, size, first_ns,
-    last_ns, packet, losses, place) of frames without a partner. `place` is the earliest packet that must be read
-    again."""
+    last_ns, packet, losses, place) of frames without a partner, and behind that the number of bytes that were not
+    recorded, if there are any. `place` is the earliest packet that must be read again."""
 
     files: tuple[tuple[int, str], ...]
     address_a: str
@@ -154,7 +156,8 @@ def _rows(told: Any) -> Any:
 def _stream(told: dict[str, Any]) -> CarriedStream:
     search = told["search"]
     if search:
-        search = CarriedSearch(**search | {"candidates": _row(search["candidates"]), "marks": _rows(search["marks"])})
+        rows = {"candidates": _row(search["candidates"]), "marks": _rows(search["marks"])}
+        search = CarriedSearch(**search | rows | {"end": _row(search.get("end", ()))})
     rows = {name: _row(told[name]) for name in ("row", "state")}
     rows |= {name: _rows(told[name]) for name in ("delivered", "early")}
     return CarriedStream(**told | rows | {"search": search})

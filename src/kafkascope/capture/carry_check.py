@@ -7,7 +7,7 @@ from typing import Any
 from kafkascope.capture import frame_table as frames
 from kafkascope.capture import stream_table as streams
 from kafkascope.capture.carry import NOWHERE, PACKET_BITS, Carried, CarriedPieces, CarriedSearch, CarriedStream
-from kafkascope.capture.flow import BYTES, FRAME, GAP, RENEWED, TOKEN
+from kafkascope.capture.flow import BYTES, CLOSE, FRAME, GAP, RENEWED, RESET, TOKEN
 from kafkascope.capture.fresh import HINTED, UNKNOWN
 from kafkascope.limits import (
     MAX_EARLY_SEGMENTS,
@@ -115,10 +115,11 @@ def _state(one: Carried, stream: CarriedStream) -> None:
     _need(0 <= filled < length <= MAX_FRAME_BYTES if have == 4 else length == -1 and filled == 0)
     _numbers([state[frames.PREFIX]], 0, 1 << 8 * have)
     _numbers([state[frames.OFFSET], state[frames.SHORT]], 0, _FAR)
-    _numbers([state[frames.DAMAGED], state[frames.TOKENS]], 0, 2)
+    _numbers([state[frames.TOKENS]], 0, 2)
+    _numbers([state[frames.DAMAGED]], 0, 2 + min(filled, frames.CHUNK))
     _place(one, state[frames.PACKET])
     # Bytes that are there are read again, or the frame is lost.
-    held = filled > 0 and not state[frames.DAMAGED]
+    held = frames.held_of(state) > 0
     _need(held == (stream.place != NOWHERE) and not (held and stream.search is not None))
 
 
@@ -136,6 +137,12 @@ def _search(one: Carried, search: CarriedSearch) -> None:
         before = at
     _place(one, search.packet)
     _place(one, search.place)
+    if search.end:
+        kind, offset, time, packet = search.end
+        _need(kind in (CLOSE, RESET))
+        _numbers([offset], 0, _FAR)
+        _numbers([time], -_INT64, _INT64)
+        _place(one, packet)
 
 
 def _slot(one: Carried) -> None:
@@ -167,11 +174,13 @@ def _pieces(one: Carried, pieces: CarriedPieces) -> None:
 
 
 def _waiting(one: Carried, row: tuple[int, ...]) -> None:
-    kind, response, offset, size, first_ns, last_ns, packet, losses, place = row
+    kind, response, offset, size, first_ns, last_ns, packet, losses, place, *missing = row
     _need(kind in (FRAME, TOKEN))
     _numbers([response], 0, 2)
     _numbers([offset, losses], 0, _FAR)
     _numbers([size], 0, MAX_FRAME_BYTES + 1)
+    _need(len(missing) <= 1)
+    _numbers(missing, 1, MAX_FRAME_BYTES + 1 - size)
     _numbers([first_ns, last_ns], -_INT64, _INT64)
     _place(one, packet)
     _place(one, place)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from kafkascope.capture.carry import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
 from kafkascope.capture.carry_bytes import Wanted
 from kafkascope.capture.carry_place import earliest
+from kafkascope.capture.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.flow import BYTES, GAP
 from kafkascope.capture.frame_table import (
     ASKED,
@@ -29,6 +30,7 @@ from kafkascope.capture.frame_table import (
     SKIP,
     TAIL,
     WANT_CHUNKS,
+    held_of,
     with_chunks,
     with_slots,
     with_streams,
@@ -36,7 +38,7 @@ from kafkascope.capture.frame_table import (
 from kafkascope.capture.frames import CONNECTION_COST, PIECE_COST, Framer
 from kafkascope.capture.fresh import UNKNOWN
 from kafkascope.capture.search import Run, Search
-from kafkascope.capture.split import begin, begin_frame, collect, end_stream, free_chunks
+from kafkascope.capture.split import begin, end_stream
 from kafkascope.capture.stream_table import BASE
 from kafkascope.capture.undecided import Undecided
 
@@ -70,7 +72,7 @@ class Framing:
         yield from (state[PACKET] for state in self.state if state)
         for search in self.search:
             if search is not None:
-                yield from (search.packet, search.place, *(mark[2] for mark in search.marks))
+                yield from (search.packet, search.place, *(mark[2] for mark in search.marks), *search.end[3:])
         if self.pieces is not None:
             yield from (entry[5] for entry in self.pieces.entries)
 
@@ -130,8 +132,8 @@ def framing_of(framer: Framer, number: int, late: LatePieces) -> Framing:
         state[HEAD] = state[TAIL] = -1
         if state[HAVE] == 0:
             state[PACKET] = NOWHERE
-        elif state[FILLED] and not state[DAMAGED]:
-            low, high = state[OFFSET] + 4, state[OFFSET] + 4 + state[FILLED]
+        elif held_of(state):
+            low, high = state[OFFSET] + 4, state[OFFSET] + 4 + held_of(state)
             places[direction] = earliest(late.get(stream), low, high, state[PACKET])
         states[direction] = tuple(state)
     known = min(int(tables.slots[slot, ASKED]), REMEMBERED) if slot >= 0 else 0
@@ -159,6 +161,7 @@ def _searched(search: Search, late: npt.NDArray[np.int64] | None) -> CarriedSear
         offset=search.offset, first_ns=search.first_ns, packet=search.packet, time_ns=search.time,
         run_offset=run.offset, run_bytes=len(run.data), skipped=run.skipped, scanned=looked.scanned,
         candidates=tuple(looked.candidates), marks=tuple(run.marks), place=first,
+        end=(search.end[0], *search.end[2:5]) if search.end is not None else (),
     )  # fmt: skip
 
 
@@ -173,7 +176,7 @@ def want_frames(one: Carried, number: int, flow: int, place: Place, wanted: Want
         at, base = 2 * number + direction, stream.row[BASE]
         if stream.place != NOWHERE:
             low = stream.state[OFFSET] + 4
-            wanted.want(at, flow, base, low, low + stream.state[FILLED], place(stream.place))
+            wanted.want(at, flow, base, low, low + held_of(stream.state), place(stream.place))
         search = stream.search
         if search is not None and search.run_bytes:
             low = search.run_offset
@@ -235,11 +238,11 @@ def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wan
 def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]:
     """The bytes of a frame whose rest is to come."""
     state = framer._tables.state[row]
-    low, filled = int(state[OFFSET]) + 4, int(state[FILLED])
-    data = wanted.take(stream, low, low + filled)
+    low, held = int(state[OFFSET]) + 4, held_of(state.tolist())
+    data = wanted.take(stream, low, low + held)
     if data is not None:
         counts = framer._tables.counts
-        chunks = (filled + CHUNK - 1) // CHUNK
+        chunks = (held + CHUNK - 1) // CHUNK
         if chunks > counts[FREE_CHUNKS]:
             counts[WANT_CHUNKS] = chunks
             larger = with_chunks(framer._tables)
@@ -248,11 +251,13 @@ def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]
                 return []
             framer._tables = larger
         tables = framer._tables
+        filled = int(state[FILLED])
         state[FILLED] = 0
-        collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, filled)
+        collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, held)
+        state[FILLED] = filled
         return []
     state[DAMAGED] = 1
-    return [f"{filled} bytes of an unfinished frame"]
+    return [f"{held} bytes of an unfinished frame"]
 
 
 def _restore_search(
@@ -270,7 +275,10 @@ def _restore_search(
         looked.scanned, looked.candidates = told.scanned, list(told.candidates)
         framer._kept += told.run_bytes + PIECE_COST * len(told.marks)
     packet = place(told.packet)
-    framer._searches[stream] = Search(row, told.offset, told.first_ns, packet, run, told.time_ns)
+    search = framer._searches[stream] = Search(row, told.offset, told.first_ns, packet, run, told.time_ns)
+    if told.end:
+        kind, offset, time, packet = told.end
+        search.end = (kind, stream, offset, time, place(packet), 0, b"")
     return [] if data is not None else [f"{told.run_bytes} bytes that are searched for a frame"]
 
 

@@ -17,6 +17,7 @@ from kafkascope.capture.headers import (
     FIRST_NS,
     KIND,
     LAST_NS,
+    MISSING,
     OFFSET,
     PACKET,
     RESPONSE,
@@ -43,7 +44,8 @@ def waiting_of(
         kept = tuple(row[column] for column in _KEPT)
         stream = stream_of(connections[row[CONNECTION]], row[RESPONSE])
         first = earliest(late.get(stream), row[OFFSET], row[OFFSET] + 4 + row[SIZE], row[PACKET])
-        found.setdefault(row[CONNECTION], []).append((*kept, first))
+        missing = (row[MISSING],) if row[MISSING] else ()
+        found.setdefault(row[CONNECTION], []).append((*kept, first, *missing))
     return found
 
 
@@ -55,7 +57,7 @@ def waiting_ids(pairer: Pairer) -> set[str]:
 
 
 def want_waiting(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
-    for _, response, offset, size, *_, first in one.waiting:
+    for _, response, offset, size, _, _, _, _, first, *_ in one.waiting:
         direction = (one.client or 0) ^ response
         base = one.streams[direction].row[BASE]
         wanted.want(2 * number + direction, flow, base, offset + 4, offset + 4 + size, place(first))
@@ -83,7 +85,7 @@ def restore_waiting(
     bodies: list[bytes] = []
     unread: list[tuple[int, str]] = []
     for number, (one, place) in enumerate(zip(carried, places, strict=True)):
-        for kind, response, offset, size, first_ns, last_ns, packet, losses, _ in one.waiting:
+        for kind, response, offset, size, first_ns, last_ns, packet, losses, _, *missing in one.waiting:
             low = offset + 4
             body = wanted.take(2 * number + ((one.client or 0) ^ response), low, low + size)
             if body is None:
@@ -91,7 +93,7 @@ def restore_waiting(
                     (number, f"a {'response' if response else 'request'} of {size} bytes without its partner")
                 )
                 continue
-            rows.append([kind, number, response, offset, first_ns, last_ns, place(packet), losses])
+            rows.append([kind, number, response, offset, first_ns, last_ns, place(packet), losses, sum(missing)])
             bodies.append(body)
     if rows:
         numbers = np.array(rows, np.int64)
@@ -99,7 +101,7 @@ def restore_waiting(
         columns: dict[str, Any] = {
             "kind": numbers[:, 0].astype(np.uint8), "connection": numbers[:, 1].astype(np.int32),
             "is_response": numbers[:, 2].astype(np.uint8), "offset": numbers[:, 3], "first_ns": numbers[:, 4],
-            "time_ns": numbers[:, 5], "packet": numbers[:, 6], "lost": np.zeros(len(rows), np.int64),
+            "time_ns": numbers[:, 5], "packet": numbers[:, 6], "lost": numbers[:, 8],
         }  # fmt: skip
         held = np.frombuffer(bytearray().join(bodies), np.uint8)
         waiting, content = read_headers(Frames(body=held, ends=ends, **columns))

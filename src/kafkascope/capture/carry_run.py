@@ -189,7 +189,7 @@ def _carried(steps: Steps, number: int, framing: Framing, waiting: list[Ints]) -
         pieces=None
         if framing.pieces is None
         else replace(framing.pieces, entries=tuple((*e[:5], place(e[5])) for e in framing.pieces.entries)),
-        waiting=tuple((*item[:6], place(item[6]), item[7], place(item[8])) for item in waiting),
+        waiting=tuple((*item[:6], place(item[6]), item[7], place(item[8]), *item[9:]) for item in waiting),
         place=place(min((packet for packet in packets if packet >= 0), default=NOWHERE)),
     )
 
@@ -216,7 +216,8 @@ def _search(search: CarriedSearch | None, place: PlaceWriter) -> CarriedSearch |
     if search is None:
         return None
     marks = tuple((at, time, place(packet)) for at, time, packet in search.marks)
-    return replace(search, packet=place(search.packet), place=place(search.place), marks=marks)
+    end = (*search.end[:3], place(search.end[3])) if search.end else ()
+    return replace(search, packet=place(search.packet), place=place(search.place), marks=marks, end=end)
 
 
 def flows_of(carried: Sequence[Carried]) -> tuple[Flows, list[int]]:
@@ -255,7 +256,7 @@ def resume(
 def _late(carried: Sequence[Carried], places: Sequence[Any]) -> Iterator[tuple[int, int, int, int]]:
     """What the next run must know of bytes that came late in the run before."""
     for number, (one, place) in enumerate(zip(carried, places, strict=True)):
-        for _, response, offset, size, _, _, _, _, first in one.waiting:
+        for _, response, offset, size, _, _, _, _, first, *_ in one.waiting:
             yield 2 * number + ((one.client or 0) ^ response), offset, offset + 4 + size, place(first)
         for direction, stream in enumerate(one.streams):
             if stream.place != NOWHERE:

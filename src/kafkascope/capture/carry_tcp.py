@@ -146,7 +146,7 @@ def restore(
     spill = bytearray()
     unread: list[tuple[int, str]] = []
     for number, (one, flow, place) in enumerate(zip(carried, flows, places, strict=True)):
-        reassembler.connections.append(_connection(one, number, flow))
+        reassembler.connections.append(connection_of(one, number, flow))
         _fill(tables.connections[number], one, flow, numbers.get((flow, one.previous), -1))
         if one.current:
             tables.current[flow] = number
@@ -170,7 +170,8 @@ def restore(
     return unread
 
 
-def _connection(one: Carried, number: int, flow: int) -> Connection:
+def connection_of(one: Carried, number: int = 0, flow: int = 0) -> Connection:
+    """As it was left."""
     first, second = (stream.row for stream in one.streams)
     return Connection(
         number=number,

@@ -30,8 +30,10 @@ _AHEAD = 8
 DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
 # Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of segments that
 # were recorded in part only the packets are counted.
-CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_MPLS, IN_PPPOE, IN_ERSPAN, IN_MACSEC, IN_PART = range(9)
-REASONS = 9
+CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_PPPOE, IN_ERSPAN, IN_MACSEC, IN_GTP_U, IN_VXLAN_GPE, IN_PART = (
+    range(10)
+)
+REASONS = 10
 # Columns of the fragment rows.
 (
     F_ROW, F_VERSION, F_LEVEL, F_IDENTIFICATION, F_PROTOCOL, F_FROM_HIGH, F_FROM_LOW, F_TO_HIGH, F_TO_LOW,

@@ -52,6 +52,8 @@ class Exchange:
     error: str | None
     throttle_ms: int | None
     status: str
+    group_id: str | None
+    member_id: str | None
     groups: tuple[str, ...]
     members: tuple[str, ...]
     topics: tuple[str, ...]
@@ -94,6 +96,12 @@ class Exchange:
         longest = max(self.request_bytes or 0, self.response_bytes or 0) - 4
         if self.status == "undecoded" and longest > MAX_CAREFUL_FRAME_BYTES:
             return f"a frame of {longest} bytes, {MAX_CAREFUL_FRAME_BYTES} are read if Kafka writes it differently"
+        for name, frame, size in (
+            ("request", self.request_frame, self.request_bytes),
+            ("response", self.response_frame, self.response_bytes),
+        ):
+            if frame is not None and size is not None and len(frame) + 4 < size:
+                return f"{len(frame)} of {size - 4} bytes of the {name} were recorded"
         try:
             self.decode_request()
             self.decode_response()

@@ -9,7 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.exchange_pack import CLIENT_ID, COLUMNS, Form, Told, measure, number_ends, write
+from kafkascope.capture.exchange_pack import (
+    CLIENT_ID,
+    COLUMNS,
+    GROUP_ID,
+    MEMBER_ID,
+    Form,
+    Told,
+    measure,
+    number_ends,
+    write,
+)
 from kafkascope.capture.exchanges import ExchangeBatch
 from kafkascope.capture.pairing import STATUSES
 from kafkascope.columnar.form import form_of
@@ -43,6 +53,8 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
         ("throttle_ms", pa.int32()),
         ("status", pa.string()),
+        ("group_id", pa.string()),
+        ("member_id", pa.string()),
     ]
 )
 # The answer may wait by design: for records, for members to join, for the leader's assignment.
@@ -82,14 +94,17 @@ def _to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     ends = [batch.ends[number] for number in used[:count].tolist()]
     # Texts of this batch, one behind the other.
     sides = [text for end in ends for text in (end.client_address, end.broker_address, end.software)]
-    texts, held = _texts([*sides, *batch.recordings.uris])
+    texts, held = _texts([*sides, *batch.recordings.uris, *facts.more_ids.values()])
+    uris = slice(len(sides), len(sides) + len(batch.recordings.uris))
+    for (index, fact), (at, size) in zip(facts.more_ids, texts[uris.stop :].tolist(), strict=True):
+        facts.values[index, fact : fact + 2] = len(batch.content.first) + len(batch.content.second) + at, size
     numbers = np.array([(end.number, end.software_from) for end in ends], np.uint64).reshape(-1, 2).view(np.int64)
     files = np.array(batch.recordings.first_packets, np.int64).reshape(-1, 1)
     told = Told(
         waited=batch.content.first, body=batch.content.second, texts=held, words=names.words, rows=batch.rows,
         request=batch.request, response=batch.response, status=batch.status, values=facts.values,
         seen=facts.seen, which=which, ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
-        files=np.concatenate([files, texts[len(sides) :]], axis=1), apis=names.apis, errors=names.errors,
+        files=np.concatenate([files, texts[uris]], axis=1), apis=names.apis, errors=names.errors,
         first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS, sized=batch.sized,
     )  # fmt: skip
     form = _form()
@@ -107,18 +122,20 @@ def _to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
     made = pa.allocate_buffer(size)
     plain = write(told, form, np.frombuffer(made, np.uint8))
     columns = pa.ipc.read_record_batch(made, SCHEMA)
-    return columns if plain else columns.set_column(CLIENT_ID, SCHEMA.field(CLIENT_ID), _client_ids(columns))
+    if not plain:
+        for column in (CLIENT_ID, GROUP_ID, MEMBER_ID):
+            columns = columns.set_column(column, SCHEMA.field(column), _as_text(columns.column(column)))
+    return columns
 
 
-def _client_ids(columns: pa.RecordBatch) -> pa.Array:
-    found = columns.column(CLIENT_ID)
+def _as_text(column: pa.Array) -> pa.Array:
     try:
-        found.validate(full=True)
+        column.validate(full=True)
     except pa.ArrowInvalid:
         # Clients send what they like; here it is shown with replacement characters.
-        sent = found.view(pa.binary()).to_pylist()
+        sent = column.view(pa.binary()).to_pylist()
         return pa.array([None if v is None else v.decode(errors="replace") for v in sent], pa.string())
-    return found
+    return column
 
 
 def _texts(words: Sequence[str | None]) -> tuple[Ints, npt.NDArray[np.uint8]]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kafkascope.capture.body_scan import LISTED, THE_ONE
 from kafkascope.capture.checked import copy, place, write_16, write_32, write_64
 from kafkascope.capture.flow import TOKEN, Int64s, Uint8s
 from kafkascope.capture.headers import (
@@ -18,6 +19,7 @@ from kafkascope.capture.headers import (
     FRAME_AT,
     KIND,
     LAST_NS,
+    MISSING,
     OFFSET,
     PACKET,
     SIZE,
@@ -25,7 +27,7 @@ from kafkascope.capture.headers import (
 )
 from kafkascope.capture.identity import CONNECTION_DIGITS, EXCHANGE_DIGITS, write_digits, write_id
 from kafkascope.capture.numbers import Number, Numbers
-from kafkascope.capture.scan_program import ERROR, MAX_WAIT, THROTTLE
+from kafkascope.capture.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
 from kafkascope.columnar.compiling import jit
 
 # The columns, in their order.
@@ -53,11 +55,13 @@ from kafkascope.columnar.compiling import jit
     ERROR_NAME,
     THROTTLE_MS,
     STATUS,
-) = range(23)
-COLUMNS = 23
+    GROUP_ID,
+    MEMBER_ID,
+) = range(25)
+COLUMNS = 25
 # Bytes a value; a text has offsets in front of its bytes, and a bit takes an eighth.
 TEXT, BIT = 0, -1
-WIDTHS = np.array([0, 0, 0, 8, 8, 8, 8, -1, 4, 2, 0, 2, 4, 0, 0, 0, 0, 8, 8, 2, 0, 4, 0], np.int64)
+WIDTHS = np.array([0, 0, 0, 8, 8, 8, 8, -1, 4, 2, 0, 2, 4, 0, 0, 0, 0, 8, 8, 2, 0, 4, 0, 0, 0], np.int64)
 _LINE = 64
 PREFIX_BYTES = 4  # the frame's own length is sent too
 
@@ -71,7 +75,8 @@ API_WIDTH = 3
 
 class Told(NamedTuple):
     """A batch as arrays. Texts are (place, size), the size below 0 for null: those of `ends` and `files` in `texts`,
-    those of `apis`, `errors` and `statuses` in `words`, client ids in `waited`, then `body`."""
+    those of `apis`, `errors` and `statuses` in `words`, client ids, groups and members in `waited`, then `body`, and
+    beyond both in `texts`."""
 
     waited: Uint8s
     body: Uint8s
@@ -145,11 +150,25 @@ def api_text(t: Told, i: Number, row: Number) -> Numbers:
 
 
 @jit
+def size_of(row: Any) -> Number:
+    """Of a frame as it was sent, whether all of it was recorded or not."""
+    return row[SIZE] + row[MISSING] + PREFIX_BYTES
+
+
+@jit
 def client_text(t: Told, i: Number) -> Numbers:
     request = t.request[i]
     if request < 0 or t.rows[request, CLIENT_AT] < 0:
         return np.int64(0), np.int64(-1)
     return t.rows[request, FRAME_AT] + t.rows[request, CLIENT_AT], t.rows[request, CLIENT_SIZE]
+
+
+@jit
+def name_text(t: Told, i: Number, fact: Number) -> Numbers:
+    """Of a group or member."""
+    if t.seen[i, fact] == LISTED or t.seen[i, fact] == THE_ONE:
+        return t.values[i, fact], t.values[i, fact + 1]
+    return np.int64(0), np.int64(-1)
 
 
 @jit
@@ -202,6 +221,8 @@ def measure(t: Told, form: Form) -> Number:
         sizes[SOFTWARE] += max(software_text(t, i, row)[1], 0)
         sizes[ERROR_NAME] += max(error_text(t, i)[1], 0)
         sizes[STATUS] += t.statuses[t.status[i], 1]
+        sizes[GROUP_ID] += max(name_text(t, i, GROUP_AT)[1], 0)
+        sizes[MEMBER_ID] += max(name_text(t, i, MEMBER_AT)[1], 0)
     sizes[EXCHANGE_ID] = EXCHANGE_DIGITS * count
     sizes[CONNECTION_ID] = CONNECTION_DIGITS * count
     return lay_out(form, count, form.data[:0])
@@ -283,8 +304,20 @@ def is_ascii(data: Any, start: Number, size: Number) -> Number:
 
 
 @jit
+def put_name(out: Any, form: Form, column: Number, i: Number, t: Told, text: Numbers) -> Number:
+    """Of the wire; whether it is ASCII."""
+    elsewhere = text[0] - len(t.waited) - len(t.body)
+    if elsewhere >= 0 and text[1] >= 0:
+        put_text(out, form, column, i, t.texts, (elsewhere, text[1]))
+        return True
+    source, at = place(t.waited, t.body, text[0])
+    put_text(out, form, column, i, source, (at, text[1]))
+    return is_ascii(source, at, text[1])
+
+
+@jit
 def write(t: Told, form: Form, out: Any) -> Number:
-    """As long as `measure` said; whether all client ids are ASCII."""
+    """As long as `measure` said; whether all client ids, groups and members are ASCII."""
     count = len(t.request)
     copy(out, 0, form.data, 0, np.int64(len(form.data)))
     out[len(form.data) :] = 0
@@ -315,9 +348,10 @@ def write(t: Told, form: Form, out: Any) -> Number:
             response_ns = t.rows[t.response[i], FIRST_NS]
         put_number(out, form, REQUEST_AT, i, request_ns // 1000, asked and timed)
         put_number(out, form, RESPONSE_AT, i, response_ns // 1000, answered and timed)
-        # A response that was recorded before its request has no latency.
-        latency = (response_ns - request_ns) // 1000
-        put_number(out, form, LATENCY, i, latency, asked and answered and latency >= 0)
+        # A response that was recorded before its request has no latency. Otherwise it is between the times as they are
+        # written, in whole microseconds.
+        latency = response_ns // 1000 - request_ns // 1000
+        put_number(out, form, LATENCY, i, latency, asked and answered and response_ns >= request_ns)
         framed = asked and t.rows[row, KIND] != TOKEN
         key = t.rows[row, API_KEY]
         waits = t.seen[i, MAX_WAIT] > 0
@@ -329,20 +363,19 @@ def write(t: Told, form: Form, out: Any) -> Number:
         put_text(out, form, API, i, t.words, api_text(t, i, row))
         put_number(out, form, API_VERSION, i, t.rows[row, VERSION], framed)
         put_number(out, form, CORRELATION_ID, i, t.rows[row, CORRELATION], t.rows[row, KIND] != TOKEN)
-        client_at, client_size = client_text(t, i)
-        source, at = place(t.waited, t.body, client_at)
-        plain = plain and is_ascii(source, at, client_size)
-        put_text(out, form, CLIENT_ID, i, source, (at, client_size))
+        plain &= put_name(out, form, CLIENT_ID, i, t, client_text(t, i))
         put_text(out, form, CLIENT_ADDRESS, i, t.texts, (t.ends[end, END_CLIENT], t.ends[end, END_CLIENT + 1]))
         put_text(out, form, BROKER_ADDRESS, i, t.texts, (t.ends[end, END_BROKER], t.ends[end, END_BROKER + 1]))
         put_text(out, form, SOFTWARE, i, t.texts, software_text(t, i, row))
-        put_number(out, form, REQUEST_BYTES, i, t.rows[row, SIZE] + PREFIX_BYTES, asked and t.sized)
-        response_size = t.rows[t.response[i], SIZE] if answered else np.int64(0)
-        put_number(out, form, RESPONSE_BYTES, i, response_size + PREFIX_BYTES, answered and t.sized)
+        put_number(out, form, REQUEST_BYTES, i, size_of(t.rows[row]), asked and t.sized)
+        response_size = size_of(t.rows[t.response[i]]) if answered else np.int64(0)
+        put_number(out, form, RESPONSE_BYTES, i, response_size, answered and t.sized)
         put_number(out, form, ERROR_CODE, i, t.values[i, ERROR], answered and t.seen[i, ERROR] > 0)
         put_text(out, form, ERROR_NAME, i, t.words, error_text(t, i))
         put_number(out, form, THROTTLE_MS, i, t.values[i, THROTTLE], t.seen[i, THROTTLE] > 0)
         put_text(out, form, STATUS, i, t.words, (t.statuses[t.status[i], 0], t.statuses[t.status[i], 1]))
+        plain &= put_name(out, form, GROUP_ID, i, t, name_text(t, i, GROUP_AT))
+        plain &= put_name(out, form, MEMBER_ID, i, t, name_text(t, i, MEMBER_AT))
     for column in range(COLUMNS):
         write_64(out, form.nodes_at + 16 * column, count)
         write_64(out, form.nodes_at + 16 * column + 8, form.nulls[column])

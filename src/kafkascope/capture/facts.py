@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.bodies import decode_request, decode_response
-from kafkascope.capture.body_scan import NAME_WIDTH, NO_SPACE, READ, make_stack, scan
+from kafkascope.capture.bodies import decode_request, decode_response, other_layouts
+from kafkascope.capture.body_scan import CUT, NAME_WIDTH, NO_SPACE, READ, SEVERAL, THE_ONE, make_stack, scan
 from kafkascope.capture.checked import place, read_i16
 from kafkascope.capture.envelopes import Inner, open_envelopes
 from kafkascope.capture.flow import FRAME
@@ -33,14 +33,20 @@ from kafkascope.capture.scan_program import (
     ERROR,
     FACTS,
     GROUP,
+    GROUP_AT,
+    KEY_TYPE,
     MEMBER,
+    NO_PROGRAM,
     NOT_COMPILED,
+    NOTED,
+    OWN,
     TOPIC,
     TOPIC_ID,
     TOPICS,
     ScanPrograms,
     fact_of,
     name_kind_of,
+    note_of,
 )
 from kafkascope.codec.result import Decoded
 from kafkascope.columnar.compiling import jit
@@ -49,10 +55,12 @@ from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_NAMES
 from kafkascope.schema.layout import LayoutField, layout
 
 ENVELOPE = 58
+FIND_COORDINATOR = 10
 UNSUPPORTED_VERSION = 35
 
-# What came of the two bodies of an exchange; the last only of all together, where one has an envelope.
-FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, ENVELOPED = 0, 1, 2, 4, 8
+# What came of the two bodies of an exchange. A body that ends inside a field is one for the careful codec too, but only
+# where the catalog has another layout for it. The last is only of all together, where one has an envelope.
+FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
 # Why the kernel stops.
 DONE, NO_ROOM, NO_PROGRAM_YET = range(3)
 
@@ -69,6 +77,8 @@ class Facts:
     body_at: npt.NDArray[np.int64]  # of the response, from its first byte
     names: npt.NDArray[np.int64]
     more_names: list[tuple[int, int, str | bytes]]
+    # Of (exchange, GROUP_AT or MEMBER_AT) the name that the careful codec found.
+    more_ids: dict[tuple[int, int], str]
     inner: "tuple[Inner, Facts] | None" = None
 
 
@@ -84,6 +94,8 @@ def read_facts(
 ) -> Facts:
     facts, state, states = _scanned(content, rows, request, response, programs, response_flexible, names=names)
     if states & (CAREFUL_REQUEST | CAREFUL_RESPONSE):
+        if states & CUT_SHORT:
+            _leave_cut(facts, state, rows, request)
         for index in np.flatnonzero(state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)).tolist():
             _read_carefully(facts, index, content, rows, int(request[index]), int(response[index]), names)
     if not states & ENVELOPED:
@@ -109,6 +121,20 @@ def read_facts(
         if index not in read:
             _read_envelope(facts, index, content, rows, int(request[index]), int(response[index]), names)
     return facts
+
+
+def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: npt.NDArray[np.int64]) -> None:
+    """Bodies that no layout can read are undecoded without another look: it takes the codec far longer than the kernel
+    to see the same."""
+    cut = np.flatnonzero(state & CUT_SHORT)
+    asked = request[cut]
+    responses = (state[cut] & CAREFUL_RESPONSE) > 0
+    kinds = (rows[asked, API_KEY] * MOST_VERSIONS + rows[asked, VERSION]) * 2 + responses
+    found, which = np.unique(kinds, return_inverse=True)
+    has_others = [bool(other_layouts(*divmod(kind >> 1, MOST_VERSIONS), bool(kind & 1))) for kind in found.tolist()]
+    hopeless = cut[~np.array(has_others)[which]]
+    facts.undecoded[hopeless] = True
+    state[hopeless] = UNKNOWN
 
 
 @jit
@@ -170,7 +196,7 @@ def _scanned(
         )  # fmt: skip
         if why == DONE:
             undecoded = (state & UNKNOWN) > 0
-            return Facts(values, seen, undecoded, body_at, found[:named], []), state, int(states)
+            return Facts(values, seen, undecoded, body_at, found[:named], [], {}), state, int(states)
         if why == NO_PROGRAM_YET:
             _need_all(programs, rows, request)
         elif len(found) < MAX_NAMES:
@@ -215,17 +241,29 @@ def _scan_all(
         version = row[VERSION]
         if key == ENVELOPE:
             states |= ENVELOPED
-        if row[BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0 or version >= MOST_VERSIONS:
+        if row[BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
             state[index] = UNKNOWN
             states |= UNKNOWN
             continue
-        program = entry[0, key, version]
+        program = entry[0, key, version] if version < MOST_VERSIONS else NO_PROGRAM
         # Both directions are made together.
         if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
             return index, before, states, NO_PROGRAM_YET
         if program < 0:
             state[index] = UNKNOWN
             states |= UNKNOWN
+            if key == API_VERSIONS and response[index] >= 0:
+                # A client of a later Kafka: the broker doesn't know the version either, and says so in version 0.
+                data, start = place(waited, body, rows[response[index], FRAME_AT])
+                end = start + rows[response[index], SIZE]
+                if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:
+                    result, _ = scan(
+                        operations, tags, entry[1, key, 0], data, 0, start + 4, end, values[index], seen[index], index,
+                        names, named, False, stack,
+                    )  # fmt: skip
+                    if result != READ:
+                        values[index, :] = 0
+                        seen[index, :] = 0
             continue
         data, start = place(waited, body, row[FRAME_AT])
         result, named = scan(
@@ -234,10 +272,21 @@ def _scan_all(
         )  # fmt: skip
         if result == NO_SPACE:
             return index, before, states, NO_ROOM
+        if result == CUT:
+            # As the codec, which doesn't come to the response then.
+            values[index, :] = 0
+            seen[index, :] = 0
+            state[index] = CAREFUL_REQUEST | CUT_SHORT
+            states |= CAREFUL_REQUEST | CUT_SHORT
+            named = before
+            continue
         if result != READ:
             state[index] |= CAREFUL_REQUEST
             states |= CAREFUL_REQUEST
             named = before
+        if key == FIND_COORDINATOR and values[index, KEY_TYPE] != 0:
+            # The coordinator of a transaction or of a share partition.
+            seen[index, GROUP_AT] = SEVERAL
         topics = values[index, TOPICS]
         answer = response[index]
         if answer < 0:
@@ -274,8 +323,19 @@ def _scan_all(
             return index, before, states, NO_ROOM
         if result != READ:
             state[index] |= CAREFUL_RESPONSE
-            states |= CAREFUL_RESPONSE
             named = middle
+            # Some brokers return 35 in the version of the request: the codec tries both.
+            if result == CUT and state[index] == CAREFUL_RESPONSE and program == entry[1, key, version]:
+                state[index] |= CUT_SHORT
+                # What the request says stays.
+                values[index, :] = 0
+                seen[index, :] = 0
+                data, start = place(waited, body, row[FRAME_AT])
+                scan(
+                    operations, tags, entry[0, key, version], data, row[FRAME_AT] - start, start + row[BODY_AT],
+                    start + row[SIZE], values[index], seen[index], index, names, named, False, stack,
+                )  # fmt: skip
+            states |= state[index]
     return len(request), named, states, DONE
 
 
@@ -338,6 +398,9 @@ def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> Non
     if decoded is None:
         facts.undecoded[index] = True
         return
+    for fact, name in ids_of(decoded).items():
+        if facts.more_ids.setdefault((index, fact), name or "") == name:
+            facts.seen[index, fact] = THE_ONE
     for fact, value in facts_of(decoded):
         if fact == TOPICS:
             facts.values[index, TOPICS] += decoded.name.endswith("Request")
@@ -358,6 +421,25 @@ def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:
             yield fact, content
         elif name_kind_of(decoded.name, field) in (TOPIC, TOPIC_ID) and content:
             yield TOPICS, 1
+
+
+def ids_of(decoded: Decoded) -> dict[int, str | None]:
+    """The group (GROUP_AT) and member (MEMBER_AT) that the message is about; None where it names several."""
+    own: dict[int, str | None] = {}
+    listed: dict[int, str | None] = {}
+    for field, depth, content in _leaves(decoded):
+        kind = name_kind_of(decoded.name, field)
+        if kind not in (GROUP, MEMBER) or not content:
+            continue
+        fact, note = GROUP_AT + 2 * kind, note_of(decoded.name, depth)
+        if note & OWN:
+            own.setdefault(fact, content)
+        elif note & NOTED:
+            listed[fact] = content if listed.setdefault(fact, content) == content else None
+    found = listed | own
+    if decoded.value.get("keyType"):
+        found[GROUP_AT] = None
+    return found
 
 
 def names_of(decoded: Decoded) -> Iterator[tuple[int, str | bytes]]:

@@ -111,8 +111,8 @@ class FileTallies:
         for file, rows in self._by_file(np.arange(len(frames.kind)), frames.packet):
             kinds, tally = frames.kind[rows], self.of(file)
             tally.frames += int((kinds < LOST).sum())
-            tally.lost_places += int((kinds == LOST).sum())
-            tally.lost_bytes += int(frames.lost[rows][kinds == LOST].sum())
+            tally.lost_places += int((frames.lost[rows] > 0).sum())
+            tally.lost_bytes += int(frames.lost[rows].sum())
 
     def add_ended(self, other: "FileTallies") -> None:
         """Of some of the same files, where connections were told to their end."""

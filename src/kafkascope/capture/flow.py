@@ -21,7 +21,8 @@ def plain(column: Any, kind: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something in the recording that could not be read, and what it cost: `place` is a packet number, or -1 for the
-    file itself; `offset` is in the file. `packets` is not 0 where `detail` counts them."""
+    file itself; `offset` is in the file. `packets` is not 0 where `detail` counts them; `more` are others of its kind
+    that are only counted."""
 
     kind: str
     detail: str
@@ -29,6 +30,7 @@ class Problem:
     offset: int
     lost_bytes: int
     packets: int = 0
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,8 @@ class Frames:
     """Kafka frames of recognised connections, without their 4-byte lengths: row i is `body[ends[i]:ends[i+1]]`.
     `offset` is where its length prefix stands in the stream; `first_ns` and `time_ns` are when its first and last byte
     were seen, `packet` where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap of
-    `lost` bytes in the stream, no body) or ENDED (the stream's end, no body)."""
+    `lost` bytes in the stream, no body) or ENDED (the stream's end, no body). Of a FRAME that was recorded in part the
+    body is what comes before the first missing byte, and `lost` the rest."""
 
     body: Bytes
     ends: Int64s

@@ -1,6 +1,7 @@
 """What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
 
 import mmap
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ PYTHON, SKIP, FRESH = -1, -2, -3
     FIRST_NS,
     LAST_NS,
     PACKET,
-    DAMAGED,  # 1: bytes of the frame are missing
+    DAMAGED,  # bytes of the frame are missing: 1, and as many as are kept of those before
     TOKENS,  # 1: raw SASL tokens may come instead of frames
     SHORT,  # frames in a row that are too short for a header
 ) = range(13)
@@ -112,6 +113,11 @@ class Output(NamedTuple):
     first: Int64s
     time: Int64s
     packet: Int64s
+
+
+def held_of(state: Sequence[int]) -> int:
+    """Bytes of an unfinished frame that are kept; of a damaged one those before the first that is missing."""
+    return state[FILLED] if not state[DAMAGED] else state[DAMAGED] - 1
 
 
 def make_tables() -> Tables:

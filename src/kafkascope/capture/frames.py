@@ -12,18 +12,19 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from kafkascope.capture.buffer_pool import BufferPool
+from kafkascope.capture.chunks import begin_frame, free_chunks
 from kafkascope.capture.credit import READ_AGAIN, SCAN_BYTES, Credit
+from kafkascope.capture.cut import begins_frame
+from kafkascope.capture.cut_frames import end_in_gap
 from kafkascope.capture.flow import (
     BYTES,
     CLOSE,
     ENDED,
-    FRAME,
     GAP,
     LOST,
     OPEN,
     RENEWED,
     RESET,
-    TOKEN,
     Connection,
     Frames,
     Pieces,
@@ -39,7 +40,6 @@ from kafkascope.capture.frame_table import (
     DAMAGED,
     FILLED,
     FIRST_NS,
-    HANDSHAKE_ID,
     HAVE,
     LAST_NS,
     NO_FRAMES,
@@ -51,7 +51,6 @@ from kafkascope.capture.frame_table import (
     REMEMBERED,
     ROWS,
     SKIP,
-    TOKENS,
     WANT_BODY,
     Given,
     join_frames,
@@ -67,6 +66,7 @@ from kafkascope.capture.frame_table import (
     with_streams,
 )
 from kafkascope.capture.fresh import make_scanning
+from kafkascope.capture.late_requests import is_held_back, look_again
 from kafkascope.capture.left_pieces import LeftPieces, Work
 from kafkascope.capture.long_frames import move_long
 from kafkascope.capture.memory_view import Content
@@ -82,16 +82,13 @@ from kafkascope.capture.split import (
     SLOTS,
     align,
     begin,
-    begin_frame,
     end_stream,
-    free_chunks,
     go_on,
-    note,
     renew,
     split_arrays,
 )
 from kafkascope.capture.survey import note_starters, sure_so_far, survey, take_sure, tell_sure
-from kafkascope.capture.tokens import is_request, is_response
+from kafkascope.capture.token_frames import judge_last
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
@@ -108,7 +105,7 @@ _TIMES = [FIRST_NS, LAST_NS, PACKET]
 
 class Framer:
     """Feed it what the `Reassembler` gives, with its connections; their `protocol` and `client` are set as they are
-    found. A connection with an end on one of `kafka_ports` is Kafka on the word of a single frame."""
+    found. A connection with an end on one of `kafka_ports` is Kafka on the word of a single header."""
 
     def __init__(self, connections: list[Connection], *, kafka_ports: Collection[int] = ()) -> None:
         self._connections = connections
@@ -145,6 +142,7 @@ class Framer:
         for frames in self._run():
             tell_sure(self._tables, self._connections, sure_so_far(self._tables))
             yield frames
+        yield from look_again(self)
         tell_sure(self._tables, self._connections, take_sure(self._tables, following))
         yield self._frames()
 
@@ -153,9 +151,10 @@ class Framer:
         for number in list(self._undecided):
             self._decide(number, final=True)
             yield from self._run()
-        for stream in sorted(self._searches):
+        # Requests first: a response is known by its request.
+        for stream in sorted(self._searches, key=lambda stream: (self._searches[stream].row & 1, stream)):
             while stream in self._searches:
-                self._last_chance(stream, None)
+                self._last_chance(stream, self._searches[stream].end)
                 yield from self._run()
         for row in self._tables.state[:, HAVE].nonzero()[0].tolist():
             state = self._tables.state[row]
@@ -214,7 +213,8 @@ class Framer:
             elif why == NONSENSE:
                 self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
             else:
-                self._judge(now, int(self._tables.counts[ROWS]) - 1)
+                slot = int(self._tables.place[now.piece.stream[now.at]]) >> 1
+                judge_last(self._tables, self._output, slot, self._asked(slot))
 
     def _go_through(self, pieces: list[Given]) -> None:
         """What nobody can split yet is searched without the kernel, up to the first piece that is to be split."""
@@ -266,10 +266,11 @@ class Framer:
         row = self._tables.place.item(stream)
         if row >= 0:
             state = self._tables.state[row]
+            self._output, end = end_in_gap(self._tables, self._output, row, self._asked(row >> 1))
             if state[HAVE]:
                 offset, first_ns, packet = int(state[OFFSET]), int(state[FIRST_NS]), int(state[PACKET])
             else:
-                offset, first_ns, packet = place[1], place[4], place[5]
+                offset, first_ns, packet = max(place[1], end), place[4], place[5]
             self._lose(stream, row, offset, first_ns, packet, place[1])
         if stream in self._searches:
             self._search(stream, *place)
@@ -391,7 +392,9 @@ class Framer:
             elif len(search.run.data) > MAX_SEARCHED_BYTES or self._kept > MAX_SEARCHED_TOTAL_BYTES:
                 self._shorten(search)
         elif kind in (GAP, CLOSE, RESET):
-            self._last_chance(stream, (kind, stream, offset, time, packet, length, b""))
+            end: Given = (kind, stream, offset, time, packet, length, b"")
+            if kind == GAP or not is_held_back(self, stream, end):
+                self._last_chance(stream, end)
 
     def _shorten(self, search: Search) -> None:
         """The older half of what is searched goes; the rest may hold the next frame still."""
@@ -403,6 +406,8 @@ class Framer:
         """Nothing follows on these bytes: one frame is enough now. `behind` is the piece that ends them."""
         search = self._searches[stream]
         found = self._find(search, final=True)
+        if found is None and self._begins_frame(search, behind):
+            found = 0
         if found is not None:
             self._resume(stream, found, behind)
             return
@@ -434,6 +439,18 @@ class Framer:
                 return search.run.first_before(chain, response=response)
         return None
 
+    def _begins_frame(self, search: Search, behind: Given | None) -> bool:
+        run = search.run
+        if run.skipped or not run.data or self._credit.is_spent:
+            return False
+        cut = 0
+        if behind is not None and behind[0] == GAP:
+            # Bytes that the snap length cut have the number of their packet; the run begins with it.
+            if len(run.marks) > 1 or run.marks[0][2] != behind[4]:
+                return False
+            cut = behind[5]
+        return begins_frame(run.data, self._asked(search.row >> 1), cut, response=bool(search.row & 1))
+
     def _asked(self, slot: int) -> dict[int, tuple[int, int]]:
         known = min(int(self._tables.slots[slot, ASKED]), REMEMBERED)
         return {identity: (key, version) for identity, key, version in self._tables.asked[slot, :known].tolist()}
@@ -461,23 +478,6 @@ class Framer:
     def _read_again(self, pieces: list[Given]) -> None:
         piece = make_piece(pieces)
         self._work.append(Work(piece, make_cursor(), _NONE, LeftPieces(piece)))
-
-    def _judge(self, work: Work, row: int) -> None:
-        """A frame that may be a raw SASL token, and the kernel is not sure."""
-        output, tables = self._output, self._tables
-        start, end = int(output.ends[row]), int(output.ends[row + 1])
-        raw = (end - start).to_bytes(4, "big") + output.body[start:end].tobytes()
-        role = int(output.is_response[row])
-        slot = int(tables.place[work.piece.stream[work.at]]) >> 1
-        if role:
-            handshake_id, tokens = int(tables.slots[slot, HANDSHAKE_ID]), bool(tables.state[2 * slot, TOKENS])
-            is_frame = is_response(raw, self._asked(slot), handshake_id, tokens=tokens)
-        else:
-            is_frame = is_request(raw)
-        output.kind[row] = FRAME if is_frame else TOKEN
-        if is_frame:
-            tables.state[2 * slot + role, TOKENS] = 0
-            note(tables.slots, tables.asked, tables.state, slot, role, output.body, start, end - start)
 
     def _row(self, *values: int) -> None:
         """kind, connection, is_response, offset, lost, first_ns, time_ns, packet"""

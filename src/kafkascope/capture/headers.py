@@ -31,11 +31,12 @@ from kafkascope.schema.catalog import apis, message
     CORRELATION,
     CLIENT_AT,  # from FRAME_AT on; -1 where the client id is null or the header has none
     CLIENT_SIZE,
-    BODY_AT,  # from FRAME_AT on; -1 where the header cannot be read
+    BODY_AT,  # from FRAME_AT on; -1 where the header cannot be read, or the frame is not all there
     NO_ANSWER,  # a Produce with acks 0
     AFTER_LOSS,  # bytes of the answering stream were lost while it waited
-) = range(17)
-WIDTH = 17
+    MISSING,  # bytes at the frame's end, which were not recorded; SIZE is without them
+) = range(18)
+WIDTH = 18
 
 Rows = npt.NDArray[np.int64]
 
@@ -67,7 +68,7 @@ def read_headers(frames: Frames, before: Rows = NO_ROWS, waited: Bytes = NO_BYTE
         rows, len(before), *content, plain(frames.ends, np.int64), plain(frames.kind, np.uint8),
         plain(frames.connection, np.int32), plain(frames.is_response, np.uint8), plain(frames.offset, np.int64),
         plain(frames.first_ns, np.int64), plain(frames.time_ns, np.int64), plain(frames.packet, np.int64),
-        flexible_from(),
+        plain(frames.lost, np.int64), flexible_from(),
     )  # fmt: skip
     return rows, content
 
@@ -142,7 +143,7 @@ def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexib
             if row[SIZE] >= 4:
                 row[CORRELATION] = read_i32(data, start)
                 # Whether tags follow is known when its request is.
-                row[BODY_AT] = 4
+                row[BODY_AT] = 4 if row[MISSING] == 0 else -1
             continue
         if row[SIZE] < 8:
             continue
@@ -167,7 +168,7 @@ def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexib
             position = skip_tags(data, position, end)
             if position < 0:
                 continue
-        row[BODY_AT] = position - start
+        row[BODY_AT] = position - start if row[MISSING] == 0 else -1
         if key == PRODUCE and acks_are_zero(data, position, end, version):
             row[NO_ANSWER] = 1
 
@@ -175,7 +176,7 @@ def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexib
 @jit
 def _make_rows(
     rows: Any, first: Number, waited: Any, body: Any, ends: Any, kind: Any, connection: Any, is_response: Any,
-    offset: Any, first_ns: Any, last_ns: Any, packet: Any, first_flexible: Any,
+    offset: Any, first_ns: Any, last_ns: Any, packet: Any, lost: Any, first_flexible: Any,
 ) -> None:  # fmt: skip
     for index in range(len(kind)):
         row = rows[first + index]
@@ -189,4 +190,5 @@ def _make_rows(
         row[PACKET] = packet[index]
         row[FRAME_AT] = len(waited) + ends[index]
         row[SIZE] = ends[index + 1] - ends[index]
+        row[MISSING] = lost[index]
     parse_headers(waited, body, rows, first, first_flexible)

@@ -1,9 +1,9 @@
 """Moves a frame that is longer than a portion from the pool to the output. Never holds it twice: at the largest, that
 would be a tenth of a gigabyte."""
 
+from kafkascope.capture.chunks import free_chunks
 from kafkascope.capture.flow import Bytes, Int64s
 from kafkascope.capture.frame_table import CHUNK, FILLED, HEAD, MOVED, STEP_CHUNKS, Tables, give_back
-from kafkascope.capture.split import free_chunks
 
 
 def move_long(tables: Tables, state: Int64s, body: Bytes) -> None:

@@ -12,6 +12,7 @@ from kafkascope.capture.pcap import MAGICS, PcapReader
 from kafkascope.capture.pcapng import MAGIC, PcapngReader
 from kafkascope.capture.rows import Rows
 from kafkascope.capture.source import Input, Source, Waiting
+from kafkascope.capture.unread_formats import unread_format
 from kafkascope.errors import InputError
 
 # Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
@@ -98,6 +99,8 @@ def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader |
     if not head:
         raise InputError("nothing is in it")
     looks = data[:512].tobytes()
+    if named := unread_format(looks):
+        raise InputError(f"this is {named}")
     kind = (
         "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"
     )

@@ -1,11 +1,12 @@
 """The bytes of a pcap file in, rows of whole packets out. What cannot be a record is skipped to the next place where
 several in a row make sense, and a second file behind the first is read on; both are reported."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafkascope.capture.flow import Bytes
+from kafkascope.capture.link import LINUX_SLL
 from kafkascope.capture.numbers import Number, Numbers, any16, any32
 from kafkascope.capture.rows import Rows
 from kafkascope.columnar.compiling import jit
@@ -13,16 +14,13 @@ from kafkascope.errors import InputError
 from kafkascope.limits import MAX_PACKET_BYTES
 
 HEADER = 24
-_RECORD = 16
-# Magic as it lies in the file: (big endian, nanoseconds in a unit of the fraction).
-MAGICS = {
-    bytes.fromhex("a1b2c3d4"): (True, 1000),
-    bytes.fromhex("d4c3b2a1"): (False, 1000),
-    bytes.fromhex("a1b23c4d"): (True, 1),
-    bytes.fromhex("4d3cb2a1"): (False, 1),
-}
-_MICRO, _NANO = 0xA1B2_C3D4, 0xA1B2_3C4D
+_MICRO, _NANO, _MODIFIED = 0xA1B2_C3D4, 0xA1B2_3C4D, 0xA1B2_CD34
+MAGICS = frozenset(magic.to_bytes(4, order) for magic in (_MICRO, _NANO, _MODIFIED) for order in ("big", "little"))
 _LINK_BITS = 0x03FF_FFFF  # the rest says how long the frame checksum is
+# A record's header: times and lengths. Kuznetsov's modified libpcap adds interface, protocol and packet type.
+_RECORD, _MODIFIED_RECORD = 16, 24
+# libpcap 1.5, as RHEL 7 has it, counts the cooked header among the captured bytes and not among those on the wire.
+_COOKED = 16
 
 # After a broken record only so many in a row, within a day of each other, are taken for records. Three are enough where
 # their time is that of what was read before, or a file header stands in front of them.
@@ -43,32 +41,58 @@ MORE, BROKEN, KEEP, DOUBT, NEW_FILE = range(5)
 NO, WAIT, FAR, NEAR = range(4)
 
 
+class Layout(NamedTuple):
+    """Of one file's records: byte order, nanoseconds in a unit of the fraction, bytes of a record's header, by how many
+    bytes more may be captured than were on the wire, link type."""
+
+    big: bool
+    unit: Number
+    record: Number
+    beyond: Number
+    link: Number
+
+
 @jit
 def file_header(data: Any, position: Number) -> Number:
-    """0, or of the header of a file (version 2.4) that stands here: 1, 2 more where big endian, 1 more for
-    nanoseconds."""
-    magic = any32(data, position, True)
-    big = magic in (_MICRO, _NANO)
-    if not big:
-        magic = any32(data, position, False)
-        if magic not in (_MICRO, _NANO):
-            return 0
-    if any16(data, position + 4, big) != 2 or any16(data, position + 6, big) != 4:
-        return 0
-    return 1 + 2 * big + (magic == _NANO)
+    """Whether the header of a file (version 2.4) is here."""
+    big = _is_magic(any32(data, position, True))
+    if not big and not _is_magic(any32(data, position, False)):
+        return False
+    return any16(data, position + 4, big) == 2 and any16(data, position + 6, big) == 4
 
 
 @jit
-def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number) -> Number:
+def _is_magic(number: Number) -> bool:
+    return number in (_MICRO, _NANO, _MODIFIED)
+
+
+@jit
+def layout_of(data: Any, position: Number) -> Layout:
+    """What the whole header at `position` says."""
+    big = _is_magic(any32(data, position, True))
+    magic = any32(data, position, big)
+    link = any32(data, position + 20, big) & _LINK_BITS
+    return Layout(
+        big,
+        1 if magic == _NANO else 1000,
+        _MODIFIED_RECORD if magic == _MODIFIED else _RECORD,
+        _COOKED if link == LINUX_SLL else 0,
+        link,
+    )
+
+
+@jit
+def plausible(data: Any, position: Number, layout: Layout, near: Number, any_fraction: bool) -> Number:
     """Whether a record header may stand here; `near` is a time in seconds, or -1."""
+    big = layout.big
     size = any32(data, position + 8, big)
     if size == 0 or size > MAX_PACKET_BYTES:
         return False
     wire = any32(data, position + 12, big)
-    if wire < size or wire > _LARGEST_WIRE:
+    if wire + layout.beyond < size or wire > _LARGEST_WIRE:
         return False
     fraction = any32(data, position + 4, big)
-    if fraction * unit >= _SECOND:
+    if fraction * layout.unit >= _SECOND and not any_fraction:
         return False
     seconds = any32(data, position, big)
     if seconds == size and fraction == size and wire == size:
@@ -78,10 +102,11 @@ def plausible(data: Any, position: Number, big: bool, unit: Number, near: Number
 
 @jit
 def weigh(
-    data: Any, position: Number, big: bool, unit: Number, near: Number, last: Number, trusted: bool, final: bool
+    data: Any, position: Number, layout: Layout, near: Number, last: Number, trusted: bool, final: bool
 ) -> Number:
     """What to do with a record that has anything unusual: the record behind it decides."""
     stop = len(data)
+    big = layout.big
     if file_header(data, position):
         return NEW_FILE if stop - position >= HEADER else MORE
     seconds = any32(data, position, big)
@@ -90,69 +115,71 @@ def weigh(
     # All zeros is a hole in the file, no packet of 1970.
     if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
         return BROKEN
-    after = position + _RECORD + size
+    after = position + layout.record + size
     if after > stop:
         return MORE
     # More than was on the wire; a packet that nobody sends; a fraction of a second and more.
-    beyond = size > wire
-    wrong = beyond or wire > _LARGEST_WIRE or any32(data, position + 4, big) * unit >= _SECOND
+    beyond = size > wire + layout.beyond
+    wrong = beyond or wire > _LARGEST_WIRE or any32(data, position + 4, big) * layout.unit >= _SECOND
     # The rest of a file may begin anywhere: the first of its records has to look like one.
     wrong = wrong or (near < 0 and (size == 0 or seconds < _OLDEST_SECONDS))
     far = near >= 0 and abs(seconds - near) > _NEAR_SECONDS and abs(seconds - last) > _NEAR_SECONDS
     if trusted or not (wrong or far):
         return KEEP
-    if stop - after < _RECORD:
+    if stop - after < layout.record:
         if not final:
             return MORE
         return BROKEN if beyond and after != stop else KEEP
-    if file_header(data, after) or plausible(data, after, big, unit, seconds):
+    if file_header(data, after) or plausible(data, after, layout, seconds, False):
         return KEEP
     if beyond:
         return BROKEN
     # Times may all be wrong, or all fractions (nanoseconds in a file of microseconds): one of both must fit.
-    if plausible(data, after, big, unit, -1) or plausible(data, after, big, 0, seconds):
+    if plausible(data, after, layout, -1, False) or plausible(data, after, layout, seconds, True):
         return KEEP
     return BROKEN if wrong else DOUBT
 
 
 @jit
 def index_records(
-    data: Any, position: Number, big: bool, unit: Number, link: Number, near: Number, last: Number, trusted: Number,
-    start: Any, captured: Any, original: Any, time_ns: Any, links: Any, count: Number, final: bool,
+    data: Any, position: Number, layout: Layout, near: Number, last: Number, trusted: Number, start: Any,
+    captured: Any, original: Any, time_ns: Any, links: Any, count: Number, final: bool,
 ) -> Numbers:  # fmt: skip
     """(rows, where it stopped, why, time of the last record that had that of one before it, time of the last). The
     record at `trusted` is one, however unusual."""
     stop = len(data)
-    while stop - position >= _RECORD:
+    big, record, beyond = layout.big, layout.record, layout.beyond
+    while stop - position >= record:
         seconds = any32(data, position, big)
-        fraction_ns = any32(data, position + 4, big) * unit
+        fraction_ns = any32(data, position + 4, big) * layout.unit
         size = any32(data, position + 8, big)
         wire = any32(data, position + 12, big)
-        after = position + _RECORD + size
-        usual = 0 < size <= wire and size <= MAX_PACKET_BYTES and wire <= _LARGEST_WIRE and fraction_ns < _SECOND
+        after = position + record + size
+        fits = 0 < size <= wire + beyond and size <= MAX_PACKET_BYTES
+        usual = fits and wire <= _LARGEST_WIRE and fraction_ns < _SECOND
         if usual and near >= 0 and abs(seconds - near) <= _NEAR_SECONDS:
             if after > stop:
                 break
             near = seconds
         else:
-            why = weigh(data, position, big, unit, near, last, position == trusted, final)
+            why = weigh(data, position, layout, near, last, position == trusted, final)
             if why != KEEP:
                 return count, position, why, near, last
             if near < 0 or abs(seconds - near) <= _NEAR_SECONDS or abs(seconds - last) <= _NEAR_SECONDS:
                 near = seconds
         last = seconds
-        start[count] = position + _RECORD
+        start[count] = position + record
         captured[count] = size
         original[count] = min(wire, _LARGEST_INT32)
         time_ns[count] = seconds * _SECOND + fraction_ns
-        links[count] = link
+        links[count] = layout.link
         count += 1
         position = after
     return count, position, MORE, near, last
 
 
 @jit
-def begins(data: Any, position: Number, big: bool, unit: Number, near: Number, final: bool) -> Number:
+def begins(data: Any, position: Number, layout: Layout, near: Number, final: bool) -> Number:
     """Whether records begin here that follow one another, with or without the header of a file: `NEAR` the time given,
     or `FAR` from it; `WAIT` where more data will tell."""
     stop = len(data)
@@ -160,26 +187,29 @@ def begins(data: Any, position: Number, big: bool, unit: Number, near: Number, f
     header = file_header(data, position)
     if header:
         at += HEADER
-        big = header >= 3
-        unit = np.int64(1000 if header & 1 else 1)
+        if at > stop:
+            return NO if final else WAIT
+        layout = layout_of(data, position)
+    big, record = layout.big, layout.record
     is_near = True
     enough = _CHAIN
     links = 0
     before = np.int64(-1)
-    while links < enough and stop - at >= _RECORD and plausible(data, at, big, unit, before):
+    while links < enough and stop - at >= record and plausible(data, at, layout, before, False):
         before = any32(data, at, big)
         size = any32(data, at + 8, big)
         if links == 0 and near >= 0:
             is_near = abs(before - near) <= _NEAR_SECONDS
         # Without a time to compare with, packets that were recorded whole are as good.
-        if not (header or (is_near and (near >= 0 or size == any32(data, at + 12, big)))):
+        whole = size - any32(data, at + 12, big) in (0, layout.beyond)
+        if not (header or (is_near and (near >= 0 or whole))):
             if before < _OLDEST_SECONDS:
                 return NO
             enough = _LONG_CHAIN
-        at += _RECORD + size
+        at += record + size
         links += 1
     if links < enough:
-        if stop - at >= _RECORD:
+        if stop - at >= record:
             return NO
         if not final:
             return WAIT
@@ -191,7 +221,7 @@ def begins(data: Any, position: Number, big: bool, unit: Number, near: Number, f
 
 @jit
 def find_records(
-    data: Any, position: Number, limit: Number, big: bool, unit: Number, near: Number, far_too: bool, final: bool
+    data: Any, position: Number, limit: Number, layout: Layout, near: Number, far_too: bool, final: bool
 ) -> Numbers:
     """(where records go on, `NEAR` or `FAR`); or (where to search on, `NO`), before `limit` when more data is needed.
     The work for a byte is bounded by the length of a chain."""
@@ -200,8 +230,8 @@ def find_records(
         found = NO
         # The middle bytes of a magic say no to nearly all, at little cost.
         magic = data[position + 1] == 0xB2 or data[position + 2] == 0xB2
-        if magic or plausible(data, position, big, unit, -1):
-            found = begins(data, position, big, unit, near, final)
+        if magic or plausible(data, position, layout, -1, False):
+            found = begins(data, position, layout, near, final)
         if found == WAIT:
             return position, NO
         if found == NEAR or (found == FAR and far_too):
@@ -216,9 +246,7 @@ class PcapReader:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._opened = False
-        self._big = False
-        self._unit = 1
-        self._link = 0
+        self._layout = Layout(False, 1, _RECORD, 0, 0)
         # Seconds. One wrong time alone does not move the first.
         self._near = self._last = -1
         # Offsets in the file, -1 for none.
@@ -252,8 +280,8 @@ class PcapReader:
             if position == len(data):
                 return position
             rows.count, position, why, self._near, self._last = index_records(
-                data, position, self._big, self._unit, self._link, self._near, self._last, self._trusted - base,
-                rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,
+                data, position, self._layout, self._near, self._last, self._trusted - base, rows.start,
+                rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,
             )  # fmt: skip
             if why == MORE and (not final or position == len(data)):
                 return position
@@ -276,24 +304,22 @@ class PcapReader:
                 self._far_too = not self._cut or not self._is_sane(data, position)
 
     def _open(self, data: Bytes, position: int) -> int:
-        header = data[position : position + HEADER].tobytes()
-        self._big, self._unit = MAGICS[header[:4]]
-        self._link = int.from_bytes(header[20:24], "big" if self._big else "little") & _LINK_BITS
+        self._layout = layout_of(data, position)
         self._near = self._last = -1
         self._opened = True
         return position + HEADER
 
     def _is_sane(self, data: Bytes, position: int) -> bool:
-        short = len(data) - position < _RECORD
-        return short or bool(plausible(data, position, self._big, self._unit, self._near))
+        short = len(data) - position < self._layout.record
+        return short or bool(plausible(data, position, self._layout, self._near, False))
 
     def _holds_records(self, data: Bytes, position: int, base: int, final: bool) -> bool | None:
         """Nothing but its time is wrong with this record, and none follows: either it is whole and what follows is
         broken, or it is no record and has true ones inside. None without enough data."""
-        size = int.from_bytes(data[position + 8 : position + 12].tobytes(), "big" if self._big else "little")
-        after = position + _RECORD + size
+        size = int.from_bytes(data[position + 8 : position + 12].tobytes(), "big" if self._layout.big else "little")
+        after = position + self._layout.record + size
         begin = max(self._doubted_to - base, position + 1)
-        at, found = find_records(data, begin, after, self._big, self._unit, self._near, False, final)
+        at, found = find_records(data, begin, after, self._layout, self._near, False, final)
         self._doubted_to = base + at
         if found == NO and at < after and not final:
             return None
@@ -304,16 +330,14 @@ class PcapReader:
         looked for first. No byte is searched for that reason twice, whatever the file is made of."""
         self._lost_from, self._searched = offset, offset + 1
         self._far, self._far_too, self._cut = -1, True, False
-        self._far_from = offset + _RECORD + MAX_PACKET_BYTES if offset >= self._preferred_to else offset
+        self._far_from = offset + self._layout.record + MAX_PACKET_BYTES if offset >= self._preferred_to else offset
 
     def _search(self, data: Bytes, base: int, final: bool) -> tuple[int, bool]:
         """(where records go on, True); or (from where on the data is still needed, False)."""
         while True:
             limit = len(data) if self._far < 0 else self._far_from - base
             far_too = self._far_too and self._far < 0
-            at, found = find_records(
-                data, self._searched - base, limit, self._big, self._unit, self._near, far_too, final
-            )
+            at, found = find_records(data, self._searched - base, limit, self._layout, self._near, far_too, final)
             self._searched = base + at
             if found == NEAR or (found == FAR and self._searched >= self._far_from):
                 return at, True

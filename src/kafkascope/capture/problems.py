@@ -13,11 +13,13 @@ def counted(kind: str, count: int, said: str, place: int, offset: int, lost_byte
 
 def joined(one: Problem, other: Problem) -> Problem | None:
     """Two that count packets with the same fault as one, None where they are not that."""
-    said, told = (problem.detail.split(" ", 2)[-1] for problem in (one, other))
-    if not (one.packets and other.packets and said == told):
+    if not (one.packets and other.packets):
+        return None
+    fault, same = (problem.detail.split(" ", 2)[-1] for problem in (one, other))
+    if fault != same:
         return None
     both = one.packets + other.packets
-    return counted(one.kind, both, said, one.place, one.offset, one.lost_bytes + other.lost_bytes)
+    return counted(one.kind, both, fault, one.place, one.offset, one.lost_bytes + other.lost_bytes)
 
 
 class Problems:

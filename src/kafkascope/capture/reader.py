@@ -1,6 +1,7 @@
 """Recordings in, exchanges out: `read` one at a time, `read_batches` as Arrow columns, `decode_messages` their bodies.
 
-Captures given together are one recording, in the order given: a connection goes on from one file to the next."""
+Captures given together are one recording, in the order of their first packets: a connection goes on from one file to
+the next."""
 
 import dataclasses
 import io
@@ -23,6 +24,7 @@ from kafkascope.capture.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchange_columns import KNOWN_FROM_NS, to_arrow
 from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
+from kafkascope.capture.file_order import by_first_packet
 from kafkascope.capture.file_tally import FileTallies, FileTally
 from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
 from kafkascope.capture.frame_table import are_done, join_frames
@@ -146,7 +148,8 @@ class Reading:
     def _all(self) -> Iterator[ExchangeBatch]:
         if self._part.carried:
             self._numbers_before = self._begin().numbers_before
-        for path in self._paths:
+        # A part's files were put in order by whoever divides the recording.
+        for path in by_first_packet(self._paths) if self._part is WHOLE else self._paths:
             goes_on = True
             while goes_on:
                 try:

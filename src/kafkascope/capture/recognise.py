@@ -12,7 +12,7 @@ from kafkascope.codec.frame import DecodedFrame, decode_frame, header_version
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layout import FIXED_SIZES, layout
 
 Buffer = bytes | bytearray | memoryview
 
@@ -26,6 +26,8 @@ MOST_CLIENT_ID = 1_024
 CONTROLLED_SHUTDOWN = 7
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = (35).to_bytes(2, "big")
+# librdkafka 0.9 to 1.3 sends one after the empty body of ApiVersions v0.
+EMPTY_ARRAY = bytes(4)
 # Length, key, version, correlation id and the client id's length; length and correlation id.
 _REQUEST_HEAD, _RESPONSE_HEAD = Struct(">ihhih"), Struct(">ii")
 
@@ -64,7 +66,7 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
     end = at + 4 + length
     if left < 8:
         return MORE
-    if not (0 <= api_key < MOST_KEYS and 0 <= version < MOST_VERSIONS):
+    if api_key < 0 or not 0 <= version < MOST_VERSIONS:
         return BAD
     client_id = None
     body_at = 12
@@ -89,6 +91,8 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
         found = _quick(api_key, version, False)
         if end - at - body_at < found.least:
             grade = Grade.BAD
+        elif (api_key, version) == (API_VERSIONS, 0) and buffer[at + body_at : end] == EMPTY_ARRAY:
+            grade = Grade.STRONG
         else:
             raw = bytes(buffer[at:end])
             careful = not _is_plain(raw, body_at, found)
@@ -114,10 +118,13 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
         return Graded(Grade.MORE, end)
     grade = Grade.WEAK
     careful = False
-    if is_known(*found):
-        api_key, version = found
+    api_key, version = found
+    raw = bytes(buffer[at:end])
+    if api_key == API_VERSIONS and not is_known(api_key, version) and raw[8:10] == UNSUPPORTED_VERSION:
+        # A client of a later Kafka: the broker answers in version 0.
+        version = 0
+    if is_known(api_key, version):
         quick = _quick(api_key, version, True)
-        raw = bytes(buffer[at:end])
         # Asked for a version that it does not know, a broker answers in another one.
         if (api_key != API_VERSIONS or raw[8:10] != UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
             grade = Grade.STRONG
@@ -125,6 +132,23 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
             careful = True
             grade = _judge(raw, (apis()[api_key], version), quick.name, version)
     return Graded(grade, end, *found, correlation_id, careful=careful)
+
+
+def fits(api_key: int, version: int, size: int, *, response: bool) -> bool:
+    """Whether a message of the catalog can have so few bytes after correlation id and client id."""
+    return is_known(api_key, version) and size >= _quick(api_key, version, response).least
+
+
+def is_tagged(api_key: int, version: int) -> bool:
+    """Whether the header of a request that is known ends in tags: there are none in all that Kafka writes today."""
+    return _quick(api_key, version, False).tagged
+
+
+@cache
+def is_measured(api_key: int, version: int, *, response: bool = False) -> bool:
+    """Whether a message has a length or a count in it. Without one all bytes of the right number decode."""
+    fields = layout(f"{apis()[api_key]}{'Response' if response else 'Request'}", version).fields
+    return any(field.array or field.type not in FIXED_SIZES for field in fields)
 
 
 @cache
@@ -180,6 +204,8 @@ def _judge(raw: bytes, response_to: tuple[str, int] | None, name: str, version: 
             frame = decode_frame(raw, response_to=response_to, release=release)
         except DecodeError:
             continue
+        if frame.length is None:
+            continue  # taken for one without a length in front
         if frame.exact:
             return Grade.STRONG
         if not _has_trailing_bytes(frame):

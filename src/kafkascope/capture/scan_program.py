@@ -35,10 +35,17 @@ PROGRAM_WIDTH = 5
     NEW_SESSION,  # id that the answer gives
     TOPICS,  # how many the request names
     CONTENT,  # bytes of records, and of whatever else isn't text
-) = range(8)
-FACTS = 8
-# Names that it can mark.
+    KEY_TYPE,  # what a coordinator is wanted for; 0 is a group
+    GROUP_AT,  # the one group that the exchange is about: its place in the content, and its size
+    GROUP_SIZE,
+    MEMBER_AT,  # and the one member
+    MEMBER_SIZE,
+) = range(13)
+FACTS = 13
+# Names that it can mark. A group or member is also NOTED where the exchange may be about it: a response that lists
+# many says nothing of who asked. It is the message's OWN where it is not within an array.
 GROUP, MEMBER, TOPIC, TOPIC_ID = range(4)
+NOTED, OWN = 8, 16
 
 REQUEST, RESPONSE = 0, 1
 NOT_COMPILED, NO_PROGRAM = -2, -1
@@ -161,7 +168,10 @@ class _Build:
             if nullable:
                 self.rows[operation][1] = self.here()
         elif one.type in ("string", "bytes", "records"):
-            self.add(BYTES, self.name_kind(one), one.compact, nullable, one.type == "string")
+            kind = self.name_kind(one)
+            if kind in (GROUP, MEMBER):
+                kind += note_of(self.message, depth)
+            self.add(BYTES, kind, one.compact, nullable, one.type == "string")
         elif one.type == "uuid" and self.name_kind(one) >= 0:
             self.add(UUID, self.name_kind(one))
         elif (fact := self.fact(one, depth)) is not None:
@@ -194,7 +204,16 @@ def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
         return MAX_WAIT
     if name == "SessionId":
         return SESSION
+    if name == "KeyType":
+        return KEY_TYPE
     return SESSION_EPOCH if name in ("SessionEpoch", "ShareSessionEpoch") else None
+
+
+def note_of(message_name: str, depth: int) -> int:
+    """Of a group or member at that depth: NOTED and OWN, or 0."""
+    if depth == 0:
+        return NOTED + OWN
+    return NOTED if message_name.endswith("Request") else 0
 
 
 def name_kind_of(message_name: str, one: LayoutField) -> int:

@@ -18,6 +18,7 @@ from kafkascope.capture.credit import (
     SCAN_BYTES,
     Credit,
 )
+from kafkascope.capture.frame_table import Given
 from kafkascope.capture.recognise import MORE, Grade, Graded, grade_request, grade_response
 from kafkascope.capture.scan import MOST_CANDIDATES, request_candidates, response_candidates
 from kafkascope.limits import MAX_FRAME_BYTES
@@ -237,7 +238,8 @@ class Run:
 
 @dataclass(slots=True)
 class Search:
-    """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far."""
+    """A stream of a Kafka connection whose next frame is not found yet. Everything from `offset` on is lost so far.
+    `end` is the piece that ended responses whose requests may still come; there were `asked` of them then."""
 
     row: int  # of the kernel's state
     offset: int
@@ -245,6 +247,8 @@ class Search:
     packet: int
     run: Run
     time: int
+    end: Given | None = None
+    asked: int = 0
 
 
 def cost(graded: Graded, at: int) -> int:

@@ -24,10 +24,11 @@ from kafkascope.capture.dissect import (
     FRAGMENT_COLUMNS,
     FRAGMENTS_FULL,
     IN_ERSPAN,
+    IN_GTP_U,
     IN_MACSEC,
-    IN_MPLS,
     IN_PART,
     IN_PPPOE,
+    IN_VXLAN_GPE,
     LINK_NOT_KNOWN,
     MALFORMED,
     REASONS,
@@ -58,10 +59,11 @@ _REASONS = {
     MALFORMED: ("malformed", "with IP or TCP headers that contradict themselves"),
     LINK_NOT_KNOWN: ("link type", "of a link type that is not read"),
     TOO_DEEP: ("tunnels", "with more tunnels within each other than are followed"),
-    IN_MPLS: ("mpls", "in MPLS, which is not read"),
-    IN_PPPOE: ("pppoe", "in PPPoE, which is not read"),
-    IN_ERSPAN: ("erspan", "in ERSPAN, which is not read"),
+    IN_PPPOE: ("pppoe", "in PPPoE, compressed, encrypted or in multilink, which is not read"),
+    IN_ERSPAN: ("erspan", "in ERSPAN of a version or frame type that is not read"),
     IN_MACSEC: ("macsec", "in MACsec, which is not read"),
+    IN_GTP_U: ("gtp", "in GTP-U, which is not read"),
+    IN_VXLAN_GPE: ("vxlan gpe", "in VXLAN-GPE, which is not read"),
 }
 
 Columns = dict[str, Any]

@@ -13,6 +13,7 @@ from kafkascope.capture.log_lines import MARK
 from kafkascope.capture.pcap import MAGICS
 from kafkascope.capture.pcapng import MAGIC
 from kafkascope.capture.source import Input, Source, Waiting, name_of
+from kafkascope.capture.unread_formats import unread_format
 from kafkascope.errors import InputError
 
 # Where a request log must show itself: a broker may log its start before the first request.
@@ -127,6 +128,8 @@ def _refusal(held: bytes, name: str) -> str:
     inside = f" (inside {unpacked.form})" if unpacked.form else ""
     if unpacked.form and not start:
         return f"{name}: {unpacked.problem or f'the {unpacked.form} data is empty'}, and nothing of it can be unpacked"
+    if named := unread_format(start):
+        return f"{name}{inside} is {named}"
     if _is_text(start):
         return (
             f"{name} is no recording: it is text without a line of a broker's request log (`{MARK}{{…}}`){inside};"

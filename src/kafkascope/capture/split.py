@@ -5,6 +5,7 @@ where memory is short, and goes on from there."""
 from typing import Any
 
 from kafkascope.capture.checked import copy, place, read_i16, read_i32
+from kafkascope.capture.chunks import begin_frame, collect, collected, damage, free_chunks, held_bytes
 from kafkascope.capture.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, RESET, TOKEN
 from kafkascope.capture.frame_table import (
     AGAIN,
@@ -18,7 +19,6 @@ from kafkascope.capture.frame_table import (
     DAMAGED,
     FILLED,
     FIRST_NS,
-    FREE_CHUNK,
     FREE_CHUNKS,
     FREE_SLOTS,
     FRESH,
@@ -30,7 +30,6 @@ from kafkascope.capture.frame_table import (
     LEFT,
     LENGTH,
     LOOKING,
-    MOVED,
     OFFSET,
     OPEN_STREAMS,
     PACKET,
@@ -97,67 +96,39 @@ def emit(o: Output, count: Any, state: Any, connection: int, kind: int, response
 
 
 @jit
-def begin_frame(state: Any) -> None:
-    state[HAVE] = 0
-    state[PREFIX] = 0
-    state[LENGTH] = -1
-    state[FILLED] = 0
-    state[DAMAGED] = 0
+def has_header(state: Any, role: int) -> Number:
+    """Whether the numbers of a damaged frame's header are there."""
+    return state[DAMAGED] > (SMALLEST_RESPONSE if role else SMALLEST_REQUEST)
 
 
 @jit
-def lose_frame(o: Output, count: Any, state: Any, connection: int, role: int) -> None:
-    """One that is damaged. It may have been a handshake, and what follows raw tokens, passwords among them."""
-    emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
+def end_damaged(t: Tables, o: Output, k: int) -> Number:
+    """The end of a damaged frame: the bytes before the first that is missing are its body, if they tell what it is.
+    Otherwise it may have been a handshake, and what follows raw tokens, passwords among them. JUDGE: so may this one.
+    There is room."""
+    state = t.state[k]
+    slot = k >> 1
+    role = k & 1
+    count = t.counts
+    connection = t.slots[slot, CONNECTION]
+    if not has_header(state, role):
+        free_chunks(t.following, count, state)
+        emit(o, count, state, connection, LOST, role, state[OFFSET], 4 + state[LENGTH])
+        begin_frame(state)
+        if role == 0:
+            state[TOKENS] = 1
+        return DONE
+    held = held_bytes(state)
+    target = count[BODY]
+    copy(o.body, target, t.pool, state[HEAD] * CHUNK, held)
+    free_chunks(t.following, count, state)
+    count[BODY] += held
+    emit(o, count, state, connection, FRAME, role, state[OFFSET], state[LENGTH] - held)
     begin_frame(state)
-    if role == 0:
-        state[TOKENS] = 1
-
-
-@jit
-def free_chunks(following: Any, count: Any, state: Any) -> None:
-    if state[HEAD] >= 0:
-        number = (state[FILLED] + CHUNK - 1) // CHUNK
-        following[state[TAIL]] = count[FREE_CHUNK]
-        count[FREE_CHUNK] = state[HEAD]
-        count[FREE_CHUNKS] += number
-    state[HEAD] = -1
-    state[TAIL] = -1
-
-
-@jit
-def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, start: int, length: int) -> None:
-    """More bytes of an unfinished frame; there are enough free chunks."""
-    while length > 0:
-        used = state[FILLED] % CHUNK
-        if used == 0:
-            made = count[FREE_CHUNK]
-            count[FREE_CHUNK] = following[made]
-            count[FREE_CHUNKS] -= 1
-            following[made] = -1
-            if state[HEAD] < 0:
-                state[HEAD] = made
-            else:
-                following[state[TAIL]] = made
-            state[TAIL] = made
-        part = min(length, CHUNK - used)
-        copy(pool, state[TAIL] * CHUNK + used, source, start, part)
-        state[FILLED] += part
-        start += part
-        length -= part
-
-
-@jit
-def collected(pool: Any, following: Any, state: Any, body: Any, target: int) -> None:
-    """What was collected to place `target` of `body`, where it is not there already."""
-    left = state[FILLED] if state[HEAD] != MOVED else 0
-    chunk = state[HEAD]
-    while left > 0:
-        part = min(left, CHUNK)
-        copy(body, target, pool, chunk * CHUNK, part)
-        target += part
-        left -= part
-        chunk = following[chunk]
+    if state[TOKENS]:
+        return JUDGE
+    note(t.slots, t.asked, t.state, slot, role, o.body, target, held)
+    return DONE
 
 
 @jit
@@ -369,15 +340,20 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
     if count[ROWS] + 2 >= len(o.kind):
         return FULL
     if kind == GAP:
+        if at > 0:
+            return DONE
         if not 0 <= length <= state[LENGTH] - state[FILLED]:
             return ATTEND
-        # The frame is lost, but not its end.
-        free_chunks(t.following, count, state)
-        state[DAMAGED] = 1
+        if state[FILLED] + length == state[LENGTH] and count[BODY] + CHUNK > len(o.body):
+            count[WANT_BODY] = count[BODY] + CHUNK
+            return FULL
+        # Bytes of the frame are lost, but not its end.
+        damage(t.following, count, state)
         state[FILLED] += length
-        if state[FILLED] == state[LENGTH]:
-            lose_frame(o, count, state, connection, role)
-        return DONE
+        if state[FILLED] < state[LENGTH]:
+            return DONE
+        cursor[AT_BYTE] = length
+        return end_damaged(t, o, k)
     if kind in (CLOSE, RESET):
         if state[HAVE] > 0:
             free_chunks(t.following, count, state)
@@ -423,10 +399,13 @@ def split_piece(t: Tables, o: Output, p: Piece, i: int, k: int, cursor: Any, s: 
             at += part
             if state[FILLED] < state[LENGTH]:
                 return DONE
-            if count[ROWS] + 2 >= len(o.kind):
+            if count[ROWS] + 2 >= len(o.kind) or count[BODY] + CHUNK > len(o.body):
+                count[WANT_BODY] = count[BODY] + CHUNK
                 cursor[AT_BYTE] = at
                 return FULL
-            lose_frame(o, count, state, connection, role)
+            if end_damaged(t, o, k) == JUDGE:
+                cursor[AT_BYTE] = at
+                return JUDGE
             continue
         if need > here:
             if here == 0:

@@ -6,6 +6,7 @@ batch ends is kept in a spill of bounded size, and copied behind the data of the
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ from kafkascope.capture.stream_table import (
     make_tables,
 )
 from kafkascope.columnar.compiling import jit
-from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_UNUSED_FLOWS
+from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_PROBLEMS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")
 # A retransmission comes this long after the end of its connection at the most: it must not found a new one.
@@ -248,6 +249,7 @@ class Reassembler:
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
         count = self._tables.counts.tolist()
+        conflicts = output.conflicts[: count[CONFLICT_ROWS]]
         problems = [
             Problem(
                 "conflict",
@@ -256,8 +258,10 @@ class Reassembler:
                 -1,
                 0,
             )
-            for stream, offset, different, packet in output.conflicts[: count[CONFLICT_ROWS]].tolist()
+            for stream, offset, different, packet in conflicts[:MAX_PROBLEMS].tolist()
         ]
+        if len(conflicts) > MAX_PROBLEMS:
+            problems[-1] = replace(problems[-1], more=len(conflicts) - MAX_PROBLEMS)
         new = {what: count[what] - told for what, told in self._told.items()}
         self._told = {what: count[what] for what in self._told}
         if new[STRAYS]:

@@ -1,27 +1,35 @@
-"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is only what several
-frames, or a request and its answer, agree on; its pieces are kept until then, to be read again as Kafka."""
+"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is what several frames, or
+a request and its response, agree on, or one request that nothing contradicts until the connection ends; its pieces are
+kept until then, to be read again as Kafka."""
 
 from typing import NamedTuple
 
-from kafkascope.capture.credit import Credit
+from kafkascope.capture.credit import CANDIDATE, Credit
+from kafkascope.capture.cut import MOST_HEAD, is_cut_kafka, request_head, sound_head
 from kafkascope.capture.flow import BYTES, CLOSE, GAP, RESET
-from kafkascope.capture.recognise import Grade, grade_response, other_protocol
+from kafkascope.capture.recognise import Grade, grade_response, is_known, is_measured, other_protocol
+from kafkascope.capture.scan import REQUEST_HEAD
 from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run, cost
-from kafkascope.limits import MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
+from kafkascope.limits import MAX_FRAME_BYTES, MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 
 # Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
 # correlation ids differ; twenty zero bytes decode as a Produce request.
 NAMELESS_FRAMES = 4
+# The shortest name, and body, of a request that is believed without a second one and without a response; without a name
+# so many letters in its body. Names of two letters and bodies of zeros are found in many protocols.
+LONE_NAME, LONE_BODY, LONE_LETTERS = 3, 4, 4
 # A load balancer puts the client's address in front, as a line or in binary (PROXY protocol, versions 1 and 2).
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
 # Bytes that another protocol is named by.
 NAMED_BY = 16
+ASCII = 128
 # Fewer bytes say nothing.
 TOO_LITTLE = 4
-# Bytes and pieces of both directions up to which every piece is a reason to look again; then each growth by a quarter.
-# What waits is read the same way whenever it is recognised.
+# Bytes and pieces of both directions up to which every piece of some size is a reason to look again; then each growth
+# by a quarter. What waits is read the same way whenever it is recognised.
 LOOKED_AT_OFTEN = 65_536
 LOOKED_AT_PIECES = 32
+SOME_SIZE = 128
 
 
 class Verdict(NamedTuple):
@@ -45,11 +53,12 @@ class Entry(NamedTuple):
 
 
 class Undecided:
-    """`client` is the direction that requests can come from, None where it may be either; `hinted` that one frame is
-    enough; `opened` says of each direction that its start is there."""
+    """`client` is the direction that requests can come from, None where it may be either; `hinted` that one header is
+    enough; `opened` says of each direction that its start is there. `earlier` are the runs before missing bytes."""
 
     __slots__ = (
-        "_looked", "_looked_pieces", "_named", "client", "ended", "entries", "hinted", "opened", "runs", "size",
+        "_headed", "_looked", "_looked_pieces", "_named", "client", "earlier", "ended", "entries", "hinted", "opened",
+        "runs", "size",
     )  # fmt: skip
 
     def __init__(self, client: int | None, opened: tuple[bool, bool], *, hinted: bool = False) -> None:
@@ -58,8 +67,10 @@ class Undecided:
         self.opened = opened
         self.ended = [False, False]
         self.runs: list[Run | None] = [None, None]
+        self.earlier: tuple[list[Run], list[Run]] = ([], [])
         self.entries: list[Entry] = []
         self.size = 0
+        self._headed = [False, False]
         self._looked = 0
         self._looked_pieces = 0
         self._named = [0, 0]
@@ -77,6 +88,9 @@ class Undecided:
             run.add(data, time, packet)
             self.size += length
         elif kind == GAP:
+            if run is not None:
+                self.earlier[direction].append(run)
+                self._headed[direction] |= _begins_with_head(run)
             self.runs[direction] = run = Run(offset + length, aligned=False)
         elif kind in (CLOSE, RESET):
             self.ended[direction] = True
@@ -103,30 +117,111 @@ class Undecided:
             run = self.runs[direction]
             if self.client not in (None, direction):
                 hopeless += 1
-            elif run is not None and run.data:
+            elif self._has_head(direction) or self._is_cut(direction, credit):
+                return Verdict("kafka", direction)
+            elif run is not None and len(run.data) >= REQUEST_HEAD:
                 chains = run.requests(credit)
-                if any(self._is_kafka(chain, direction, credit) for chain in chains):
+                if any(self._is_kafka(chain, direction, credit, final=final) for chain in chains):
                     return Verdict("kafka", direction)
                 if run.aligned and len(run.data) >= NAMED_BY and (not chains or _is_over(chains[0])):
-                    hopeless += 1
+                    verdict = self._by_answer(run, direction, credit)
+                    if verdict:
+                        return Verdict("kafka", direction)
+                    hopeless += verdict is False
         return Verdict("other") if hopeless == 2 or is_full else None
 
     def _is_due(self, pieces: int) -> bool:
-        if pieces <= LOOKED_AT_PIECES:
+        if pieces <= LOOKED_AT_PIECES and self.size - self._looked >= SOME_SIZE:
             return True
         if 4 * self.size >= 5 * self._looked:
             return True
         return self.size <= LOOKED_AT_OFTEN and 4 * pieces >= 5 * self._looked_pieces
 
-    def _is_kafka(self, chain: Chain, direction: int, credit: Credit) -> bool:
+    def _is_kafka(self, chain: Chain, direction: int, credit: Credit, *, final: bool) -> bool:
         strong = chain.strong
-        if not strong:
-            return False
-        asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in strong}
-        if self.hinted or len(asked) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
+        sure = {frame.correlation_id for frame in strong}
+        if len(sure) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
+            return True
+        if self.hinted and strong:
             return True
         answers = self.runs[1 - direction]
-        return answers is not None and not credit.is_spent and _has_answer(answers, asked, credit)
+        if answers is not None and answers.data:
+            asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in chain.frames}
+            return bool(asked) and not credit.is_spent and _has_answer(answers, asked, credit)
+        return final and bool(strong) and self._is_lone(chain, direction)
+
+    def _is_lone(self, chain: Chain, direction: int) -> bool:
+        """Whether all that was ever said is requests to the last byte, and the first of them has enough to it."""
+        run, frame = self.runs[direction], chain.strong[0]
+        if run is None or chain.at or chain.broken or chain.end != len(run.data) or any(self.earlier):
+            return False
+        head = request_head(run.data)
+        if head is None or frame is not chain.frames[0] or not is_measured(head.api_key, head.version):
+            return False
+        body = run.data[14 + len(head.client_id or b"") : head.end]
+        if head.null:
+            return sum(chr(byte).isalpha() for byte in body if byte < ASCII) >= LONE_LETTERS
+        return len(frame.client_id or "") >= LONE_NAME and len(body) >= LONE_BODY
+
+    def _has_head(self, direction: int) -> bool:
+        """Whether a request begins with the first bytes of the stream, or behind frames that are none: on a port that
+        is Kafka's its numbers are enough, and it is read from there."""
+        if not self.hinted or self.client is None:
+            return False
+        run = (*self.earlier[direction], self.runs[direction])[0]
+        if run is None:
+            return False
+        place = 0
+        for _ in range(LONGEST_CHAIN):
+            if sound_head(run.data[place : place + MOST_HEAD]) is not None:
+                self.opened = (self.opened[0] or direction == 0, self.opened[1] or direction == 1)
+                return True
+            length = int.from_bytes(run.data[place : place + 4], "big")
+            place += 4 + length
+            if not run.aligned or not 0 < length <= MAX_FRAME_BYTES or place >= len(run.data):
+                break
+        return False
+
+    def _is_cut(self, direction: int, credit: Credit) -> bool:
+        """Whether the headers agree, where packets were recorded in part."""
+        if not any(self.earlier) or credit.is_spent:
+            return False
+        run = self.runs[direction]
+        if not self._headed[direction] and (run is None or not _begins_with_head(run)):
+            return False
+        requests, responses = (self._runs_of(way) for way in (direction, 1 - direction))
+        credit.spend(CANDIDATE * (len(requests) + len(responses)) + len(self.entries))
+        bounds = {
+            place
+            for entry in self.entries
+            if entry.direction != direction
+            for place in (entry.offset, entry.offset + entry.length)
+        }
+        return is_cut_kafka(requests, responses, bounds, credit)
+
+    def _runs_of(self, direction: int) -> list[Run]:
+        run = self.runs[direction]
+        return self.earlier[direction] + ([run] if run is not None and run.data else [])
+
+    def _by_answer(self, run: Run, direction: int, credit: Credit) -> bool | None:
+        """Whether the first request, whose body nobody can read, has a response that decodes; None where that may
+        come."""
+        head = sound_head(run.data[:MOST_HEAD])
+        if head is None or not head.client_id or not is_known(head.api_key, head.version):
+            return False
+        if not is_measured(head.api_key, head.version, response=True):
+            return False
+        answers = self.runs[1 - direction]
+        if answers is None or not answers.data:
+            return None
+        if not credit.is_spent and _has_answer(answers, {head.correlation_id: (head.api_key, head.version)}, credit):
+            return True
+        waiting = 4 + int.from_bytes(answers.data[:4], "big") > len(answers.data)
+        return None if waiting and answers.data[0] <= MAX_FRAME_BYTES >> 24 else False
+
+
+def _begins_with_head(run: Run) -> bool:
+    return len(run.data) >= REQUEST_HEAD - 2 and sound_head(run.data[:MOST_HEAD]) is not None
 
 
 def _is_over(chain: Chain) -> bool:

@@ -92,9 +92,12 @@ def read_lines(done: "Ingested") -> list[str]:
     odd = [f"{number(count)} {words}" for status, words in _ODD if (count := done.statuses.get(status, 0))]
     if odd:
         lines.append(f"  {', '.join(odd)}")
-    lost, places = (sum(getattr(one, name) for one in accounts) for name in ("lost_bytes", "lost_places"))
+    lost, places, pending = (
+        sum(getattr(one, name) for one in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
+    )
     if places:
-        lines.append(f"  lost: {size(lost)} in {plural(places, 'place')} of Kafka streams")
+        rest = f", {size(pending)} of it unless the next file has the rest" if pending else ""
+        lines.append(f"  lost: {size(lost)} in {plural(places, 'place')} of Kafka streams{rest}")
     if done.problems:
         told = [f"{kind} ({number(count)})" for kind, count in sorted(done.problems.items())]
         lines.append(f"  trouble in the files: {', '.join(told)}")
@@ -147,7 +150,17 @@ def account_json(
     first, last = _ends(done)
     counts = {
         name: sum(getattr(one, name) for one in accounts)
-        for name in ("packets", "log_lines", "frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes")
+        for name in (
+            "packets",
+            "log_lines",
+            "frames",
+            "lost_bytes",
+            "lost_places",
+            "pending_bytes",
+            "pending_places",
+            "tls_bytes",
+            "tcp_bytes",
+        )
     }
     return {
         "lake": lake,

@@ -28,6 +28,10 @@ MICROSECONDS = 1_000_000
 INTERRUPTED = 130
 # A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
 LEAST_TIMEOUT = 1.0
+# Of the time of a single poll: what remains for it after connecting, which also loads what the lake needs, and what it
+# gets on a machine that takes all of that for loading.
+POLL_SECONDS = 2.0
+LEAST_POLL_SECONDS = 0.5
 # For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
 # service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
 LANDING_SECONDS = 10.0
@@ -64,7 +68,7 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
     early: list[Answer] = []
     async with AsyncExitStack() as stack:
         # Until it is connected, a signal ends it at once: there is nothing to lose.
-        with _once(asked, settings.timeout):
+        with _once(asked, max(settings.timeout - POLL_SECONDS, settings.timeout / 2)):
             cluster = await stack.enter_async_context(
                 connect(settings, every_answer=early.append, on_note=note_of_client)
             )
@@ -78,9 +82,8 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
         landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
         timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
         run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
-        # A machine that takes long for that must leave something for the poll.
         left = settings.timeout - (time.monotonic() - began)
-        with _once(asked, max(left, settings.timeout / 2)):
+        with _once(asked, max(left, LEAST_POLL_SECONDS)):
             try:
                 await run.polls()
             finally:
@@ -150,6 +153,7 @@ class _Run:
     def __init__(self, asked: Asked, observer: Observer, landing: "Landing", stop: _Stop) -> None:
         self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
         self._portions = Portions(asked.commit_every / MICROSECONDS)
+        self._loading: asyncio.Task[None] | None = None
         self._landings: asyncio.Task[None] | None = None
         # What was said, and in which poll it last held.
         self._told: dict[str, int] = {}
@@ -162,6 +166,8 @@ class _Run:
         if not self._asked.once:
             ends = " until Ctrl-C" if until is None else ""
             note(f"observing every {every:g} s into {self._asked.where}{ends}")
+        # Beside the first poll, so that nothing is left of it when its time is over.
+        self._loading = asyncio.create_task(asyncio.to_thread(self._landing.load))
         turn = 0
         while True:
             await self._poll()
@@ -190,6 +196,8 @@ class _Run:
         self.polled += 1
         self._portions.add(poll)
         self._say(poll)
+        # Bytes wait for the commit; the values are ten times as large.
+        poll.answers.clear()
         if self._portions.due:
             await self._commit()
 
@@ -210,6 +218,9 @@ class _Run:
 
     async def _commit(self) -> None:
         await self._landed()
+        if self._loading is not None:
+            loading, self._loading = self._loading, None
+            await loading
         portion = self._portions.take()
         self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion))
 

@@ -128,7 +128,7 @@ def account_lines(account: "Account", shown: int | None, plain_files: Collection
 
 
 def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
-    """Of captures that stand in the wrong order, as `cap10` before `cap2`, the first. Two of the same time do not."""
+    """The first capture in the wrong order, as a pipe after newer files. Two of the same time are not."""
     captures = [(name, tally) for name, tally in by_file.items() if tally.packets and tally.first_ns is not None]
     for (before, one), (name, other) in pairwise(captures):
         middle = ((one.first_ns or 0) + (one.last_ns or 0)) // 2

@@ -134,7 +134,8 @@ def _lost(episode: Episode, limits: Limits) -> Told | None:
     if share < limits["share"]:
         return None
     said = f"{episode.subject} lacks {count(lost, 'byte')} of its connections ({percent(share)})."
-    return ("warning" if share >= limits["warning_share"] else "info"), said
+    much = share >= limits["warning_share"] and lost >= limits["warning_bytes"]
+    return ("warning" if much else "info"), said
 
 
 def _unreadable(episode: Episode, limits: Limits) -> Told | None:
@@ -277,13 +278,14 @@ RULES = (
     ),
     Rule(
         "recording_lost",
-        "info; warning from `warning_share` on",
+        "info; warning from `warning_share` and `warning_bytes` on",
         "recording",
         "Packets are missing: answers seem lost and deliveries unfinished that were not.",
         ("captures",),
         (
             Threshold("share", 0.0001, "of the bytes", "each gap can hide the end of a delivery"),
             Threshold("warning_share", 0.01, "of the bytes", "what is counted here is off by as much"),
+            Threshold("warning_bytes", 10_000, "bytes", "less is a frame or two of a small file"),
         ),
         "Record with a larger buffer (tcpdump -B 65536), on a faster disk, whole packets (-s 0), with a filter on the "
         "Kafka ports; see what tcpdump says was dropped by the kernel.",

@@ -1,25 +1,27 @@
 """A Delta table in, the files that its log names out, each with what the log says of it."""
 
-from dataclasses import dataclass
-from datetime import date, datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from kafkascope.errors import InputError
-from kafkascope.lake.files import ingest_of
+from kafkascope.lake.files import PREFIX, ingest_of
 from kafkascope.lake.inside import check_files
 from kafkascope.lake.place import place_of, readable
 from kafkascope.lake.tables import DATE
 
 # Made by compaction, out of files of ingests that all could see.
 COMPACTED = "compacted"
+# How names of files begin that kafkascope wrote. Rows of marts and of the catalog are of no ingest.
+_OURS = (PREFIX, f"{COMPACTED}-", "mart-", "catalog-")
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFile:
     """`path` is within the table's folder. `low` and `high` are bounds of the table's time, None where it is not known
-    for every row."""
+    for every row; `first` and `last` those of the times that are known."""
 
     path: str
     size: int
@@ -27,6 +29,8 @@ class ActiveFile:
     date: date | None
     low: datetime | None
     high: datetime | None
+    first: datetime | None = None
+    last: datetime | None = None
 
     @property
     def ingest(self) -> str | None:
@@ -36,9 +40,15 @@ class ActiveFile:
     def compacted(self) -> bool:
         return self.path.rsplit("/", 1)[-1].startswith(f"{COMPACTED}-")
 
+    @property
+    def foreign(self) -> bool:
+        """Written by another tool, an OPTIMIZE for example: rows of any ingests may be in it, half-done ones too."""
+        return not self.path.rsplit("/", 1)[-1].startswith(_OURS)
 
-def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]:
-    """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere."""
+
+def active_files(table: DeltaTable, time: str | None = None, otherwise: str | None = None) -> list[ActiveFile]:
+    """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere. The
+    times of rows without `time` are those in `otherwise`."""
     with readable(table.table_uri):
         found = pa.table(table.get_add_actions(flatten=True))
 
@@ -56,20 +66,29 @@ def active_files(table: DeltaTable, time: str | None = None) -> list[ActiveFile]
         column(f"null_count.{time}"),
         column(f"min.{time}"),
         column(f"max.{time}"),
+        column(f"min.{otherwise}"),
+        column(f"max.{otherwise}"),
         strict=True,
     )
     files = []
-    for path, size, rows, day, nulls, low, high in whole:
+    for path, size, rows, day, nulls, low, high, *others in whole:
+        times = [moment for moment in (low, high, *(others if nulls else ())) if isinstance(moment, datetime)]
         known = nulls == 0 and isinstance(low, datetime) and isinstance(high, datetime)
-        files.append(
-            ActiveFile(
-                path=str(path),
-                size=size if isinstance(size, int) else 0,
-                rows=rows if isinstance(rows, int) else 0,
-                date=day if isinstance(day, date) else None,
-                low=low if known and isinstance(low, datetime) else None,
-                high=high if known and isinstance(high, datetime) else None,
-            )
+        file = ActiveFile(
+            path=str(path),
+            size=size if isinstance(size, int) else 0,
+            rows=rows if isinstance(rows, int) else 0,
+            date=day if isinstance(day, date) else None,
+            low=low if known and isinstance(low, datetime) else None,
+            high=high if known and isinstance(high, datetime) else None,
+            first=min(times, default=None),
+            last=max(times, default=None),
         )
+        files.append(replace(file, high=_above(file.high)) if file.foreign and file.high is not None else file)
     check_files(place_of(table.table_uri), (file.path for file in files))
     return sorted(files, key=lambda file: file.path)
+
+
+def _above(high: datetime) -> datetime:
+    """Other tools cut the upper bound to milliseconds."""
+    return high + min(timedelta(milliseconds=1), datetime.max.replace(tzinfo=high.tzinfo) - high)

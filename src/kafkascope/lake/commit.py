@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -10,8 +10,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from kafkascope.errors import InputError
-from kafkascope.lake.active import ActiveFile
-from kafkascope.lake.files import NewFile
+from kafkascope.lake.active import ActiveFile, active_files
+from kafkascope.lake.files import NewFile, discard
 from kafkascope.lake.home import LOG, Lake
 from kafkascope.lake.inside import check_log, inside
 from kafkascope.lake.place import readable, reason
@@ -27,6 +27,9 @@ MAINTENANCE = "kafkascope-maintenance"
 # Ingests carry this one in `captures`: of two that began with the same lake one lands, and the other looks again. Both
 # may have the same recording, or go on from the same unfinished ends.
 LANDING = "kafkascope-landing"
+
+# A table to files that leave it and those that take their place.
+Change = Callable[[DeltaTable], tuple[list[ActiveFile], list[NewFile]]]
 
 
 class Overtaken(Exception):
@@ -111,14 +114,16 @@ def commit(
     transaction: str,
     expected: int | None = None,
     turn: int | None = None,
+    change: Change | None = None,
 ) -> bool:
     """False where that transaction is in the table already. `expected` is the transaction's version that the ingest
-    began with (`Running.given_up`): where it is another now, the commit is refused. `turn` is that of `LANDING`."""
+    began with (`Running.given_up`): where it is another now, the commit is refused. `turn` is that of `LANDING`.
+    `change` returns files that leave with the same commit, and those that take their place."""
     actions = [add_action(file) for file in files]
     uri = lake.table(table.name).uri
     for attempt in range(ATTEMPTS):
         try:
-            return _commit(lake, table, actions, transaction, expected, turn)
+            return _commit(lake, table, actions, transaction, expected, turn, change)
         except DeltaError as error:
             # A concurrent commit of the same transaction, or of a wider schema, or a removal.
             if attempt == ATTEMPTS - 1:
@@ -131,7 +136,7 @@ def commit(
 
 def _commit(
     lake: Lake, table: LakeTable, actions: Sequence[AddAction], transaction: str, expected: int | None,
-    turn: int | None,
+    turn: int | None, change: Change | None,
 ) -> bool:  # fmt: skip
     wanted = Schema.from_arrow(table.schema)
     found = open_or_create(lake, table)
@@ -147,16 +152,30 @@ def _commit(
     if _lacks(lake.table(table.name).uri, found.schema(), wanted):
         # An append with a wider schema would drop the new columns without a word.
         found.alter.add_columns(list(wanted.fields))
-    found.create_write_transaction(
-        list(actions),
-        mode="append",
-        schema=found.schema(),
-        partition_by=table.partition_by,
-        commit_properties=carrying(
-            (transaction, (version or 0) + 1), *(((LANDING, turn + 1),) if turn is not None else ())
-        ),
-    )
+    removed, added = change(found) if change is not None else ([], [])
+    try:
+        found.create_write_transaction(
+            [*_removals(removed, data_change=True), *(add_action(file) for file in added), *actions],
+            mode="append",
+            schema=found.schema(),
+            partition_by=table.partition_by,
+            commit_properties=carrying(
+                (transaction, (version or 0) + 1), *(((LANDING, turn + 1),) if turn is not None else ()),
+                retries=0 if removed else RETRIES,
+            ),
+        )  # fmt: skip
+    except BaseException:
+        discard(lake, added)
+        raise
     return True
+
+
+def _removals(files: Iterable[ActiveFile], *, data_change: bool) -> list[RemoveAction]:
+    now = int(time.time() * 1000)
+    return [
+        RemoveAction(file.path, data_change, now, file.size, {DATE: file.date.isoformat()} if file.date else {})
+        for file in files
+    ]
 
 
 def maintain(
@@ -167,33 +186,42 @@ def maintain(
     data_change: bool,
     transactions: Iterable[tuple[str, int]] = (),
 ) -> bool:
-    """Takes files out and others in, in one commit. False where another's maintenance came between, or one of the
-    transactions: then nothing is done, and the table has to be looked at again."""
-    now = int(time.time() * 1000)
-    actions: list[AddAction | RemoveAction] = [
-        RemoveAction(file.path, data_change, now, file.size, {DATE: file.date.isoformat()} if file.date else {})
-        for file in removed
-    ]
+    """Takes files out and others in, in one commit. False where one of the files is gone, or another's maintenance came
+    between, or one of the transactions: then nothing is done, and the table has to be looked at again."""
+    gone = list(removed)
+    actions: list[AddAction | RemoveAction] = [*_removals(gone, data_change=data_change)]
     actions += [add_action(file, data_change=data_change) for file in added]
-    turn = (transaction_version(table, MAINTENANCE) or 0) + 1
+    carried = ((MAINTENANCE, (transaction_version(table, MAINTENANCE) or 0) + 1), *transactions)
+    known = {name: transaction_version(table, name) for name, _ in carried}
     try:
-        table.create_write_transaction(
-            actions,
-            mode="append",
-            schema=table.schema(),
-            partition_by=table.metadata().partition_columns,
-            commit_properties=carrying((MAINTENANCE, turn), *transactions),
-        )
-    except CommitFailedError:
-        return False
+        for _ in range(RETRIES):
+            try:
+                table.create_write_transaction(
+                    actions,
+                    mode="append",
+                    schema=table.schema(),
+                    partition_by=table.metadata().partition_columns,
+                    commit_properties=carrying(*carried, retries=0),
+                )
+            except CommitFailedError:
+                # Others commit too. Tried again by the library, a file that another tool has merged in the meantime
+                # would be removed a second time, and its rows stay.
+                table.update_incremental()
+                if any(transaction_version(table, name) != version for name, version in known.items()):
+                    return False
+                if gone and not {file.path for file in gone} <= {file.path for file in active_files(table)}:
+                    return False
+            else:
+                return True
     except (DeltaError, OSError) as error:
         raise InputError(f"{table.table_uri}: {reason(error)}") from None
-    return True
+    return False
 
 
-def carrying(*transactions: tuple[str, int]) -> CommitProperties:
+def carrying(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
+    """With `retries` 0 the commit is of the version that the table was opened with, or none."""
     said = [Transaction(name, version) for name, version in transactions]
-    return CommitProperties(app_transactions=said, max_commit_retries=RETRIES)
+    return CommitProperties(app_transactions=said, max_commit_retries=retries)
 
 
 def _lacks(uri: str, there: Schema, wanted: Schema) -> bool:

@@ -14,7 +14,8 @@ from kafkascope.lake.commit import find_table, maintain
 from kafkascope.lake.files import NO_DATE, PENDING, Files, discard
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
-from kafkascope.lake.reading import is_visible, table_in, visible_names
+from kafkascope.lake.reading import is_visible, superseded_names, table_in, visible_names
+from kafkascope.lake.superseded import without
 from kafkascope.lake.tables import LakeTable
 
 # As large as Spark reads in one task (spark.sql.files.maxPartitionBytes).
@@ -43,13 +44,14 @@ def compact(
     most_small: int = MOST_SMALL,
     target_bytes: int = TARGET_BYTES,
 ) -> list[Merged]:
-    """Only files of ingests that all can see are touched. Where another changes the same files, this stands back."""
+    """Only files of ingests that all can see are touched, once what they supersede is out. Where another changes the
+    same files, this stands back."""
     merged: list[Merged] = []
     wanted = list(lake.tables() if names is None else names)
+    superseded = superseded_names(lake)
 
     def small_of(name: str) -> list[ActiveFile]:
-        found = find_table(lake, name)
-        files = [] if found is None else active_files(found)
+        files = without(lake, name, superseded)
         return files if len(files) > most_small else []
 
     # Most have nothing to merge: to open them waits for the store.
@@ -71,8 +73,8 @@ def _portions(
     """What becomes one file each."""
     days: dict[date | None, list[ActiveFile]] = {}
     for file in files:
-        # A mart's files are its writer's; rows without a date expire with their ingest, and pending ones go when
-        # another ingest goes on from them, so they stay apart.
+        # A mart's files are its writer's, as are those of other tools; rows without a date expire with their ingest,
+        # and pending ones go when another ingest goes on from them, so they stay apart.
         whole = file.ingest is not None and not file.ingest.endswith(PENDING)
         ours = file.compacted or (whole and is_visible(name, file, seen))
         if ours and file.size < target_bytes // 2 and file.date != NO_DATE:

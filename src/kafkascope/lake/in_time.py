@@ -18,12 +18,11 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from kafkascope.lake.active import ActiveFile, active_files
-from kafkascope.lake.commit import find_table
 from kafkascope.lake.files import NO_DATE
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import told
-from kafkascope.lake.reading import holds, is_visible, of_a_calendar, table_as_found, visible_names
-from kafkascope.lake.tables import EXCHANGE_ID, LakeTable, table_named
+from kafkascope.lake.reading import as_of_now, holds, is_of, is_visible, must_filter, of_a_calendar, table_as_found
+from kafkascope.lake.tables import EXCHANGE_ID, INGEST_ID, LakeTable, table_named
 
 AT = "request_at"
 # An answer whose request is not in the recording has this alone.
@@ -74,12 +73,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class TimedFile:
-    """No row of it is before `low` or behind `high`."""
+    """No row of it is before `low` or behind `high`. Where it has rows that do not show, `shown` chooses the others by
+    their `ingest_id`."""
 
     low: int
     high: int
     schema: pa.Schema
     fragment: ds.Fragment
+    shown: pc.Expression | None = None
 
     def groups(self) -> Iterator["TimedFile"]:
         """Its row groups, each as a file of its own."""
@@ -92,7 +93,7 @@ class TimedFile:
                 known = [found for found in (group.column(one).statistics for one in times) if _has_bounds(found)]
                 low = max(self.low, min((one.min_raw for one in known), default=FIRST))
                 high = min(self.high, max((one.max_raw for one in known), default=LAST))
-                yield TimedFile(low, high, self.schema, self.fragment.subset(row_group_ids=[number]))
+                yield TimedFile(low, high, self.schema, self.fragment.subset(row_group_ids=[number]), self.shown)
 
     def read(self, columns: Iterable[str]) -> pa.Table:
         with told(self.fragment.path):
@@ -142,13 +143,11 @@ def _has_bounds(found: Any) -> bool:
 
 def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]]:
     """Of those tables that are there, what is visible."""
+    opened, seen = as_of_now(lake, names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        opened = {name: table for name, table in pool.map(lambda name: (name, find_table(lake, name)), names) if table}
         files = dict(zip(opened, pool.map(_files, opened, opened.values()), strict=True))
-    # After the tables: what compaction has merged by then, `captures` names.
-    seen = visible_names(lake)
     return {
-        name: [_timed(lake, table, schema, file) for file in some if is_visible(name, file, seen)]
+        name: [_timed(lake, table, schema, file, seen) for file in some if is_visible(name, file, seen)]
         for name, (table, schema, some) in files.items()
     }
 
@@ -160,7 +159,7 @@ def _files(name: str, found: DeltaTable) -> tuple[LakeTable, pa.Schema, list[Act
     return table, pa.schema([*table.schema, *new]), active_files(found, table.time)
 
 
-def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile) -> TimedFile:
+def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile, seen: frozenset[str]) -> TimedFile:
     place = lake.table(table.name)
     fragment = ds.ParquetFileFormat().make_fragment(
         f"{place.path}/{file.path}", filesystem=place.filesystem, partition_expression=holds(table, file)
@@ -171,7 +170,7 @@ def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile) ->
     elif file.date is not None and file.date != NO_DATE:
         low = microseconds(datetime.combine(file.date, time(), UTC))
         high = low + 86_400_000_000
-    return TimedFile(low, high, schema, fragment)
+    return TimedFile(low, high, schema, fragment, is_of(seen) if must_filter(table, file) else None)
 
 
 def first_rows(files: Iterable[TimedFile], wanted: Wanted, after: Place | None, count: int) -> Found:
@@ -209,12 +208,15 @@ def _least(hits: pa.Table, count: int) -> pa.Table:
 
 
 def _hits(group: TimedFile, number: int, wanted: Wanted, after: Place | None) -> pa.Table:
-    asked = group.read(dict.fromkeys((*wanted.columns, AT, OTHERWISE)))
+    mixed = () if group.shown is None else (INGEST_ID,)
+    asked = group.read(dict.fromkeys((*wanted.columns, AT, OTHERWISE, *mixed)))
     times = _times(asked)
     rows = asked.append_column(_AT, times).append_column(_ROW, pa.array(np.arange(len(asked))))
     kept = _within(times, wanted, after)
     if kept is not None:
         rows = rows.filter(kept)
+    if group.shown is not None:
+        rows = rows.filter(group.shown)
     if wanted.chosen is not None and len(rows):
         rows = rows.filter(wanted.chosen)
     if not len(rows):

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafkascope.lake.active import ActiveFile, active_files
-from kafkascope.lake.commit import find_table
 from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import FORMAT, Lake
-from kafkascope.lake.reading import CAPTURES, is_visible, table_as_found, visible_names
+from kafkascope.lake.reading import CAPTURES, as_of_now, is_visible, table_as_found, visible_rows
 from kafkascope.lake.retention import HalfDone, half_done
 from kafkascope.lake.running import Running, running_ingests
+from kafkascope.lake.tables import LakeTable
 
 # Opening a table waits for its log most of the time.
 _OPENED_AT_ONCE = 8
@@ -41,12 +41,12 @@ class LakeInfo:
 
 
 def info(lake: Lake) -> LakeInfo:
+    opened, seen = as_of_now(lake, lake.tables())
+    known = {name: table_as_found(name, table) for name, table in opened.items()}
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        names = lake.tables()
-        found = zip(names, pool.map(lambda name: _files(lake, name), names), strict=True)
-        files = {name: some for name, some in found if some is not None}
-    seen = visible_names(lake)
-    tables = tuple(_table(name, some, seen) for name, some in files.items())
+        found = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
+        files = dict(zip(opened, found, strict=True))
+    tables = tuple(_table(lake, known[name], some, seen) for name, some in files.items())
     now = datetime.now(UTC)
     return LakeInfo(
         uri=lake.uri,
@@ -59,22 +59,14 @@ def info(lake: Lake) -> LakeInfo:
     )
 
 
-def _files(lake: Lake, name: str) -> list[ActiveFile] | None:
-    """All that its log names; None where there is no such table yet."""
-    found = find_table(lake, name)
-    return None if found is None else active_files(found, table_as_found(name, found).time)
-
-
-def _table(name: str, files: list[ActiveFile], seen: frozenset[str]) -> TableInfo:
-    shown = [file for file in files if is_visible(name, file, seen)]
-    lows = [file.low for file in shown if file.low is not None]
-    highs = [file.high for file in shown if file.high is not None]
+def _table(lake: Lake, table: LakeTable, files: list[ActiveFile], seen: frozenset[str]) -> TableInfo:
+    shown = [file for file in files if is_visible(table.name, file, seen)]
     return TableInfo(
-        name=name,
-        rows=sum(file.rows for file in shown),
+        name=table.name,
+        rows=visible_rows(lake, table, shown, seen),
         files=len(shown),
         bytes=sum(file.size for file in shown),
-        first_at=min(lows, default=None),
-        last_at=max(highs, default=None),
+        first_at=min((file.first for file in shown if file.first is not None), default=None),
+        last_at=max((file.last for file in shown if file.last is not None), default=None),
         hidden_files=len(files) - len(shown),
     )

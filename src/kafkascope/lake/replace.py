@@ -38,5 +38,6 @@ def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveActio
         mode="overwrite",
         schema=Schema.from_arrow(table.schema),
         partition_by=table.partition_by,
-        commit_properties=carrying((MAINTENANCE, turn)),
+        # Files that another tool merges at the same time must not stay.
+        commit_properties=carrying((MAINTENANCE, turn), retries=0),
     )

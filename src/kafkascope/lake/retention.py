@@ -3,7 +3,8 @@ names. Readers see each table as before or as after."""
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 import pyarrow.compute as pc
@@ -14,10 +15,18 @@ from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is_in, maintain, transaction_version
 from kafkascope.lake.files import NO_DATE, NewFile, ingest_of, pending
+from kafkascope.lake.foreign import divide, rows_by_name
 from kafkascope.lake.home import LOG, Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, readable
-from kafkascope.lake.reading import CAPTURES, dataset, visible_names
+from kafkascope.lake.reading import (
+    CAPTURES,
+    dataset,
+    superseded_names,
+    table_in,
+    visible_ingests,
+    visible_names,
+)
 from kafkascope.lake.running import INGESTS, SILENCE, alive_names, end, running_ingests
 from kafkascope.lake.tables import table_named
 
@@ -65,12 +74,21 @@ def half_done(lake: Lake, tables: Mapping[str, list[ActiveFile]] | None = None) 
     found: dict[str, dict[str, list[ActiveFile]]] = {}
     for name, files in (_all_files(lake) if tables is None else tables).items():
         for file in files if name != CAPTURES else ():
-            if file.ingest is not None:
-                found.setdefault(file.ingest, {}).setdefault(name, []).append(file)
+            for ingest, part in _by_name(lake, name, file):
+                found.setdefault(ingest, {}).setdefault(name, []).append(part)
     # In this order: one that began since has no files here, one that ended since is in `captures`.
     alive = alive_names(lake)
-    gone = found.keys() - alive - visible_names(lake)
+    gone = found.keys() - alive - visible_names(lake) - superseded_names(lake)
     return [_half_done(ingest, found[ingest]) for ingest in sorted(gone)]
+
+
+def _by_name(lake: Lake, name: str, file: ActiveFile) -> list[tuple[str, ActiveFile]]:
+    """Whose rows a file has, with their share of it. Of what compaction has merged nothing is half done."""
+    if not file.foreign:
+        return [] if file.ingest is None else [(file.ingest, file)]
+    counts = rows_by_name(lake, table_in(lake, name), file)
+    total = max(1, sum(counts.values()))
+    return [(one, replace(file, rows=rows, size=file.size * rows // total)) for one, rows in counts.items()]
 
 
 def _all_files(lake: Lake) -> dict[str, list[ActiveFile]]:
@@ -89,6 +107,13 @@ def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> V
     """`dry_run` counts what would go. Files of an ingest that runs are spared, and all that are younger than `age`."""
     taken: dict[str, TakenOut] = {}
     ingests = []
+    superseded = superseded_names(lake)
+    landed = visible_ingests(lake)
+    _divide(lake, lambda names: not names <= landed, dry_run)
+    for name in lake.tables() if superseded else ():
+        out = _take_out(lake, name, lambda file: file.ingest in superseded, dry_run)
+        if out.files:
+            taken[name] = out
     for one in half_done(lake):
         rows = _give_up(lake, one, dry_run=dry_run)
         if rows is None:
@@ -108,11 +133,26 @@ def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> V
     return Vacuumed(tuple(ingests), tuple(taken.values()), deleted, deleted_bytes, waiting, waiting_bytes)
 
 
+def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: bool, day: date | None = None) -> None:
+    """Files of other tools become our own where the `ingest_id`s of their rows are as `chosen`: what follows goes by
+    names of files."""
+    for name in () if dry_run else lake.tables():
+        found = find_table(lake, name)
+        for file in active_files(found) if found is not None and name != CAPTURES else ():
+            if file.foreign and (day is None or file.date == day):
+                table = table_in(lake, name)
+                names = rows_by_name(lake, table, file).keys()
+                if names and chosen(names):
+                    divide(lake, table, file)
+
+
 def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]:
     """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
     `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
     without a date go with their ingest, once all of its recordings end before that day."""
-    seen, over = visible_names(lake), _over(lake, before)
+    seen, over, landed = visible_names(lake), _over(lake, before), visible_ingests(lake)
+    _divide(lake, lambda names: bool(names & over), dry_run, NO_DATE)
+    _divide(lake, lambda names: not names <= landed, dry_run)
 
     def old(file: ActiveFile) -> bool:
         # An ingest that is under way keeps its files: it would land with a part of them.

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import LANDING, commit, find_table, transaction_version
+from kafkascope.lake.commit import LANDING, Change, commit, find_table, transaction_version
 from kafkascope.lake.files import NewFile, pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
@@ -74,10 +74,12 @@ def beat(lake: Lake, run: Running) -> Running:
     return renewed
 
 
-def seal(lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = None) -> bool:
+def seal(
+    lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = None, change: Change | None = None
+) -> bool:
     """The commit of `captures`, which makes the ingest visible. False where it was already. Where `turn` is
-    another by now, `Overtaken` is raised."""
-    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up, turn=turn)
+    another by now, `Overtaken` is raised. `change` is of the same commit."""
+    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up, turn=turn, change=change)
 
 
 def turn_of(lake: Lake) -> int:

@@ -67,6 +67,8 @@ CAPTURES = pa.schema(
         ("exchanges", pa.int64()),
         ("lost_bytes", pa.int64()),
         ("lost_places", pa.int64()),
+        ("pending_bytes", pa.int64()),
+        ("pending_places", pa.int64()),
         ("tls_bytes", pa.int64()),
         ("tcp_bytes", pa.int64()),
         ("quarantined", pa.int64()),
@@ -153,6 +155,11 @@ def body_table(message: str, *, contents: bool = False) -> LakeTable:
     columns = columns.remove(columns.get_field_index(ERROR))
     schema = pa.schema([*KEYS, *lake_schema(columns)])
     return _table(body_table_name(message), schema, "request_at", "response_at")
+
+
+def recorded_names() -> list[str]:
+    """Of the tables that an ingest fills."""
+    return [*_fixed(), *_bodies()]
 
 
 def message_of(name: str) -> str | None:

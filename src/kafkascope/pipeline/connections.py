@@ -4,12 +4,9 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_run import Part
 from kafkascope.capture.exchanges import Ends
 from kafkascope.capture.flow import Connection
 from kafkascope.capture.identity import address_text, connection_hash, connection_name
-from kafkascope.capture.stream_table import SEEN_BYTES
 from kafkascope.lake.tables import CONNECTIONS
 
 # Rows of connections that ended, until they are written.
@@ -19,14 +16,12 @@ MOST_KEPT = 8_192
 class GoneConnections:
     """Connections that a task forgets before its end, as rows that `write` takes in portions."""
 
-    def __init__(self, part: Part, write: Callable[[pa.Table], None]) -> None:
-        self._mine = part.mine()
+    def __init__(self, write: Callable[[pa.Table], None]) -> None:
         self._write = write
         self._kept: list[tuple[Connection, Ends]] = []
 
     def add(self, one: Connection, ends: Ends) -> None:
-        if one.number >= len(self._mine) or went_on(self._mine[one.number], one):
-            self._kept.append((one, ends))
+        self._kept.append((one, ends))
         if len(self._kept) >= MOST_KEPT:
             self.flush()
 
@@ -42,15 +37,6 @@ def connection_rows(connections: Iterable[tuple[Connection, Ends | None]]) -> pa
     return pa.Table.from_pylist(rows, schema=pa.schema([(f.name, _plain(f.type)) for f in CONNECTIONS])).cast(
         CONNECTIONS
     )
-
-
-def went_on(left: Carried, one: Connection) -> bool:
-    """Whether a connection has more than an earlier ingest left of it and wrote as its row, or is another one that took
-    its number."""
-    seen = [stream.row[SEEN_BYTES] for stream in left.streams]
-    counts = (left.retransmitted_bytes, left.duplicated_bytes, left.conflict_bytes)
-    now = (one.retransmitted_bytes, one.duplicated_bytes, one.conflict_bytes)
-    return (one.first_ns, one.last_ns, one.bytes_seen, now) != (left.first_ns, left.last_ns, seen, counts)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

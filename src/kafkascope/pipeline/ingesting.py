@@ -19,12 +19,14 @@ import pyarrow as pa
 
 from kafkascope.errors import InputError
 from kafkascope.lake.catalog_tables import write_catalog
-from kafkascope.lake.commit import Overtaken, commit
+from kafkascope.lake.commit import Change, Overtaken, commit
 from kafkascope.lake.compact import MOST_SMALL, compact
 from kafkascope.lake.files import Files, NewFile, discard
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.reading import GROWN_FROM
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
+from kafkascope.lake.settle import settled
+from kafkascope.lake.superseded import take_out_superseded
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
 from kafkascope.limits import MAX_BROKEN_FILES
 from kafkascope.pipeline.broken import (
@@ -142,6 +144,8 @@ def _ingest(
     ingest_id = _identity(new, before, options)
     result = Ingested(ingest_id, known=[one.uri for one in found if one.digest in before.digests])
     if not new:
+        # An ingest that was killed once it had landed is completed too.
+        take_out_superseded(lake)
         return result
     result.grown_from = {one.uri: known for one in new if (known := before.grown_from(one)) is not None}
     sign = begin(lake, ingest_id)
@@ -188,12 +192,13 @@ def _ingest(
                 discard(lake, [file for one in done for file in one.files])
                 raise Overtaken
             read = [one.found for one in surveyed]
-            follows = next((task.follows for task in tasks if task.kind == CAPTURES_KIND), ())
+            captures = next((task for task in tasks if task.kind == CAPTURES_KIND), None)
+            follows = captures.follows if captures is not None else ()
             before_it = set(lake.tables())
             with ThreadPoolExecutor(1) as beside:
                 catalog = beside.submit(write_catalog, lake)
                 last = _commit(lake, current(), read, done, result, options, follows)
-                _land(lake, current(), last, turn, unchanged)
+                _land(lake, current(), last, turn, unchanged, lambda table: settled(lake, table, _gone_on(captures)))
                 catalog.result()
             # A table that began with this ingest has its files alone.
             began = Counter(file.table for one in done for file in one.files if file.table not in before_it)
@@ -316,11 +321,20 @@ def _commit(
     return files_of.close()
 
 
-def _land(lake: Lake, sign: Running, last: list[NewFile], turn: int, unchanged: Callable[[], bool]) -> None:
+def _gone_on(task: Task | None) -> set[str]:
+    """Ingests whose unfinished frames this one has read on, all of them. What it has not stays lost where it was."""
+    if task is None or task.unread:
+        return set()
+    return set(task.follows) - {ingest for ingest, _ in task.dropped}
+
+
+def _land(
+    lake: Lake, sign: Running, last: list[NewFile], turn: int, unchanged: Callable[[], bool], change: Change
+) -> None:
     """Others may land at the same time, as long as what this ingest began with is `unchanged`."""
     for _ in range(_LANDINGS):
         try:
-            seal(lake, sign, last, turn)
+            seal(lake, sign, last, turn, change)
         except Overtaken:
             turn = turn_of(lake)
             if not unchanged():
@@ -379,6 +393,8 @@ def _captures(
                 "exchanges": account.exchanges,
                 "lost_bytes": account.lost_bytes,
                 "lost_places": account.lost_places,
+                "pending_bytes": account.pending_bytes,
+                "pending_places": account.pending_places,
                 "tls_bytes": account.tls_bytes,
                 "tcp_bytes": account.tcp_bytes,
                 "quarantined": account.quarantined,

@@ -12,7 +12,8 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.reading import pending_rows, table_in
 from kafkascope.lake.tables import EXCHANGE_ID, INGEST_ID, message_of
 
-CONNECTION_ID, CAPTURE_URI, QUARANTINE = "connection_id", "capture_uri", "quarantine"
+CONNECTION_ID, CAPTURE_URI = "connection_id", "capture_uri"
+CONNECTIONS, QUARANTINE = "connections", "quarantine"
 
 
 class LeftPending:
@@ -38,33 +39,52 @@ class LeftPending:
         gone = self._said | reopened.restored
         return Counter(row[CAPTURE_URI] for row in self._left if row[EXCHANGE_ID] in gone)
 
-    def staying(self, reopened: Reopening, dropped: AbstractSet[tuple[str, str]]) -> set[str]:
-        """Of connections that lost something, or that another ingest got further with. A frame that was read again is
-        in the new rows, be it under its partner's name."""
+    def staying(
+        self, reopened: Reopening, dropped: AbstractSet[tuple[str, str]], gone_on: AbstractSet[str] | None
+    ) -> set[str]:
+        """Of connections that lost something, that another ingest got further with, or that nobody has `gone_on` with,
+        unless that is None: then another task knows. A frame that was read again is in the new rows, be it under its
+        partner's name."""
         given_up = {(pending(ingest), connection) for ingest, connection in dropped}
         found = {
             row[EXCHANGE_ID]
             for row in self._left
-            if row[CONNECTION_ID] in reopened.lost or (row[INGEST_ID], row[CONNECTION_ID]) in given_up
+            if row[CONNECTION_ID] in reopened.lost
+            or (row[INGEST_ID], row[CONNECTION_ID]) in given_up
+            or (gone_on is not None and row[CONNECTION_ID] not in gone_on)
         }
         return found - self._said - reopened.restored
 
-    def keep(self, staying: AbstractSet[str], ingest_id: str, read_on: AbstractSet[str] | None) -> list[NewFile]:
-        """Their rows as those of the new ingest, which hides the pending ones; and what was wrong with the ends of
-        files, but for those that were `read_on`. Where that is None another task tells of the files."""
+    def keep(
+        self, staying: AbstractSet[str], ingest_id: str, read_on: AbstractSet[str] | None, gone_on: AbstractSet[str]
+    ) -> list[NewFile]:
+        """Their rows as those of the new ingest, which hides the pending ones; what was wrong with the ends of files,
+        but for those that were `read_on`; and connections that nobody goes on with. Where `read_on` is None
+        another task tells of the files and of these."""
         if not self._ingests:
             return []
         # Of its own: tables may be wider here than this ingest writes them.
         files = Files(self._lake, ingest_id)
         try:
             for name in self._lake.tables():
-                if name == QUARANTINE or (staying and (name == "exchanges" or message_of(name))):
+                if name == CONNECTIONS and read_on is not None:
+                    rows = self._unknown(gone_on)
+                elif name == QUARANTINE or (staying and (name == "exchanges" or message_of(name))):
                     rows = self._kept(name, pa.array(sorted(staying), pa.string()), read_on)
+                else:
+                    continue
+                if len(rows):
                     files.add(table_in(self._lake, name), rows.drop_columns([INGEST_ID]))
             return files.close()
         except BaseException:
             files.abort()
             raise
+
+    def _unknown(self, known: AbstractSet[str]) -> pa.Table:
+        """Connections whose state cannot be used: their rows are all that there will be."""
+        rows = pending_rows(self._lake, CONNECTIONS, self._ingests)
+        gone_on = pc.is_in(rows.column(CONNECTION_ID), value_set=pa.array(sorted(known), pa.string()))
+        return rows.filter(pc.invert(gone_on))
 
     def _kept(self, name: str, staying: pa.Array, read_on: AbstractSet[str] | None) -> pa.Table:
         rows = pending_rows(self._lake, name, self._ingests)

@@ -2,7 +2,7 @@
 Nothing here needs Spark."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
@@ -10,7 +10,9 @@ from time import time_ns
 
 import pyarrow as pa
 
+from kafkascope.capture.messages import Messages
 from kafkascope.capture.observed import Called, CallReader, Link
+from kafkascope.codec.frame import encode_frame
 from kafkascope.lake.commit import commit
 from kafkascope.lake.compact import compact
 from kafkascope.lake.files import Files, NewFile
@@ -21,8 +23,15 @@ from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_name
 from kafkascope.pipeline.intake import Intake
 
 KIND = "observe"
+# Any that has a request and a response.
+_CALL = Called(
+    "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
+    encode_frame("ApiVersionsResponse", 0, {}, {"correlationId": 0}, length=False), 0, 0,
+)  # fmt: skip
 # Of quarantine: a poll, or a part of one, that got no answer.
 UNREACHABLE = "unreachable"
+# Frames that become rows at a time: on the way they are there up to ten times.
+BATCH_BYTES = 8 << 20
 # A commit a minute leaves so many small files a table before they are merged.
 COMPACT_AFTER = 30
 # Files that were merged away are deleted when readers that began before are done; looked at as often.
@@ -69,6 +78,13 @@ class Landing:
         self._reader = CallReader()
         self.landed = Landed()
 
+    def load(self) -> None:
+        """Loads the kernels that `land` calls, which takes ten times as long as the rest of it, or compiles them."""
+        batch, _ = CallReader().batch([_CALL], self._uri)
+        messages = Messages()
+        for _ in (*messages.add(batch), *messages.finish()):
+            pass
+
     def land(self, portion: Portion) -> None:
         """A portion without calls and holes leaves nothing."""
         if not portion.calls and not portion.holes:
@@ -104,11 +120,11 @@ class Landing:
 
     def _write(self, files: Files, portion: Portion) -> int:
         intake = Intake(files)
-        if portion.calls:
-            batch, links = self._reader.batch(portion.calls, self._uri)
+        for calls in batches(portion.calls):
+            batch, links = self._reader.batch(calls, self._uri)
             intake.add(batch)
-            intake.finish()
             files.add(table_named("connections"), connection_rows(links))
+        intake.finish()
         rows = [
             {
                 "capture_uri": self._uri,
@@ -146,6 +162,8 @@ class Landing:
             "exchanges": len(portion.calls),
             "lost_bytes": 0,
             "lost_places": failed,
+            "pending_bytes": 0,
+            "pending_places": 0,
             "tls_bytes": 0,
             "tcp_bytes": size,
             "quarantined": quarantined,
@@ -166,6 +184,20 @@ class Landing:
             compact(self._lake)
         if self.landed.commits % VACUUM_AFTER == 0:
             vacuum(self._lake, age=age)
+
+
+def batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
+    """In the order in which they were sent."""
+    batch: list[Called] = []
+    size = 0
+    for call in sorted(calls, key=lambda one: one.sent_ns):
+        batch.append(call)
+        size += len(call.request) + len(call.response or b"")
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def connection_rows(links: Iterable[Link]) -> pa.Table:

@@ -307,7 +307,7 @@ class SegmentsReading:
         self.account.add_problems(shown)
         for kind, (count, lost) in counts.items():
             same = [one for one in shown if one.kind == kind]
-            self.account.problems[kind] += count - len(same)
+            self.account.problems[kind] += count - sum(1 + one.more for one in same)
             self.account.problem_bytes[kind] += lost - sum(one.lost_bytes for one in same)
 
     def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:

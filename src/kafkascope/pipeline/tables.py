@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
+from kafkascope.lake.active import active_files
 from kafkascope.lake.files import Files, NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
-from kafkascope.lake.reading import must_filter, table_in, visible_files, visible_names
+from kafkascope.lake.reading import as_of_now, is_visible, known_names, known_table, must_filter, table_as_found
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable
 
 if TYPE_CHECKING:
@@ -26,37 +28,47 @@ _ROWS = 16_384
 _NO_FILESYSTEM = ("ClassNotFoundException", "UnsupportedFileSystem", "No FileSystem for scheme")
 
 
-def read_table(
+def read_opened(
     spark: "SparkSession",
     lake: Lake,
     name: str,
-    ingests: frozenset[str] | None = None,
+    found: DeltaTable | None,
+    names: frozenset[str],
     *,
     narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
 ) -> "DataFrame":
-    """`narrow` leaves out columns that are not to be read, nested ones too."""
+    """A table as it was opened with these visible names (`as_of_now`). `narrow` leaves out columns that are not to be
+    read, nested ones too, but not `ingest_id`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    table = table_in(lake, name)
+    table = known_table(name) if found is None else table_as_found(name, found)
     table = replace(table, schema=narrow(table.schema))
-    paths = visible_files(lake, name, ingests)
+    files = [] if found is None else [file for file in active_files(found) if is_visible(name, file, names)]
+    paths = [file.path for file in files]
     if not paths:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     rows = _by_the_jvm(spark, lake, table, paths)
     if rows is None:
         rows = _by_python(spark, lake, table, paths)
-    if ingests is not None and any(must_filter(path) for path in paths):
-        return rows.where(rows[INGEST_ID].isin(*ingests))
+    if any(must_filter(table, file) for file in files):
+        return rows.where(rows[INGEST_ID].isin(*names))
     return rows
 
 
+def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":
+    tables, names = as_of_now(lake, [name])
+    return read_opened(spark, lake, name, tables.get(name), names)
+
+
 def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
-    """Temporary views of all tables by their names, for SQL: visible rows, as of one moment."""
-    ingests = visible_names(lake)
-    names = lake.tables()
-    for name in names:
-        read_table(spark, lake, name, ingests).createOrReplaceTempView(name)
-    return names
+    """Temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the lake
+    doesn't have yet is empty, so that a statement which works on one lake works on all."""
+    there = lake.tables()
+    tables, names = as_of_now(lake, there)
+    every = sorted({*there, *known_names()})
+    for name in every:
+        read_opened(spark, lake, name, tables.get(name), names).createOrReplaceTempView(name)
+    return every
 
 
 def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame | None":

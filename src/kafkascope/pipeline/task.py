@@ -17,8 +17,10 @@ from kafkascope.capture.carry import Carried
 from kafkascope.capture.carry_bytes import Reopening
 from kafkascope.capture.carry_choose import Choice, flow_hash
 from kafkascope.capture.carry_run import Part
+from kafkascope.capture.carry_tcp import connection_of
 from kafkascope.capture.exchanges import Recordings
 from kafkascope.capture.flow import Endpoints, Problem
+from kafkascope.capture.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError, KafkascopeError, KernelError
 from kafkascope.lake.files import Files, NewFile, pending
@@ -27,7 +29,7 @@ from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
 from kafkascope.lake.running import INGESTS
 from kafkascope.lake.tables import UNFINISHED, table_named
-from kafkascope.pipeline.connections import GoneConnections, connection_rows, went_on
+from kafkascope.pipeline.connections import GoneConnections, connection_rows
 from kafkascope.pipeline.frames_input import FRAMES
 from kafkascope.pipeline.frames_intake import read_plain_frames
 from kafkascope.pipeline.inputs import opened
@@ -86,7 +88,7 @@ class Task:
 
 @dataclass(slots=True)
 class FileAccount:
-    """What one task found in one file."""
+    """What one task found in one file. Of what is lost, `pending` is what a later ingest may have the rest of."""
 
     packets: int = 0
     log_lines: int = 0
@@ -95,6 +97,8 @@ class FileAccount:
     quarantined: int = 0
     lost_bytes: int = 0
     lost_places: int = 0
+    pending_bytes: int = 0
+    pending_places: int = 0
     tls_bytes: int = 0
     tcp_bytes: int = 0
     first_ns: int | None = None
@@ -189,7 +193,7 @@ def _recorded(
         chunk_bytes=chunk_bytes(task.buckets),
         tells_files=task.bucket == 0,
     )
-    gone = GoneConnections(part, lambda rows: _add_connections(files, rows, pseudonyms))
+    gone = GoneConnections(lambda rows: _add_connections(files, rows, pseudonyms))
     part = replace(part, on_gone=gone.add)
     reading: Reading | SegmentsReading
     if segments is None:
@@ -207,27 +211,29 @@ def _recorded(
         hear(reading.file_bytes, reading.account.frames, intake.exchanges)
     intake.finish()
     _unfinished(files, reading.carried, pseudonyms)
+    settled = {uri: (tally.lost_bytes, tally.lost_places) for uri, tally in reading.by_file().items()}
     later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
     for batch in reading.pending():
         left.said(later.add(batch))
     later.finish()
-    staying = left.staying(reopen, _dropped(task, part))
+    gone_on = _gone_on(part)
+    staying = left.staying(reopen, _dropped(task, part), gone_on if task.bucket == 0 else None)
     read_on = set(task.skip) if task.bucket == 0 else None
     gone.flush()
-    _connections(files, reading, part, pseudonyms)
+    _connections(files, pending_files, reading, pseudonyms)
     account = reading.account
     # A capture that ends too early may go on in the next ingest.
     _problems(intake, account, reading.recordings, later if task.kind == CAPTURES else None)
     exchanges = intake.by_uri + later.by_uri - left.again(reopen)
     quarantined = intake.quarantined_by_uri + later.quarantined_by_uri
     return Done(
-        files=[*files.close(), *pending_files.close(), *left.keep(staying, task.ingest_id, read_on)],
+        files=[*files.close(), *pending_files.close(), *left.keep(staying, task.ingest_id, read_on, gone_on)],
         exchanges=intake.exchanges + later.exchanges,
         quarantined=intake.quarantined + later.quarantined,
         statuses=dict(account.statuses),
         problems=dict(account.problems),
         protocols=account.protocols(),
-        accounts=_accounts(task, reading, exchanges, quarantined, bad),
+        accounts=_accounts(task, reading, exchanges, quarantined, settled, bad),
         broken=reading.broken if isinstance(reading, SegmentsReading) else {},
         seconds=time.process_time() - began,
     )
@@ -242,6 +248,13 @@ def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
         for ingest, connection in task.dropped
         if connection in mine or (task.bucket == 0 and connection not in known)
     }
+
+
+def _gone_on(part: Part) -> set[str]:
+    """Names of the connections that this ingest goes on with, be it in another task, as their rows had them: one
+    without a frame of Kafka so far has no name in its state."""
+    names = {connection_name(connection_hash(connection_of(one))) for one in part.carried}
+    return names | {one.connection_id for one in part.carried if one.connection_id is not None}
 
 
 def _reopened(uri: str) -> Any:
@@ -298,17 +311,21 @@ def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | N
     files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
 
 
-def _connections(files: Files, reading: Reading | SegmentsReading, part: Part, pseudonyms: Pseudonyms | None) -> None:
-    """Those of earlier ingests too, where something of them is new: the rows count from their beginning."""
-    mine = part.mine()
+def _connections(
+    files: Files, pending_files: Files, reading: Reading | SegmentsReading, pseudonyms: Pseudonyms | None
+) -> None:
+    """Those of earlier ingests too: the rows count from their beginning. One that a later ingest may go on with is
+    pending, so that it has one row whoever reads."""
     ends = reading.ends
-    found = [
-        (one, ends[one.number] if one.number < len(ends) else None)
-        for one in reading.account.connections
-        if one.number >= len(mine) or went_on(mine[one.number], one)
-    ]
-    if found:
-        _add_connections(files, connection_rows(found), pseudonyms)
+    going_on = {one.number for one in reading.carried}
+    for into, wanted in ((files, False), (pending_files, True)):
+        found = [
+            (one, ends[one.number] if one.number < len(ends) else None)
+            for one in reading.account.connections
+            if (one.number in going_on) is wanted
+        ]
+        if found:
+            _add_connections(into, connection_rows(found), pseudonyms)
 
 
 def _add_connections(files: Files, rows: pa.Table, pseudonyms: Pseudonyms | None) -> None:
@@ -352,6 +369,7 @@ def _accounts(
     reading: Reading | SegmentsReading,
     exchanges: Mapping[str, int],
     quarantined: Mapping[str, int],
+    settled: Mapping[str, tuple[int, int]],
     bad: dict[str, str],
 ) -> dict[str, FileAccount]:
     """What a task found in each of its files. Their packets and times the first task tells, for all."""
@@ -367,6 +385,8 @@ def _accounts(
         account = found[uri]
         for name in ("frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes"):
             setattr(account, name, getattr(tally, name))
+        lost_bytes, lost_places = settled.get(uri, (0, 0))
+        account.pending_bytes, account.pending_places = tally.lost_bytes - lost_bytes, tally.lost_places - lost_places
         if task.bucket == 0:
             # The lines of a log are all read again, for what they tell of the clients.
             known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0

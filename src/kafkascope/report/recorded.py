@@ -3,9 +3,8 @@
 import pyarrow.compute as pc
 
 from kafkascope.lake.active import active_files
-from kafkascope.lake.commit import find_table
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import is_visible, visible_names
+from kafkascope.lake.reading import as_of_now, table_as_found, visible_rows
 from kafkascope.report.mart_rows import batches
 from kafkascope.report.scope import Scope, both
 
@@ -19,9 +18,7 @@ def exchanges_in(lake: Lake, scope: Scope) -> int:
         # An answer without its request has only its own time.
         where = both(asked, None if answered is None else pc.field("request_at").is_valid() | answered)
         return sum(batch.num_rows for batch in batches(lake, EXCHANGES, ["request_at"], where))
-    table = find_table(lake, EXCHANGES)
-    if table is None:
-        return 0
-    # After the table: what compaction has merged by then, `captures` names.
-    files, seen = active_files(table), visible_names(lake)
-    return sum(file.rows for file in files if is_visible(EXCHANGES, file, seen))
+    tables, seen = as_of_now(lake, [EXCHANGES])
+    return sum(
+        visible_rows(lake, table_as_found(name, table), active_files(table), seen) for name, table in tables.items()
+    )

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkascope.lake.active import active_files
-from kafkascope.lake.commit import find_table
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import is_visible, visible_names
+from kafkascope.lake.reading import as_of_now, is_visible
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
-from kafkascope.pipeline.tables import read_table
+from kafkascope.pipeline.tables import read_opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +21,11 @@ class Sources:
 
     def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
         self._spark, self._lake = spark, lake
-        self.ingests = visible_names(lake)
         self._needs: dict[str, set[str]] = {}
         for some in needs:
             for name, paths in some.items():
                 self._needs.setdefault(name, set()).update(paths.split())
+        self._tables, self._names = as_of_now(lake, self._needs)
         self._bytes = {name: self._size(name) for name in self._needs}
         self._known: dict[str, DataFrame] = {}
 
@@ -43,15 +42,16 @@ class Sources:
         if name not in self._known:
             paths = self._needs[name]
             wanted = {*paths, *KEYS.names, INGEST_ID} if message_of(name) else {*paths, INGEST_ID}
-            self._known[name] = read_table(
-                self._spark, self._lake, name, self.ingests, narrow=lambda schema: narrowed(schema, wanted)
-            )
+            self._known[name] = read_opened(
+                self._spark, self._lake, name, self._tables.get(name), self._names,
+                narrow=lambda schema: narrowed(schema, wanted),
+            )  # fmt: skip
         return self._known[name]
 
     def _size(self, name: str) -> int:
-        table = find_table(self._lake, name)
+        table = self._tables.get(name)
         files = () if table is None else active_files(table)
-        return sum(file.size for file in files if is_visible(name, file, self.ingests))
+        return sum(file.size for file in files if is_visible(name, file, self._names))
 
 
 def narrowed(schema: pa.Schema, paths: set[str]) -> pa.Schema:

@@ -1,0 +1,50 @@
+"""Corrects what `captures` reports as lost once a later ingest has landed: frames that were cut at a file's end are in
+the files after it, or are lost there."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from kafkascope.lake.active import COMPACTED, ActiveFile, active_files
+from kafkascope.lake.files import Files, NewFile
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import told
+from kafkascope.lake.reading import CAPTURES, rows_of, table_as_found
+from kafkascope.lake.tables import INGEST_ID
+
+# What is lost, and how much of it only as long as no later file has the rest.
+_LOST = {"lost_bytes": "pending_bytes", "lost_places": "pending_places"}
+
+
+def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[list[ActiveFile], list[NewFile]]:
+    """Files of `captures` that have rows of these ingests with something pending, and what takes their place."""
+    names = frozenset(ingests)
+    table = table_as_found(CAPTURES, captures)
+    removed: list[ActiveFile] = []
+    added: list[NewFile] = []
+    if not names or not {*_LOST.values()} <= {*table.schema.names}:
+        return removed, added
+    for file in active_files(captures):
+        if file.ingest is not None and file.ingest not in names:
+            continue
+        with told(lake.table(CAPTURES).uri):
+            rows = rows_of(lake, CAPTURES, table.file_schema, [file]).to_table()
+        chosen = pc.is_in(rows.column(INGEST_ID), value_set=pa.array(sorted(names), pa.string()))
+        open_ = [pc.greater(pc.fill_null(rows.column(name), 0), 0) for name in _LOST.values()]
+        if not pc.any(pc.and_(chosen, pc.or_(*open_))).as_py():
+            continue
+        for lost, pending in _LOST.items():
+            rest = pc.subtract(rows.column(lost), pc.fill_null(rows.column(pending), 0))
+            rows = _with(rows, lost, pc.if_else(chosen, pc.max_element_wise(rest, 0), rows.column(lost)))
+            rows = _with(rows, pending, pc.if_else(chosen, 0, rows.column(pending)))
+        writer = Files(lake, file.ingest or "", None if file.ingest else COMPACTED)
+        writer.add(table, rows)
+        removed.append(file)
+        added += writer.close()
+    return removed, added
+
+
+def _with(rows: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), values)

@@ -1,0 +1,89 @@
+"""The group and member that an exchange is about, against the codec's own reading of both bodies."""
+
+import pytest
+
+from kafkascope.capture.bodies import decode_request, decode_response
+from kafkascope.capture.facts import ids_of
+from kafkascope.capture.scan_program import GROUP_AT, MEMBER_AT
+from kafkascope.codec.frame import encode_frame
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import layout
+from kafkascope.schema.samples import sample
+from tests.support.frames import Wire
+
+
+def _ids(wire: Wire) -> list[tuple[str | None, str | None]]:
+    return [(one.group_id, one.member_id) for one in wire.exchanges()]
+
+
+def test_the_request_names_them_or_the_response_does() -> None:
+    wire = Wire()
+    wire.ask("JoinGroup", 4, {"groupId": "orders"}, correlation=1)
+    members = [{"memberId": "a-1"}, {"memberId": "a-2"}]
+    wire.answer("JoinGroup", 4, {"memberId": "a-1", "members": members}, correlation=1)
+    wire.ask("Heartbeat", 4, {"groupId": "orders", "memberId": "a-1"}, correlation=2)
+    wire.answer("Heartbeat", 4, correlation=2)
+    wire.ask("Metadata", 9, correlation=3).answer("Metadata", 9, correlation=3)
+    assert _ids(wire) == [("orders", "a-1"), ("orders", "a-1"), (None, None)]
+
+
+def test_of_several_there_is_none() -> None:
+    wire = Wire()
+    for correlation, groups in enumerate((["a", "b"], ["a", "a"], ["a"]), 1):
+        wire.ask("DescribeGroups", 5, {"groups": groups}, correlation=correlation)
+        found = [{"groupId": group, "members": [{"memberId": "m"}]} for group in groups]
+        wire.answer("DescribeGroups", 5, {"groups": found}, correlation=correlation)
+    assert _ids(wire) == [(None, None), ("a", None), ("a", None)]
+
+
+def test_a_list_in_a_response_names_none() -> None:
+    wire = Wire().ask("ListGroups", 4).answer("ListGroups", 4, {"groups": [{"groupId": "orders"}]})
+    assert _ids(wire) == [(None, None)]
+
+
+@pytest.mark.parametrize(("key_type", "group"), [(0, "orders"), (1, None), (2, None)])
+@pytest.mark.parametrize("version", [1, 3, 4, 6])
+def test_a_coordinator_is_wanted_for_a_group_or_for_something_else(version: int, key_type: int, group: object) -> None:
+    keys = {"coordinatorKeys": ["orders"]} if version >= 4 else {"key": "orders"}
+    wire = Wire().ask("FindCoordinator", version, {"keyType": key_type} | keys).answer("FindCoordinator", version)
+    assert _ids(wire) == [(group, None)]
+
+
+def test_what_kafka_writes_otherwise_has_them_too_and_text_of_any_kind() -> None:
+    wire = Wire()
+    for correlation, group in enumerate(("plain", "größer", "plain"), 1):
+        header = {"correlationId": correlation, "clientId": "app"}
+        asked = encode_frame("HeartbeatRequest", 4, {"groupId": group, "memberId": "m"}, header, length=False)
+        # A tag that nobody knows at the end of the first: the careful codec reads it.
+        asked = asked[:-1] + bytes.fromhex("01 63 00") if correlation == 1 else asked
+        wire.raw(asked, 0).answer("Heartbeat", 4, correlation=correlation)
+    wire.raw(bytes.fromhex("000c 0000 00000004 0003 617070 0002 c328 00000001 0001 6d"), 0)  # group "\xc3("
+    assert _ids(wire) == [("plain", "m"), ("größer", "m"), ("plain", "m"), ("\ufffd(", "m")]
+
+
+def test_the_kernel_names_what_the_codec_names_in_every_version_of_every_api() -> None:
+    wire = Wire()
+    for key, api in apis().items():
+        if api in ("Produce", "Envelope"):
+            continue
+        for version in message(f"{api}Request").all_versions():
+            for case in range(8):
+                header = {"correlationId": case} | ({} if (key, version) == (7, 0) else {"clientId": None})
+                for side, kind in enumerate(("Request", "Response")):
+                    value = sample(layout(f"{api}{kind}", version), case)
+                    if api == "ApiVersions" and side:
+                        value["errorCode"] = 0
+                    head = header if side == 0 else {"correlationId": case}
+                    wire.raw(encode_frame(f"{api}{kind}", version, value, head, length=False), side)
+    found = wire.exchanges()
+    wrong = []
+    for one in found:
+        request, response = decode_request(one.request_frame or b""), None
+        assert request is not None and one.api_key is not None and one.api_version is not None
+        response = decode_response(one.response_frame or b"", one.api_key, one.api_version)
+        assert response is not None
+        wanted = ids_of(response) | ids_of(request)
+        if (one.group_id, one.member_id) != (wanted.get(GROUP_AT), wanted.get(MEMBER_AT)):
+            wrong.append((one.api, one.api_version, one.group_id, one.member_id, wanted))
+    assert sum(one.group_id is not None for one in found) > 400
+    assert not wrong, wrong[:5]
