@@ -13,7 +13,7 @@ import pytest
 from kafkascope.health.streams_signals import statuses_of
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
-from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
+from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
 from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.sources import narrowed
 from kafkascope.pipeline.mart.walk import streams_rows, writer
@@ -21,7 +21,7 @@ from kafkascope.pipeline.mart.walk import streams_rows, writer
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SUBJECTS = (apis, facts, quorum, share, streams)
+SUBJECTS = (apis, facts, names, quorum, share, streams)
 SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TOPIC = "x67f1zwCR96dV41oFufCfw"

@@ -100,6 +100,44 @@ CLIENT_VERSIONS = pa.schema(
         ("last_exchange_id", _TEXT),
     ]
 )
+TOPICS = pa.schema(
+    [
+        ("topic_id", _TEXT),
+        ("topic", _TEXT),
+        ("cluster_id", _TEXT),
+        ("internal", _FLAG),
+        ("partitions", _LONG),
+        ("first_at", TIME),
+        ("last_at", TIME),
+    ]
+)
+BROKERS = pa.schema(
+    [
+        ("broker_address", _TEXT),
+        ("cluster_id", _TEXT),
+        ("node_id", _LONG),
+        ("host", _TEXT),
+        ("port", _LONG),
+        ("rack", _TEXT),
+        ("calls", _LONG),
+        ("first_at", TIME),
+        ("last_at", TIME),
+    ]
+)
+GROUPS = pa.schema(
+    [
+        ("group_id", _TEXT),
+        ("cluster_id", _TEXT),
+        ("group_type", _TEXT),
+        ("protocol_type", _TEXT),
+        ("state", _TEXT),
+        ("coordinator", _TEXT),
+        ("members", _LONG),
+        ("calls", _LONG),
+        ("first_at", TIME),
+        ("last_at", TIME),
+    ]
+)
 FINDINGS = pa.schema(
     [
         ("rule", _TEXT),
@@ -135,6 +173,9 @@ MARTS = {
         ("api_errors", API_ERRORS),
         ("throttling", THROTTLING),
         ("client_versions", CLIENT_VERSIONS),
+        ("topics", TOPICS),
+        ("brokers", BROKERS),
+        ("groups", GROUPS),
         ("findings", FINDINGS),
     )
 }

@@ -1,17 +1,11 @@
 """Exchanges in; latency, errors and throttling by API, and who speaks which version, out: one DataFrame of all of them,
 which one job writes."""
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from kafkascope.lake.files import Files
-from kafkascope.lake.home import Lake
-from kafkascope.lake.marts import MARTS
+from kafkascope.pipeline.mart.several import rows_of_several
 from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:
@@ -96,31 +90,11 @@ _STATEMENTS = {
     "throttling": THROTTLING,
     "client_versions": CLIENT_VERSIONS,
 }
-_MART = "mart"
 
 
 def api_rows(spark: "SparkSession", exchanges: "DataFrame") -> "DataFrame":
-    """A row is of one mart: `mart` names it, the column of that name has it."""
-    parts = []
-    for name, statement in _STATEMENTS.items():
-        columns = (f"struct(*) AS {name}" if one == name else f"NULL AS {one}" for one in _STATEMENTS)
-        parts.append(f"SELECT '{name}' AS {_MART}, {', '.join(columns)} FROM ({statement})")
-    return spark.sql("\nUNION ALL\n".join(parts), exchanges=exchanges, served=spark.createDataFrame(served_versions()))
-
-
-def api_writer(lake: Lake, prefix: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow`: it gives the new files as JSON."""
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = Files(lake, "", prefix)
-        for batch in batches:
-            for name in pc.unique(batch.column(_MART)).to_pylist():
-                rows = batch.filter(pc.equal(batch.column(_MART), name)).column(name)
-                files.add(MARTS[name], pa.Table.from_struct_array(rows).cast(MARTS[name].file_schema))
-        said = [json.dumps(asdict(file)) for file in files.close()]
-        yield pa.record_batch([pa.array(said, pa.string())], names=["file"])
-
-    return write
+    served = spark.createDataFrame(served_versions())
+    return rows_of_several(spark, _STATEMENTS, exchanges=exchanges, served=served)
 
 
 def served_versions() -> pa.Table:

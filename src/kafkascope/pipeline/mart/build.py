@@ -12,9 +12,11 @@ from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.replace import replace
-from kafkascope.pipeline.mart import apis, facts, quorum, share, streams
+from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
+from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings
 from kafkascope.pipeline.mart.settings import set_for
+from kafkascope.pipeline.mart.several import writer_of_several
 from kafkascope.pipeline.mart.sources import Sources
 from kafkascope.pipeline.mart.walk import quorum_rows, share_rows, streams_rows, writer
 from kafkascope.pipeline.together import together
@@ -32,7 +34,7 @@ def build_marts(
     """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
     lake = lake if isinstance(lake, Lake) else open_lake(lake)
     prefix = f"mart-{uuid4().hex}"
-    needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES)
+    needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, names.TABLES)
     sources = Sources(spark, lake, *needs)
     with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool, together(spark, prefix, pool) as begun:
         told = begun.submit(lambda: facts.facts_of(spark, sources, sources.absent))
@@ -63,10 +65,16 @@ def _jobs(
     def clusters() -> Mapping[str, str]:
         return told.result().clusters
 
+    def named() -> list[NewFile]:
+        rows = names.name_rows(spark, sources, absent, clusters_of(told.result()))
+        return [] if rows is None else written(rows, writer_of_several(lake, prefix))
+
     group = ("group_id", "cluster")
     return [
         lambda: walked(share.share_events(spark, sources, absent, clusters), share_rows, *group),
-        lambda: written(apis.api_rows(spark, sources["exchanges"]), apis.api_writer(lake, prefix)),
+        lambda: written(apis.api_rows(spark, sources["exchanges"]), writer_of_several(lake, prefix)),
         lambda: walked(streams.streams_events(spark, sources, absent, clusters), streams_rows, *group),
         lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),
+        named,
+        lambda: write_brokers(lake, prefix, told.result()),
     ]

@@ -74,12 +74,18 @@ def union(
 ) -> "DataFrame | None":
     """A statement about tables that have no row is left out: most recordings have one kind of group, and planning costs
     more than reading them. None where that leaves nothing."""
-    there = [one for one in statements if not any(name in absent for name in _NEEDED.findall(one))]
-    if not there:
-        return None
-    text = "\nUNION ALL\n".join(there)
-    given: dict[str, Any] = {name: tables[name] for name in set(_NAMED.findall(text))}
-    return spark.sql(text, **given)
+    text = union_text(statements, absent)
+    return None if text is None else spark.sql(text, **named_tables(text, tables))
+
+
+def union_text(statements: Iterable[str], absent: Collection[str]) -> str | None:
+    there = [text for text in statements if not any(name in absent for name in _NEEDED.findall(text))]
+    return "\nUNION ALL\n".join(there) or None
+
+
+def named_tables(text: str, tables: Tables) -> dict[str, Any]:
+    """Those that a statement names."""
+    return {name: tables[name] for name in set(_NAMED.findall(text))}
 
 
 def by_cluster(events: "DataFrame", clusters: Mapping[str, str]) -> "DataFrame":

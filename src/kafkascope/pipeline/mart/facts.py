@@ -1,18 +1,18 @@
 """Tables of the lake in, the few facts that every walk needs out, in one job: names of topics, clusters of addresses,
-and from when to when each broker was recorded."""
+brokers by the names that responses have for them, and what was recorded at each address, from when to when."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafkascope.pipeline.mart import quorum
-from kafkascope.pipeline.mart.events import NO_TOPIC, Tables, union
+from kafkascope.pipeline.mart.events import NO_TOPIC, Tables, columns_of, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLES = {
-    "metadata_response": "cluster_id topics.topic_id topics.name",
+    "metadata_response": "cluster_id topics.topic_id topics.name brokers",
     "create_topics_response": "topics.topic_id topics.name",
     "describe_topic_partitions_response": "topics.topic_id topics.name",
     "alter_share_group_offsets_response": "responses.topic_id responses.topic_name",
@@ -20,7 +20,8 @@ TABLES = {
     "fetch_request": quorum.TABLES["fetch_request"],
     "vote_request": quorum.TABLES["vote_request"],
     "broker_registration_request": "cluster_id",
-    "describe_cluster_response": "cluster_id",
+    "describe_cluster_response": "cluster_id brokers",
+    "find_coordinator_response": "node_id host port coordinators",
     "exchanges": "capture_uri broker_address request_at response_at",
 }
 
@@ -35,25 +36,92 @@ _NAMES = (
     " {describe_share_group_offsets_response}",
 )
 
+_COLUMNS = columns_of(
+    "kind string, key string, value string, low bigint, high bigint, calls bigint, cluster_id string, node_id int,"
+    "host string, port int, rack string"
+)
+_OBSERVED = "observe://"
+
+# What names brokers, each as (the address that responded, the time, cluster, node, host, port, rack).
+_NAMED = "SELECT broker_address, response_at, "
+_BROKERS = (
+    f"{_NAMED} cluster_id, inline(transform(brokers, b -> struct(b.node_id, b.host, b.port, b.rack)))"
+    " FROM {metadata_response}",
+    f"{_NAMED} cluster_id, inline(transform(brokers, b -> struct(b.broker_id, b.host, b.port, b.rack)))"
+    " FROM {describe_cluster_response}",
+    f"{_NAMED} CAST(NULL AS STRING), node_id, host, port, CAST(NULL AS STRING) FROM {{find_coordinator_response}}",
+    f"{_NAMED} CAST(NULL AS STRING),"
+    " inline(transform(coordinators, c -> struct(c.node_id, c.host, c.port, CAST(NULL AS STRING))))"
+    " FROM {find_coordinator_response}",
+)
+
 _STATEMENTS = (
     *(
-        "SELECT 'topic' AS kind, topic_id AS key, name AS value, 0L AS low, 0L AS high"
-        f" FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL"
+        select(
+            _COLUMNS,
+            f"FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL",
+            kind="'topic'", key="topic_id", value="name",
+        )
         for statement in _NAMES
     ),
     *(
-        "SELECT 'cluster' AS kind, address AS key, cluster_id AS value, 0L AS low, 0L AS high"
-        f" FROM ({statement}) WHERE cluster_id IS NOT NULL"
+        select(
+            _COLUMNS,
+            f"FROM ({statement}) WHERE cluster_id IS NOT NULL",
+            kind="'cluster'", key="address", value="cluster_id",
+        )
         for statement in quorum.CLUSTERS
     ),
-    # A recording has no hole within one file. An observer sees what it asked itself, and no silence of others.
-    "SELECT 'recorded' AS kind, broker_address AS key, capture_uri AS value,"
-    " unix_micros(min(least(request_at, response_at))) AS low,"
-    " unix_micros(max(greatest(request_at, response_at))) AS high FROM {exchanges}"
-    " WHERE broker_address IS NOT NULL AND coalesce(request_at, response_at) IS NOT NULL"
-    " AND capture_uri NOT LIKE 'observe://%'"
-    " GROUP BY broker_address, capture_uri",
-)
+    *(
+        # An error comes without an address, or with port -1.
+        select(
+            _COLUMNS,
+            f"FROM ({statement}) AS b(address, at, cluster_id, node_id, host, port, rack)"
+            " WHERE host <> '' AND port > 0 GROUP BY address, cluster_id, node_id, host, port, rack",
+            kind="'broker'", key="address", low="unix_micros(min(at))", high="unix_micros(max(at))",
+            cluster_id="cluster_id", node_id="node_id", host="host", port="port", rack="rack",
+        )
+        for statement in _BROKERS
+    ),
+    # All that was observed is one: an observer sees what it asked itself, and no silence of others.
+    select(
+        _COLUMNS,
+        "FROM (SELECT broker_address, request_at, response_at,"
+        f" IF(capture_uri LIKE '{_OBSERVED}%', '{_OBSERVED}', capture_uri) AS uri FROM {{exchanges}})"
+        " WHERE broker_address IS NOT NULL GROUP BY broker_address, uri",
+        kind="'recorded'", key="broker_address", value="uri", calls="count(*)",
+        low="unix_micros(min(least(request_at, response_at)))",
+        high="unix_micros(max(greatest(request_at, response_at)))",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A broker as responses of the address `by` name it; times in microseconds, first and last."""
+
+    by: str
+    cluster_id: str | None
+    node_id: int | None
+    host: str
+    port: int
+    rack: str | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(slots=True)
+class Called:
+    """What was recorded at one address; no times where a log has none."""
+
+    calls: int = 0
+    low: int | None = None
+    high: int | None = None
+
+    def add(self, calls: int, low: int | None, high: int | None) -> None:
+        self.calls += calls
+        self.low = min((at for at in (self.low, low) if at is not None), default=None)
+        self.high = max((at for at in (self.high, high) if at is not None), default=None)
 
 
 @dataclass(slots=True)
@@ -63,6 +131,8 @@ class Facts:
     topics: dict[str, str] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     recorded: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    named: list[Named] = field(default_factory=list)
+    called: dict[str, Called] = field(default_factory=dict)
 
 
 # A rotated recording goes on in the next file where that begins no later.
@@ -73,15 +143,25 @@ def facts_of(spark: "SparkSession", tables: Tables, absent: Collection[str]) -> 
     found = Facts()
     rows = union(spark, _STATEMENTS, tables, absent)
     times: dict[str, list[tuple[int, int]]] = {}
-    for row in sorted(rows.distinct().collect()) if rows is not None else ():
+    for row in sorted(rows.distinct().collect(), key=_order) if rows is not None else ():
         if row.kind == "topic":
             found.topics.setdefault(row.key, row.value)
         elif row.kind == "cluster":
             found.clusters.setdefault(row.key, row.value)
+        elif row.kind == "broker":
+            about = (row.cluster_id, row.node_id, row.host, row.port, row.rack)
+            found.named.append(Named(row.key, *about, row.low, row.high))
         else:
-            times.setdefault(row.key, []).append((row.low, row.high))
+            found.called.setdefault(row.key, Called()).add(row.calls, row.low, row.high)
+            # A recording has no hole within one file.
+            if row.low is not None and row.value != _OBSERVED:
+                times.setdefault(row.key, []).append((row.low, row.high))
     found.recorded = {address: _joined(sorted(some)) for address, some in times.items()}
     return found
+
+
+def _order(row: Any) -> list[tuple[bool, Any]]:
+    return [(value is not None, value) for value in row]
 
 
 def _joined(times: list[tuple[int, int]]) -> list[tuple[int, int]]:
