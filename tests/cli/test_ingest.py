@@ -82,7 +82,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
     assert not signs.exists() or os.listdir(signs) == []
 
 
-# The JVM, which Ctrl-C reaches too, ends while the session waits for it to stop: frozen, it takes the call and dies in it.
+# Ctrl-C reaches the JVM too, which can end while the session waits for it to stop. Frozen, it takes the call and dies.
 JVM_DIES_IN_STOP = """
 import os, signal, subprocess, sys, threading
 from kafkascope.cli.spark_run import Waiting, spark_session

@@ -27,7 +27,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def test_info_tells_tables_and_ingests(cli: Cli, lake: Lake) -> None:
     said = cli.out("lake", "info", lake.uri).splitlines()
-    assert "1 recording in 1 ingest, format 1" in " ".join(said[:2])
+    assert "1 recording in 1 ingest, format 2" in " ".join(said[:2])
     rows = [line.split() for line in said]
     assert ["exchanges", "1,201", "2"] in [row[:3] for row in rows]
     assert any("2026-11-15 12:00 – 2026-11-16 12:00" in line for line in said)

@@ -18,7 +18,7 @@ def group(**values: Any) -> Marts:
 
 def lags(*values: int, step: int = 1) -> Marts:
     rows = [
-        row("share_group_health", window_start=T0 + index * step * MINUTE, lag=lag, lag_partitions=3)
+        row("share_group_health", minute_at=T0 + index * step * MINUTE, lag=lag, lag_partitions=3)
         for index, lag in enumerate(values)
     ]
     return {"share_group_health": rows}
@@ -28,7 +28,7 @@ def still(*minutes: int, lag: int | None = None) -> Marts:
     rows = [
         row(
             "share_group_health",
-            window_start=T0 + minute * MINUTE,
+            minute_at=T0 + minute * MINUTE,
             standing_still=["orders-0"],
             lag=None if lag is None else lag * minute,
             lag_partitions=1,
@@ -55,9 +55,9 @@ def lasting(error: str) -> Marts:
     marts: Marts = {"api_errors": [], "api_latency": []}
     for index in range(7):
         at = T0 + index * MINUTE
-        marts["api_latency"].append(row("api_latency", minute=at, calls=20))
+        marts["api_latency"].append(row("api_latency", minute_at=at, calls=20))
         marts["api_errors"].append(
-            row("api_errors", minute=at, error=error, calls=15, first_at=at, last_at=at + SECOND)
+            row("api_errors", minute_at=at, error=error, calls=15, first_at=at, last_at=at + SECOND)
         )
     return marts
 
@@ -97,7 +97,7 @@ def elected(cause: str, **values: Any) -> Marts:
 
 def elections(number: int, apart_s: int) -> Marts:
     rows = [
-        row("quorum_events", at=T0 + index * apart_s * SECOND, cause="resigned", previous_leader_id=1)
+        row("quorum_events", occurred_at=T0 + index * apart_s * SECOND, cause="resigned", previous_leader_id=1)
         for index in range(number)
     ]
     return {"quorum_events": rows}

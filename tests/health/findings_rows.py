@@ -11,7 +11,7 @@ T0 = 1_794_744_420 * SECOND
 
 _USUAL: dict[str, dict[str, Any]] = {
     "captures": {"capture_uri": "night.pcap", "first_at": T0, "last_at": T0 + 60 * MINUTE, "tcp_bytes": 1_000_000},
-    "quarantine": {"capture_uri": "night.pcap", "at": T0, "exchange_id": "q1", "kind": "undecoded"},
+    "quarantine": {"capture_uri": "night.pcap", "recorded_at": T0, "exchange_id": "q1", "kind": "undecoded"},
     "share_deliveries": {
         "group_id": "g",
         "topic": "orders",
@@ -30,7 +30,7 @@ _USUAL: dict[str, dict[str, Any]] = {
     },
     "share_group_health": {
         "group_id": "g",
-        "window_start": T0,
+        "minute_at": T0,
         "members": 2,
         "acquired": 1000,
         "accepted": 1000,
@@ -95,9 +95,9 @@ _USUAL: dict[str, dict[str, Any]] = {
         "exchange_id": "x1",
         "cluster_id": None,
     },
-    "quorum_events": {"at": T0, "kind": "elected", "node_id": 2, "exchange_id": "x1", "cluster_id": None},
+    "quorum_events": {"occurred_at": T0, "kind": "elected", "node_id": 2, "exchange_id": "x1", "cluster_id": None},
     "api_latency": {
-        "minute": T0,
+        "minute_at": T0,
         "api": "Metadata",
         "broker_address": "b:9092",
         "long_poll": False,
@@ -107,7 +107,7 @@ _USUAL: dict[str, dict[str, Any]] = {
         "slowest_exchange_id": "x1",
     },
     "api_errors": {
-        "minute": T0,
+        "minute_at": T0,
         "api": "Metadata",
         "client_id": "c1",
         "broker_address": "b:9092",
@@ -116,7 +116,7 @@ _USUAL: dict[str, dict[str, Any]] = {
         "last_at": T0 + SECOND,
         "first_exchange_id": "x1",
     },
-    "throttling": {"minute": T0, "api": "Produce", "client_id": "c1", "broker_address": "b:9092", "throttled": 1},
+    "throttling": {"minute_at": T0, "api": "Produce", "client_id": "c1", "broker_address": "b:9092", "throttled": 1},
     "client_versions": {
         "client_software": "lib 1.0",
         "client_id": "c1",

@@ -65,7 +65,7 @@ def api_marts(name: str) -> dict[str, Rows]:
             at = micros(one.request_at)
             key = (at // MINUTE_US * MINUTE_US, one.api, one.error_code, one.error, one.client_id, one.broker_address)
             errors[key].append((at, one.exchange_id))
-    columns = ("minute", "api", "error_code", "error", "client_id", "broker_address")
+    columns = ("minute_at", "api", "error_code", "error", "client_id", "broker_address")
     rows = (
         {
             **dict(zip(columns, key, strict=True)),

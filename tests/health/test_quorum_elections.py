@@ -59,7 +59,7 @@ LED = (fetch(0, 2, 4), fetched(0.5, 2, 1, 4, asked=0))  # node 1 leads epoch 4
 
 def test_a_leader_that_was_there_before_the_recording_is_observed_not_elected() -> None:
     rows = happened(*LED, begin(1, 1, 4, 3))
-    assert [(row.at, row.kind, row.epoch, row.node_id, row.cause) for row in rows] == [
+    assert [(row.occurred_at, row.kind, row.epoch, row.node_id, row.cause) for row in rows] == [
         (500000, "observed", 4, 1, "unknown"),
         (1000000, "announced", 4, 1, None),
     ]
@@ -68,9 +68,15 @@ def test_a_leader_that_was_there_before_the_recording_is_observed_not_elected() 
 def test_an_election_after_a_resignation_lasts_from_it_to_the_first_sign_of_the_new_leader() -> None:
     rows = happened(*LED, end(2, 1, 4), end(2.001, 1, 4), vote(2.1, 2, 3, 5), begin(2.3, 2, 5, 3))
     row = only(rows, "elected")
-    assert (row.at, row.epoch, row.node_id, row.cause, row.previous_leader_id) == (2300000, 5, 2, "resigned", 1)
+    assert (row.occurred_at, row.epoch, row.node_id, row.cause, row.previous_leader_id) == (
+        2300000,
+        5,
+        2,
+        "resigned",
+        1,
+    )
     assert (row.duration_ms, row.voting_ms, row.rounds, row.exchange_id) == (300, 200, 1, "b2.3")
-    assert (only(rows, "resigned").at, only(rows, "resigned").node_id) == (2000000, 1)
+    assert (only(rows, "resigned").occurred_at, only(rows, "resigned").node_id) == (2000000, 1)
 
 
 def test_a_closed_connection_to_the_leader_is_its_loss() -> None:
@@ -112,7 +118,7 @@ def test_other_nodes_tell_of_a_new_leader_but_not_that_the_old_one_lives() -> No
     stale = fetched(4, 3, 1, 4, broker="n2", error_code=6)
     news = fetched(5, 3, 2, 5, broker="n3", error_code=74)
     row = only(happened(*LED, stale, news), "elected")
-    assert (row.at, row.node_id, row.duration_ms) == (5000000, 2, 4500)
+    assert (row.occurred_at, row.node_id, row.duration_ms) == (5000000, 2, 4500)
 
 
 def test_an_old_leader_that_goes_on_in_its_epoch_changes_nothing() -> None:
@@ -129,14 +135,16 @@ def test_a_resignation_from_an_epoch_that_is_over_is_late_and_no_cause() -> None
 def test_an_election_without_a_winner_failed() -> None:
     rows = happened(*LED, vote(2, 2, 3, 5), vote(3, 3, 2, 6), begin(3.5, 3, 6, 2))
     failed, row = only(rows, "election_failed"), only(rows, "elected")
-    assert (failed.at, failed.epoch, failed.node_id) == (2000000, 5, 2)
+    assert (failed.occurred_at, failed.epoch, failed.node_id) == (2000000, 5, 2)
     assert (row.rounds, row.voting_ms) == (2, 1500)
 
 
 def test_votes_have_their_answer_and_pre_votes_are_apart() -> None:
     trial, real, deaf = vote(1, 2, 3, 4, pre_vote=True), vote(2, 2, 3, 5), vote(3, 2, 1, 5)
     rows = happened(trial, voted(1.1, trial, True), real, voted(2.1, real, False, error_code=74), deaf)
-    assert [(row.at, row.kind, row.epoch, row.node_id, row.voter_id, row.granted, row.detail) for row in rows] == [
+    assert [
+        (row.occurred_at, row.kind, row.epoch, row.node_id, row.voter_id, row.granted, row.detail) for row in rows
+    ] == [
         (1000000, "pre_vote", 4, 2, 3, True, None),
         (2000000, "vote", 5, 2, 3, False, "error 74"),
         (3000000, "vote", 5, 2, 1, None, None),
@@ -156,12 +164,18 @@ def test_a_pre_vote_that_the_leader_outlived_did_not_start_the_election() -> Non
 def test_a_recording_that_ends_without_a_leader_says_since_when(last: QuorumEvent, cause: str) -> None:
     row = only(happened(*LED, last, QuorumEvent("seen", 9 * SECOND, 0)), "leaderless")
     since = 2000000 if cause == "resigned" else 500000
-    assert (row.at, row.node_id, row.cause, row.duration_ms) == (since, 1, cause, (9000000 - since) // 1000)
+    assert (row.occurred_at, row.node_id, row.cause, row.duration_ms) == (since, 1, cause, (9000000 - since) // 1000)
 
 
 def test_a_quorum_that_never_had_a_leader_is_leaderless_from_the_start() -> None:
     row = only(happened(fetched(1, 2, -1, 3, error_code=6), fetched(4, 2, -1, 3, error_code=6)), "leaderless")
-    assert (row.at, row.epoch, row.node_id, row.cause, row.duration_ms) == (1000000, 3, None, "no_leader", 3000)
+    assert (row.occurred_at, row.epoch, row.node_id, row.cause, row.duration_ms) == (
+        1000000,
+        3,
+        None,
+        "no_leader",
+        3000,
+    )
 
 
 def test_a_recording_that_ends_under_a_leader_is_not_leaderless() -> None:

@@ -156,7 +156,7 @@ def test_a_thawed_follower_asked_for_votes_and_got_none(events: list[QuorumEvent
     frozen = next(line for line in truth("quorum") if line["event"] == "frozen")
     thawed = next(line["at"] for line in truth("quorum") if line["event"] == "thawed")
     killed = next(line["at"] for line in truth("quorum") if line["event"] == "killed")
-    votes = [row for row in history_of(events).events if thawed < row.at < killed and row.kind == "pre_vote"]
+    votes = [row for row in history_of(events).events if thawed < row.occurred_at < killed and row.kind == "pre_vote"]
     assert votes and {(row.node_id, row.granted) for row in votes} == {(frozen["node"], False)}
 
 

@@ -75,7 +75,7 @@ def test_a_changed_voter_set_is_told() -> None:
         described(2, 1, 9, 2, 2), described(2, 3, 9, 2, 2), described(2, 2, 9, 2, 2, voter=False),
     ]  # fmt: skip
     (change,) = [row for row in event_rows_of(events) if row.kind == "voters_changed"]
-    assert (change.at, change.detail, change.exchange_id) == (2000000, "1,2 to 1,3", "d2")
+    assert (change.occurred_at, change.detail, change.exchange_id) == (2000000, "1,2 to 1,3", "d2")
 
 
 def test_fetches_alone_show_the_lag_of_a_replica_that_fell_silent() -> None:

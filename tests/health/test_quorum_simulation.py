@@ -244,7 +244,7 @@ def test_elections_are_told_with_their_cause_and_length(seed: int) -> None:
     quorum = played(seed)
     rows = history_of(quorum.events).events
     found = [
-        (row.epoch, row.node_id, row.cause, row.at, row.previous_leader_id, row.duration_ms)
+        (row.epoch, row.node_id, row.cause, row.occurred_at, row.previous_leader_id, row.duration_ms)
         for row in rows
         if row.kind == "elected"
     ]

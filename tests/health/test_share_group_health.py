@@ -29,7 +29,7 @@ def delivery(first: int, last: int, at: float | None, end: float | None, **field
         "archived": False,
         "acquire_exchange_id": None,
         "outcome_exchange_id": None,
-        "broker": None,
+        "broker_address": None,
         "rule": "",
         "uncertain": None,
     }
@@ -46,13 +46,13 @@ def health(deliveries: list[Delivery], *events: ShareGroupEvent, limit: int | No
 
 def test_counts_records_not_ranges() -> None:
     (row,) = health([delivery(0, 9, 1, 2), delivery(10, 12, 1, 3, outcome="lock_expired")])
-    assert (row.window_start, row.acquired, row.accepted, row.expired) == (0, 13, 10, 3)
+    assert (row.minute_at, row.acquired, row.accepted, row.expired) == (0, 13, 10, 3)
 
 
 def test_acquired_and_ended_count_each_in_its_own_minute() -> None:
     first, second = health([delivery(0, 9, 59, 61, renewals=2)])
     assert (first.acquired, first.accepted, second.acquired, second.accepted) == (10, 0, 0, 10)
-    assert (second.window_start, second.renewals) == (MINUTE, 2)
+    assert (second.minute_at, second.renewals) == (MINUTE, 2)
 
 
 def test_redeliveries_are_told_by_delivery_count() -> None:

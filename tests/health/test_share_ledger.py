@@ -71,7 +71,7 @@ def test_row_tells_acquisition_and_acknowledgement() -> None:
         archived=False,
         acquire_exchange_id="fetch@1",
         outcome_exchange_id="ack@2",
-        broker="b",
+        broker_address="b",
         rule="acknowledged",
         uncertain=None,
     )

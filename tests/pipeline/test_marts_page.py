@@ -12,6 +12,7 @@ import pytest
 
 from kafkascope.lake.catalog_tables import CATALOG
 from kafkascope.lake.duck import register_tables
+from kafkascope.lake.former_names import FORMER_NAMES
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.reading import dataset, known_names
@@ -87,6 +88,21 @@ def test_three_engines_read_the_same_rows_of_every_table(spark: "SparkSession", 
         assert pl.scan_delta(f"{lake}/{name}").select(pl.len()).collect().item() == count
         assert _rows(duckdb.sql("SELECT count(*) FROM rows")) == [(count,)]
         assert spark.table(name).count() == count
+
+
+def test_views_have_the_former_names_of_columns_beside_theirs(spark: "SparkSession", lake: str) -> None:
+    home = open_lake(lake)
+    register_views(spark, home)
+    connection = duckdb.connect()
+    register_tables(connection, home)
+    # A second time in the place of the first.
+    register_tables(connection, home)
+    for table, columns in FORMER_NAMES.items():
+        for column, former in columns.items():
+            rows = dataset(home, table).count_rows()
+            same = f"{column} IS NOT DISTINCT FROM {former}"
+            assert spark.table(table).where(same).count() == rows
+            assert _rows(connection.table(table).filter(same).count("*")) == [(rows,)]
 
 
 def _rows(found: Any) -> list[tuple[Any, ...]]:

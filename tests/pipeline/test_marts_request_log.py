@@ -34,7 +34,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "marts.md"
 # What a row is about, in each mart; its times tell rows about the same apart.
 ABOUT = {
     "share_deliveries": ("group_id", "topic_id", "partition", "first_offset", "delivery_count", "member_id"),
-    "share_group_health": ("group_id", "window_start"),
+    "share_group_health": ("group_id", "minute_at"),
     "streams_tasks": ("group_id", "member_id", "subtopology_id", "partition", "role"),
     "streams_moves": ("group_id", "subtopology_id", "partition", "from_member_id", "to_member_id"),
     "streams_unheld": ("group_id", "subtopology_id", "partition", "cause"),
@@ -108,7 +108,7 @@ def differing(name: str, packets: str, logs: str) -> set[str]:
 def _like(column: str, value: Any, other: Any) -> bool:
     if value == other or None in (value, other) or not isinstance(value, int):
         return bool(value == other)
-    unit = 1 if column.endswith(("_at", "_us")) or column == "at" else 1000 if column.endswith("_ms") else None
+    unit = 1 if column.endswith(("_at", "_us")) else 1000 if column.endswith("_ms") else None
     return unit is not None and abs(value - other) * unit < APART_US
 
 

@@ -75,7 +75,7 @@ def test_a_hole_lands_as_a_fact_of_its_time(home: Lake) -> None:
     Landing(home, SOURCE, "run").land(Portion([], [Hole(NOON, 3, "127.0.0.1:9092: connection refused")], polls=3))
     (hole,) = rows(home, "quarantine")
     assert (hole["kind"], hole["detail"]) == ("unreachable", "127.0.0.1:9092: connection refused (3 in a row)")
-    assert hole["at"].timestamp() * SECOND == NOON
+    assert hole["recorded_at"].timestamp() * SECOND == NOON
     (capture,) = rows(home, "captures")
     assert (capture["lost_places"], capture["quarantined"], capture["exchanges"]) == (3, 1, 0)
 

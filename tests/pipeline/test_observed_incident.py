@@ -261,8 +261,8 @@ def members_at(changes: list[tuple[int, str, bool]], at: int) -> frozenset[str]:
 
 
 def test_the_marts_of_the_group_agree_by_the_minute(seen: Seen) -> None:
-    observed = {row["window_start"]: row for row in mart(seen.observed, "share_group_health", group_id=GROUP)}
-    captured = {row["window_start"]: row for row in mart(seen.captured, "share_group_health", group_id=GROUP)}
+    observed = {row["minute_at"]: row for row in mart(seen.observed, "share_group_health", group_id=GROUP)}
+    captured = {row["minute_at"]: row for row in mart(seen.captured, "share_group_health", group_id=GROUP)}
     compared = 0
     for minute in observed.keys() & captured.keys():
         last = [

@@ -154,7 +154,7 @@ def _clients() -> dict[str, list[Any]]:
             continue
         at = round(one.request_at.timestamp() * SECOND)
         call = {"api": one.api, "client_id": one.client_id, "calls": 1}
-        minute = {"minute": at // MINUTE * MINUTE, "broker_address": one.broker_address}
+        minute = {"minute_at": at // MINUTE * MINUTE, "broker_address": one.broker_address}
         times = dict.fromkeys(("p50_us", "p95_us", "p99_us", "max_us"), one.latency_us)
         unanswered = int(one.status == "unanswered")
         sizes = {"request_bytes": one.request_bytes, "response_bytes": one.response_bytes}

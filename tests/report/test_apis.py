@@ -21,7 +21,9 @@ def test_calls_are_those_of_the_recorded_clients(tmp_path: Path) -> None:
 def test_minutes_and_brokers_are_summed_and_the_worst_told(tmp_path: Path) -> None:
     rows = [
         latency(calls=1, p50_us=100, p99_us=200, max_us=200, slowest_exchange_id="a"),
-        latency(minute=NOON + MINUTE, calls=3, p50_us=500, p99_us=900, max_us=1000, slowest_exchange_id="b", errors=2),
+        latency(
+            minute_at=NOON + MINUTE, calls=3, p50_us=500, p99_us=900, max_us=1000, slowest_exchange_id="b", errors=2
+        ),
         latency(broker_address="b:2", calls=1, p50_us=None, unanswered=1),
     ]
     (one,) = report_of(tmp_path / "lake", api_latency=rows).apis.latency
@@ -30,7 +32,7 @@ def test_minutes_and_brokers_are_summed_and_the_worst_told(tmp_path: Path) -> No
 
 
 def test_between_takes_whole_minutes(tmp_path: Path) -> None:
-    rows = [latency(minute=NOON + at * MINUTE, calls=10**at) for at in range(4)]
+    rows = [latency(minute_at=NOON + at * MINUTE, calls=10**at) for at in range(4)]
     lake = lake_of(tmp_path / "lake", {"api_latency": rows})
     report = build(lake, Scope(since=NOON + MINUTE + 1, until=NOON + 2 * MINUTE + 1), NOW)
     assert report.apis.latency[0].calls == 110
@@ -38,7 +40,7 @@ def test_between_takes_whole_minutes(tmp_path: Path) -> None:
 
 def test_an_error_names_its_first_exchange_and_the_clients_that_got_it_most(tmp_path: Path) -> None:
     rows = [
-        {"minute": NOON, "api": "Fetch", "error_code": 6, "error": "NOT_LEADER_OR_FOLLOWER", "client_id": f"c{at}"}
+        {"minute_at": NOON, "api": "Fetch", "error_code": 6, "error": "NOT_LEADER_OR_FOLLOWER", "client_id": f"c{at}"}
         | {"calls": at + 1, "first_at": NOON + 9 - at, "last_at": NOON + 9, "first_exchange_id": f"x{at}"}
         for at in range(5)
     ]
@@ -49,7 +51,7 @@ def test_an_error_names_its_first_exchange_and_the_clients_that_got_it_most(tmp_
 
 def test_throttling_is_summed_by_client_and_api(tmp_path: Path) -> None:
     rows = [
-        {"minute": NOON + at * MINUTE, "api": "Produce", "client_id": "p", "calls": 10, "throttled": 1}
+        {"minute_at": NOON + at * MINUTE, "api": "Produce", "client_id": "p", "calls": 10, "throttled": 1}
         | {"throttle_ms": 100 * at, "max_throttle_ms": 50 * at, "longest_exchange_id": f"x{at}"}
         for at in (1, 2)
     ]
@@ -74,7 +76,7 @@ def test_losses_encryption_and_quarantine_are_summed(tmp_path: Path) -> None:
     told = {"lost_bytes": 20, "lost_places": 2, "tls_bytes": 30, "tcp_bytes": 100, "quarantined": 3, "first_at": NOON}
     lake = lake_of(tmp_path / "lake", {"api_latency": [latency()]}, **told)
     put(lake, "connections", [{"connection_id": str(at), "protocol": "tls", "client_bytes": 15} for at in range(2)])
-    row = {"at": NOON, "kind": "body", "message": "FetchResponse", "api_version": 17, "bytes": 7}
+    row = {"recorded_at": NOON, "kind": "body", "message": "FetchResponse", "api_version": 17, "bytes": 7}
     put(lake, "quarantine", [row | {"detail": "count 9 needs 9 bytes, 1 left"}] * 3)
     unread = build(lake, Scope(), NOW).unread
     assert (unread.total.lost_bytes, unread.total.tls_bytes, unread.total.quarantined) == (20, 30, 3)
@@ -85,7 +87,7 @@ def test_losses_encryption_and_quarantine_are_summed(tmp_path: Path) -> None:
 
 
 def latency(**told: Any) -> Row:
-    return {"minute": NOON, "api": "Metadata", "broker_address": "b:1", "long_poll": False, "calls": 1} | told
+    return {"minute_at": NOON, "api": "Metadata", "broker_address": "b:1", "long_poll": False, "calls": 1} | told
 
 
 def version(**told: Any) -> Row:

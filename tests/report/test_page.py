@@ -66,11 +66,11 @@ def hostile() -> dict[str, list[Any]]:
         ],
         "streams_group_health": [{"group_id": HOSTILE, "minute_at": NOON, "state": HOSTILE}],
         "streams_statuses": [{"group_id": HOSTILE, "name": HOSTILE, "detail": HOSTILE, "from_at": NOON, "members": 1}],
-        "quorum_events": [{"at": NOON, "kind": HOSTILE, "detail": HOSTILE, "exchange_id": HOSTILE}],
+        "quorum_events": [{"occurred_at": NOON, "kind": HOSTILE, "detail": HOSTILE, "exchange_id": HOSTILE}],
         "quorum_replicas": [{"observed_at": NOON, "leader_id": 1, "leader_epoch": 1, "replica_id": 1, "role": HOSTILE}],
-        "api_latency": [{"minute": NOON, "api": HOSTILE, "long_poll": False, "calls": 1, "max_us": 5}],
-        "api_errors": [{"minute": NOON, "api": HOSTILE, "error": HOSTILE, "error_code": 9, "client_id": HOSTILE}],
-        "throttling": [{"minute": NOON, "api": HOSTILE, "client_id": HOSTILE, "throttle_ms": 5}],
+        "api_latency": [{"minute_at": NOON, "api": HOSTILE, "long_poll": False, "calls": 1, "max_us": 5}],
+        "api_errors": [{"minute_at": NOON, "api": HOSTILE, "error": HOSTILE, "error_code": 9, "client_id": HOSTILE}],
+        "throttling": [{"minute_at": NOON, "api": HOSTILE, "client_id": HOSTILE, "throttle_ms": 5}],
         "client_versions": [{"client_software": HOSTILE, "client_id": HOSTILE, "api": HOSTILE, "api_version": 3}],
         "findings": [
             finding(rule=HOSTILE, subject=HOSTILE, summary=HOSTILE, advice=HOSTILE, figures='{"<b>": "<b>"}')

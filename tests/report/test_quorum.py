@@ -80,7 +80,7 @@ def test_clusters_in_one_lake_are_told_apart(tmp_path: Path) -> None:
         replica(cluster_id="two", leader_id=2, replica_id=1),
         replica(leader_epoch=9),
     ]
-    elected = [{"at": NOON + SECOND, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "two"}]
+    elected = [{"occurred_at": NOON + SECOND, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "two"}]
     found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
     assert [one.cluster_id for one in found.shown] == ["two", "one", None] and not found.left_out
     led = [[(band.leader_id, band.epoch) for band in one.bands] for one in found.shown]
@@ -92,7 +92,7 @@ def test_clusters_in_one_lake_are_told_apart(tmp_path: Path) -> None:
 def test_of_many_clusters_those_in_trouble_are_shown(tmp_path: Path) -> None:
     names = [f"c{number}" for number in range(MOST_CLUSTERS + 3)]
     replicas = [replica(cluster_id=name, lag_ms=number) for number, name in enumerate(names)]
-    elected = [{"at": NOON, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "c0"}]
+    elected = [{"occurred_at": NOON, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "c0"}]
     found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
     assert [one.cluster_id for one in found.shown] == ["c0", *names[:-MOST_CLUSTERS:-1]]
     assert found.left_out == 3
@@ -123,7 +123,7 @@ def test_a_leader_that_was_overtaken_leads_nobody(tmp_path: Path) -> None:
 
 def test_elections_that_are_left_out_of_the_list_are_counted(tmp_path: Path) -> None:
     events = [
-        {"at": NOON + at * SECOND, "kind": "elected", "epoch": at, "node_id": 1, "duration_ms": at}
+        {"occurred_at": NOON + at * SECOND, "kind": "elected", "epoch": at, "node_id": 1, "duration_ms": at}
         for at in range(MOST_EVENTS * 5)
     ]
     (quorum,) = report_of(tmp_path / "lake", quorum_events=events).quorums.shown

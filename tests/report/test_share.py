@@ -101,7 +101,7 @@ def test_a_mart_of_an_older_kafkascope_is_read_without_its_new_columns(tmp_path:
     kept = [field for field in MARTS["share_group_health"].schema if field.name != "near_limit"]
     older = LakeTable("share_group_health", pa.schema(kept), None)
     files = Files(lake, "", "mart")
-    files.add(older, pa.Table.from_pylist([{"group_id": "processors", "window_start": NOON, "lag": 9}], older.schema))
+    files.add(older, pa.Table.from_pylist([{"group_id": "processors", "minute_at": NOON, "lag": 9}], older.schema))
     replace(lake, older, files.close())
     (group,) = build(lake, Scope(), NOW).share.shown
     assert (group.health.lag, group.health.near_limit) == (9, 0)
@@ -111,7 +111,7 @@ def test_health_is_that_of_the_last_minute_that_told(tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", {"share_deliveries": [delivery()]})
     minutes = [(1, "Stable", 70), (0, "Empty", 5), (2, None, None)]
     rows = [
-        {"group_id": "processors", "window_start": NOON + at * MINUTE, "state": state, "lag": lag, "lag_partitions": 1}
+        {"group_id": "processors", "minute_at": NOON + at * MINUTE, "state": state, "lag": lag, "lag_partitions": 1}
         for at, state, lag in minutes
     ]
     put(lake, "share_group_health", rows)
@@ -147,7 +147,7 @@ def test_partitions_come_in_the_order_of_their_numbers() -> None:
 def test_a_group_that_somebody_only_asked_after_is_told(tmp_path: Path) -> None:
     """As of `kafkascope observe`: members and lag, and no delivery."""
     minutes = [
-        {"group_id": "quiet", "window_start": NOON + at * MINUTE, "state": "Empty", "members": 0, "lag": 7 + at}
+        {"group_id": "quiet", "minute_at": NOON + at * MINUTE, "state": "Empty", "members": 0, "lag": 7 + at}
         | {"lag_partitions": 1}
         for at in range(3)
     ]

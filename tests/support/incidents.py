@@ -195,5 +195,7 @@ def check_leaders_are_those_elected(events: list[QuorumHappening], cause: str) -
     assert [row.cause for row in elected] == ["no_leader", cause]
     second = elected[1]
     assert second.previous_leader_id == leads[0] and second.duration_ms is not None
-    assert abs(second.at - second.duration_ms * 1000 - killed) < 500_000
-    assert [row.kind for row in events if row.node_id == leads[0] and row.at > second.at][:1] == ["late_resignation"]
+    assert abs(second.occurred_at - second.duration_ms * 1000 - killed) < 500_000
+    assert [row.kind for row in events if row.node_id == leads[0] and row.occurred_at > second.occurred_at][:1] == [
+        "late_resignation"
+    ]

@@ -32,13 +32,13 @@ class Command:
         self._wish = Wish()
 
     def once(self) -> int:
-        from kafkascope.lake.home import make_lake
+        from kafkascope.lake.upgrade import lake_to_write
         from kafkascope.pipeline.inputs import find
 
         found = find(self._uris)
         if all(one.error is not None for one in found):
             raise InputError(str(found[0].error))
-        lake = make_lake(self._where)
+        lake = lake_to_write(self._where)
         landed = False
         try:
             with spark_session(self._options.tasks, self._waiting) as spark:
@@ -57,8 +57,8 @@ class Command:
 
     def follow(self) -> int:
         from kafkascope.cli.marts import are_old
-        from kafkascope.lake.home import make_lake
         from kafkascope.lake.place import place_of
+        from kafkascope.lake.upgrade import lake_to_write
         from kafkascope.pipeline.following import follow
         from kafkascope.pipeline.rebuilding import Rebuilding
 
@@ -69,7 +69,7 @@ class Command:
             raise NotFoundError(f"{place.uri}: no such directory")
         if not os.path.isdir(place.path):
             raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
-        lake = make_lake(self._where)
+        lake = lake_to_write(self._where)
         with spark_session(self._options.tasks, self._waiting) as spark:
             note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
 

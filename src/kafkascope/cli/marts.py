@@ -25,11 +25,12 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     wanted = parse_thresholds(thresholds)
     need_spark()
     from kafkascope.cli.spark_run import Waiting, spark_session
-    from kafkascope.lake.home import open_lake
+    from kafkascope.lake.home import find_lake
     from kafkascope.lake.place import readable
+    from kafkascope.lake.upgrade import upgraded
     from kafkascope.pipeline.mart.build import build_marts
 
-    lake = open_lake(where)
+    lake = upgraded(find_lake(where))
     waiting = Waiting()
     with readable(where):
         with spark_session(cores, waiting) as spark, waiting.step("building the marts"):

@@ -74,10 +74,10 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
             )
         stop = await stack.enter_async_context(_stopping())
         # Not before: it takes a second, and who is not there needs no lake.
-        from kafkascope.lake.home import make_lake
+        from kafkascope.lake.upgrade import lake_to_write
         from kafkascope.pipeline.observed import Landing
 
-        lake = make_lake(asked.where)
+        lake = lake_to_write(asked.where)
         told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
         landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
         timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))

@@ -23,7 +23,7 @@ def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -
     calls: Calls = Counter()
     slow = limits["api_slow"]
     for row in rows:
-        api, at, number = row["api"], row["minute"], row["calls"]
+        api, at, number = row["api"], row["minute_at"], row["calls"]
         calls[api, at // MINUTE_US] += number
         if row["long_poll"]:
             continue
@@ -58,7 +58,7 @@ def errors(rows: Iterable[Row], calls: Calls, signs: Signs) -> None:
             episode.prove(since, row["first_exchange_id"])
             continue
         rule = "api_passing_errors" if error in PASSING or f"{api} {error}" in PASSING else "api_error_rate"
-        minute = row["minute"]
+        minute = row["minute_at"]
         episode = signs.of(rule, api, minute)
         episode.reach(max(minute, since), until)
         episode.add("errors", number)
@@ -83,7 +83,7 @@ def _own_rule(api: str, error: str) -> str | None:
 
 def throttling(rows: Iterable[Row], signs: Signs) -> None:
     for row in rows:
-        at = row["minute"]
+        at = row["minute_at"]
         episode = signs.of("client_throttled", row["client_id"] or NO_CLIENT_ID, at, at + MINUTE_US)
         episode.add("throttled", row["throttled"])
         episode.add("throttle_ms", row["throttle_ms"])
@@ -136,7 +136,7 @@ def quarantine(rows: Iterable[Row], recordings: Mapping[str, Row], signs: Signs)
     for row in rows:
         uri = row["capture_uri"] or "a recording"
         known = recordings.get(uri)
-        at = row["at"] or (known and known["first_at"]) or 0
+        at = row["recorded_at"] or (known and known["first_at"]) or 0
         episode = signs.of("recording_unreadable", uri, at)
         episode.add("places")
         episode.add("undecoded", row["kind"] == "undecoded")

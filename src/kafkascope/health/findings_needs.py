@@ -27,7 +27,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
         "captures": _need("capture_uri first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
-        "quarantine": _need("capture_uri at exchange_id kind message"),
+        "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
         "share_deliveries": _need(
             "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
             " lock_timeout_ms renewals outcome outcome_at archived acquire_exchange_id outcome_exchange_id rule",
@@ -39,7 +39,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
             ),
         ),
         "share_group_health": _need(
-            "group_id window_start members acquired redelivered accepted released rejected lag lag_partitions"
+            "group_id minute_at members acquired redelivered accepted released rejected lag lag_partitions"
             " standing_still near_limit"
         ),
         "streams_group_health": _need(
@@ -68,15 +68,17 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
             "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id cluster_id"
         ),
         "quorum_events": _need(
-            "at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
+            "occurred_at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
             lambda of: of("kind").isin(["elected", "election_failed", "leaderless", "resigned", "voters_changed"]),
         ),
-        "api_latency": _need("minute api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"),
+        "api_latency": _need(
+            "minute_at api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"
+        ),
         "api_errors": _need(
-            "minute api error_code error client_id broker_address calls first_at last_at first_exchange_id"
+            "minute_at api error_code error client_id broker_address calls first_at last_at first_exchange_id"
         ),
         "throttling": _need(
-            "minute api client_id broker_address throttled throttle_ms max_throttle_ms longest_exchange_id"
+            "minute_at api client_id broker_address throttled throttle_ms max_throttle_ms longest_exchange_id"
         ),
         "client_versions": _need(
             "client_software client_id api_key api api_version calls connections first_at last_at first_release"

@@ -96,7 +96,7 @@ _Election = tuple[int, str, str | None, str | None]
 def events(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> None:
     elections: defaultdict[str, list[_Election]] = defaultdict(list)
     for row in rows:
-        kind, at, exchange_id = row["kind"], row["at"], row["exchange_id"]
+        kind, at, exchange_id = row["kind"], row["occurred_at"], row["exchange_id"]
         quorum = of_cluster(QUORUM, row.get("cluster_id"))
         lasted = row["duration_ms"] or 0
         if kind == "elected" and row["previous_leader_id"] is not None:

@@ -103,7 +103,7 @@ def minutes(rows: Iterable[Row], slow: Slow, signs: Signs, limits: Mapping[str, 
     still: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     storm, slowness = limits["share_redelivery_storm"], limits["share_slow_acknowledgement"]
     for row in rows:
-        group, at, acquired = row["group_id"], row["window_start"], row["acquired"]
+        group, at, acquired = row["group_id"], row["minute_at"], row["acquired"]
         end = at + MINUTE_US
         if acquired and acquired >= storm["acquired"] and row["redelivered"] >= storm["share"] * acquired:
             episode = signs.of("share_redelivery_storm", group, at, end)

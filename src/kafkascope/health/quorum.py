@@ -24,7 +24,7 @@ def history_of(events: Iterable[QuorumEvent]) -> QuorumHistory:
         elections.feed(event)
         replicas.feed(event)
     rows = list(replicas.finish())
-    happenings = sorted([*elections.finish(), *replicas.changes], key=lambda row: row.at)
+    happenings = sorted([*elections.finish(), *replicas.changes], key=lambda row: row.occurred_at)
     return QuorumHistory(rows, happenings)
 
 

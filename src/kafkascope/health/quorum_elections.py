@@ -215,5 +215,5 @@ class Elections:
             silent = (at - self._last_sign) // 1000
             row = QuorumHappening(self._last_sign, "leaderless", self.leader_epoch, self.leader, cause, silent)
             self.rows.append(replace(row, detail=detail))
-        self.rows.sort(key=lambda row: row.at)
+        self.rows.sort(key=lambda row: row.occurred_at)
         return self.rows

@@ -32,7 +32,7 @@ class QuorumReplica:
 class QuorumHappening:
     """A row of `quorum_events`. `duration_ms` is how long nobody was seen to lead, `voting_ms` since the first vote."""
 
-    at: int
+    occurred_at: int
     kind: str
     epoch: int | None
     node_id: int | None

@@ -88,6 +88,6 @@ class Delivery:
     archived: bool
     acquire_exchange_id: str | None
     outcome_exchange_id: str | None
-    broker: str | None
+    broker_address: str | None
     rule: str
     uncertain: str | None

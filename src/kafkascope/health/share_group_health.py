@@ -53,7 +53,7 @@ class ShareGroupHealth:
     end."""
 
     group_id: str
-    window_start: int
+    minute_at: int
     state: str | None
     members: int | None
     assignments: int | None

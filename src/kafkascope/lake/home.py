@@ -15,7 +15,7 @@ from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, place_of
 
 # Raised when tables change in a way that an older kafkascope would misread.
-FORMAT = 1
+FORMAT = 2
 SIGN = "_kafkascope.json"
 LOG = "_delta_log"
 # Delta's library takes %20 for a blank and \ for a slash, whatever form it is given; Spark takes * and others for
@@ -30,6 +30,7 @@ class Lake:
 
     place: Place
     id: str
+    format: int = FORMAT
     kept: dict[tuple[str, str], tuple[object, Any]] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -70,7 +71,24 @@ def _lake_place(uri: str | os.PathLike[str]) -> Place:
 
 
 def open_lake(uri: str | os.PathLike[str]) -> Lake:
-    """A lake that is there."""
+    """An existing lake, of this format."""
+    lake = find_lake(uri)
+    if lake.format < FORMAT:
+        raise InputError(
+            f"{lake.uri}: a lake of format {lake.format}, from an earlier kafkascope;"
+            f" `kafkascope marts LAKE` or the next ingest brings it to format {FORMAT}"
+        )
+    return lake
+
+
+def make_lake(uri: str | os.PathLike[str]) -> Lake:
+    """The same, created if the place is empty or missing."""
+    ensure_lake(uri)
+    return open_lake(uri)
+
+
+def find_lake(uri: str | os.PathLike[str]) -> Lake:
+    """An existing lake, of this format or an earlier one: `lake.upgrade` brings that up to date."""
     place = _lake_place(uri)
     sign = place.child(SIGN)
     if not sign.exists():
@@ -79,15 +97,15 @@ def open_lake(uri: str | os.PathLike[str]) -> Lake:
         raise InputError(f"{place.uri}: this is not a lake of kafkascope's (it has no {SIGN})")
     said = sign.read_json()
     known, id_ = said.get("format"), said.get("id")
-    if type(known) is not int or not isinstance(id_, str):
+    if type(known) is not int or known < 1 or not isinstance(id_, str):
         raise InputError(f"{sign.uri}: this does not say what a lake says of itself; is it another program's?")
     if known > FORMAT:
         raise InputError(f"{place.uri}: a lake of format {known}; this kafkascope reads up to {FORMAT}: upgrade it")
-    return Lake(place, id_)
+    return Lake(place, id_, known)
 
 
-def make_lake(uri: str | os.PathLike[str]) -> Lake:
-    """The lake there, made if the place is empty or not there yet. Two at once make one."""
+def ensure_lake(uri: str | os.PathLike[str]) -> Lake:
+    """The lake at a place, created if that is empty or missing. Two at once create one."""
     place = _lake_place(uri)
     sign = place.child(SIGN)
     if place.info().type == fs.FileType.File:
@@ -97,5 +115,9 @@ def make_lake(uri: str | os.PathLike[str]) -> Lake:
     if SIGN not in names and any(not name.startswith(SIGN) for name in names):
         raise UsageError(f"{place.uri}: this folder holds something else; name one that is new or empty")
     if SIGN not in names:
-        sign.create(json.dumps({"format": FORMAT, "id": uuid4().hex}).encode())
-    return open_lake(uri)
+        sign.create(sign_of(uuid4().hex))
+    return find_lake(uri)
+
+
+def sign_of(id_: str) -> bytes:
+    return json.dumps({"format": FORMAT, "id": id_}).encode()

@@ -2,14 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.files import PENDING
-from kafkascope.lake.home import FORMAT, Lake
+from kafkascope.lake.home import Lake
 from kafkascope.lake.reading import CAPTURES, as_of_now, is_visible, table_as_found, visible_rows
 from kafkascope.lake.retention import HalfDone, half_done
-from kafkascope.lake.running import Running, running_ingests
+from kafkascope.lake.running import Running, running_now
 from kafkascope.lake.tables import LakeTable
 
 # Opening a table waits for its log most of the time.
@@ -47,14 +47,13 @@ def info(lake: Lake) -> LakeInfo:
         found = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
         files = dict(zip(opened, found, strict=True))
     tables = tuple(_table(lake, known[name], some, seen) for name, some in files.items())
-    now = datetime.now(UTC)
     return LakeInfo(
         uri=lake.uri,
-        format=FORMAT,
+        format=lake.format,
         tables=tables,
         recordings=next((table.rows for table in tables if table.name == CAPTURES), 0),
         ingests=sum(not one.endswith(PENDING) for one in seen),
-        running=tuple(run for run in running_ingests(lake) if run.alive(now)),
+        running=tuple(running_now(lake)),
         half_done=tuple(half_done(lake, files)),
     )
 

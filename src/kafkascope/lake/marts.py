@@ -33,14 +33,14 @@ def _type(name: str, hint: Any) -> pa.DataType:
     if origin is None and inside:
         return _type(name, inside[0])
     if hint in _TYPES:
-        return TIME if hint is int and (name in ("at", "window_start") or name.endswith("_at")) else _TYPES[hint]
+        return TIME if hint is int and name.endswith("_at") else _TYPES[hint]
     # A Literal of words.
     return _TEXT
 
 
 API_LATENCY = pa.schema(
     [
-        ("minute", TIME),
+        ("minute_at", TIME),
         ("api", _TEXT),
         ("broker_address", _TEXT),
         ("long_poll", _FLAG),
@@ -58,7 +58,7 @@ API_LATENCY = pa.schema(
 )
 API_ERRORS = pa.schema(
     [
-        ("minute", TIME),
+        ("minute_at", TIME),
         ("api", _TEXT),
         ("error_code", pa.int16()),
         ("error", _TEXT),
@@ -72,7 +72,7 @@ API_ERRORS = pa.schema(
 )
 THROTTLING = pa.schema(
     [
-        ("minute", TIME),
+        ("minute_at", TIME),
         ("api", _TEXT),
         ("client_id", _TEXT),
         ("broker_address", _TEXT),

@@ -106,9 +106,13 @@ def running_ingests(lake: Lake) -> list[Running]:
     return sorted(found, key=lambda run: (run.started, run.ingest_id))
 
 
-def alive_ingests(lake: Lake) -> frozenset[str]:
+def running_now(lake: Lake) -> list[Running]:
     now = datetime.now(UTC)
-    return frozenset(run.ingest_id for run in running_ingests(lake) if run.alive(now))
+    return [run for run in running_ingests(lake) if run.alive(now)]
+
+
+def alive_ingests(lake: Lake) -> frozenset[str]:
+    return frozenset(run.ingest_id for run in running_now(lake))
 
 
 def alive_names(lake: Lake) -> frozenset[str]:

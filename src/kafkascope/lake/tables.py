@@ -83,7 +83,7 @@ QUARANTINE = pa.schema(
     [
         ("capture_uri", pa.string()),
         ("packet", pa.int64()),
-        ("at", TIME),
+        ("recorded_at", TIME),
         ("connection_id", pa.string()),
         ("exchange_id", pa.string()),
         ("kind", pa.string()),
@@ -131,7 +131,7 @@ def _fixed() -> dict[str, LakeTable]:
         # An answer alone has no request.
         _table("exchanges", EXCHANGES, "request_at", "response_at"),
         _table("unfinished", UNFINISHED, None),
-        _table("quarantine", QUARANTINE, "at"),
+        _table("quarantine", QUARANTINE, "recorded_at"),
     )
     return {table.name: table for table in tables}
 

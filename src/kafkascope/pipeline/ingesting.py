@@ -22,12 +22,13 @@ from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.commit import Change, Overtaken, commit
 from kafkascope.lake.compact import MOST_SMALL, compact
 from kafkascope.lake.files import Files, NewFile, discard
-from kafkascope.lake.home import Lake, make_lake
+from kafkascope.lake.home import Lake
 from kafkascope.lake.reading import GROWN_FROM
 from kafkascope.lake.running import Running, beat, begin, end, seal, turn_of
 from kafkascope.lake.settle import settled
 from kafkascope.lake.superseded import take_out_superseded
 from kafkascope.lake.tables import CAPTURES, message_of, table_named
+from kafkascope.lake.upgrade import lake_to_write
 from kafkascope.limits import MAX_BROKEN_FILES
 from kafkascope.pipeline.broken import (
     Broke,
@@ -103,7 +104,7 @@ def ingest(
     progress: Callable[[Step], None] = lambda _: None,
 ) -> Ingested:
     """`progress` hears how far it is now and then, in a thread of its own."""
-    home = lake if isinstance(lake, Lake) else make_lake(lake)
+    home = lake if isinstance(lake, Lake) else lake_to_write(lake)
     found = find(uris)
     readable = [one for one in found if one.error is None]
     broken: dict[str, str] = {}

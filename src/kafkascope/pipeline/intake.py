@@ -78,7 +78,7 @@ class Intake:
     def _undecoded(self, name: str, rows: pa.Table) -> None:
         count = len(rows)
         given = {
-            "at": rows.column("request_at"),
+            "recorded_at": rows.column("request_at"),
             "kind": pa.repeat("undecoded", count),
             "message": pa.repeat(name, count),
             "detail": rows.column(ERROR),

@@ -129,7 +129,7 @@ class Landing:
             {
                 "capture_uri": self._uri,
                 "packet": -1,
-                "at": hole.at_ns // 1000,
+                "recorded_at": hole.at_ns // 1000,
                 "kind": UNREACHABLE,
                 "detail": f"{hole.detail} ({hole.polls} in a row)" if hole.polls > 1 else hole.detail,
                 "bytes": 0,

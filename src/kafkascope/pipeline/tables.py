@@ -14,10 +14,13 @@ from deltalake import DeltaTable
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.files import Files, NewFile
+from kafkascope.lake.former_names import former_names
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
 from kafkascope.lake.reading import as_of_now, is_visible, known_names, known_table, must_filter, table_as_found
-from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable
+from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, message_of
+from kafkascope.lake.topic_names import TOPICS, topic_arrays
+from kafkascope.pipeline.topic_names import topic_names, with_topic_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,8 +69,14 @@ def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
     there = lake.tables()
     tables, names = as_of_now(lake, there)
     every = sorted({*there, *known_names()})
+    topics = topic_names(read_opened(spark, lake, TOPICS, tables[TOPICS], names)) if TOPICS in tables else None
     for name in every:
-        read_opened(spark, lake, name, tables.get(name), names).createOrReplaceTempView(name)
+        rows = read_opened(spark, lake, name, tables.get(name), names)
+        if topics is not None and name in tables and message_of(name):
+            rows = with_topic_names(rows, topic_arrays(table_as_found(name, tables[name]).schema), topics)
+        for column, former in former_names(name).items():
+            rows = rows.withColumn(former, rows[column])
+        rows.createOrReplaceTempView(name)
     return every
 
 

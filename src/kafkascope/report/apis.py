@@ -87,7 +87,7 @@ def _latency(lake: Lake, scope: Scope) -> list[ApiLatency]:
     found: dict[tuple[str, bool], ApiLatency] = {}
     halves: Counter[tuple[str, bool]] = Counter()
     timed: Counter[tuple[str, bool]] = Counter()
-    for row in rows(lake, "api_latency", LATENCY, scope.minute("minute")):
+    for row in rows(lake, "api_latency", LATENCY, scope.minute("minute_at")):
         key = (row["api"] or "", bool(row["long_poll"]))
         one = found.setdefault(key, ApiLatency(*key))
         calls = row["calls"] or 0
@@ -111,7 +111,7 @@ def _latency(lake: Lake, scope: Scope) -> list[ApiLatency]:
 def _errors(lake: Lake, scope: Scope) -> list[ApiError]:
     found: dict[tuple[str, int], ApiError] = {}
     clients: dict[tuple[str, int], Counter[str]] = {}
-    for row in rows(lake, "api_errors", ERRORS, scope.minute("minute")):
+    for row in rows(lake, "api_errors", ERRORS, scope.minute("minute_at")):
         key = (row["api"] or "", row["error_code"] or 0)
         one = found.setdefault(key, ApiError(key[0], row["error"] or str(key[1]), key[1]))
         one.calls += row["calls"] or 0
@@ -129,7 +129,7 @@ def _errors(lake: Lake, scope: Scope) -> list[ApiError]:
 
 def _throttling(lake: Lake, scope: Scope) -> list[Throttled]:
     found: dict[tuple[str, str], Throttled] = {}
-    for row in rows(lake, "throttling", THROTTLING, scope.minute("minute")):
+    for row in rows(lake, "throttling", THROTTLING, scope.minute("minute_at")):
         key = (row["client_id"] or "", row["api"] or "")
         one = found.setdefault(key, Throttled(*key))
         one.calls += row["calls"] or 0

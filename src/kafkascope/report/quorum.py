@@ -21,7 +21,8 @@ MOST_BANDS = 200
 
 REPLICAS = "observed_at leader_id leader_epoch high_watermark replica_id role lag lag_ms fetch_age_ms".split()
 EVENTS = (
-    "at kind epoch node_id cause duration_ms voting_ms rounds previous_leader_id voter_id granted detail exchange_id"
+    "occurred_at kind epoch node_id cause duration_ms voting_ms rounds previous_leader_id voter_id granted detail"
+    " exchange_id"
 ).split()
 # One a request: they are counted, and the election that they make is told.
 VOTES = frozenset({"vote", "pre_vote", "announced"})
@@ -127,7 +128,7 @@ def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
     """Cluster to what its leadership went through, and how far a replica was behind at the most."""
     events: Counter[str | None] = Counter()
     behind: Counter[str | None] = Counter()
-    for batch in batches(lake, "quorum_events", ["cluster_id", "kind"], scope.at("at")):
+    for batch in batches(lake, "quorum_events", ["cluster_id", "kind"], scope.at("occurred_at")):
         for row in batch.to_pylist():
             events[row["cluster_id"]] += row["kind"] in TROUBLE
     for batch in batches(lake, "quorum_replicas", ["cluster_id", "lag_ms"], scope.at("observed_at")):
@@ -146,8 +147,8 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
     votes: Counter[str] = Counter()
     left_out = elections = longest = 0
     leaderless_ms: int | None = None
-    for row in rows(lake, "quorum_events", EVENTS, both(scope.at("at"), of_it)):
-        event = Event(**row)
+    for row in rows(lake, "quorum_events", EVENTS, both(scope.at("occurred_at"), of_it)):
+        event = Event(row.pop("occurred_at"), **row)
         seen.see(event.at)
         elections += event.kind == "elected"
         longest = max(longest, event.duration_ms or 0)

@@ -23,7 +23,7 @@ MOST_RUNS = 40
 MOST_STILL = 10
 
 HEALTH = (
-    "group_id window_start state members lag lag_partitions group_epoch acknowledge_p95_us acknowledge_max_us"
+    "group_id minute_at state members lag lag_partitions group_epoch acknowledge_p95_us acknowledge_max_us"
     " near_limit standing_still"
 ).split()
 
@@ -148,10 +148,10 @@ def _by_time(member: Member) -> tuple[int, str]:
 
 def _health(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, Health]:
     found = {group_id: Health() for group_id in groups}
-    where = both(of_groups(found), scope.minute("window_start"))
+    where = both(of_groups(found), scope.minute("minute_at"))
     seen: dict[tuple[str, str], int] = {}
     for row in rows(lake, "share_group_health", HEALTH, where):
-        one, at = found[row["group_id"]], row["window_start"]
+        one, at = found[row["group_id"]], row["minute_at"]
         for name in ("state", "members", "lag", "group_epoch"):
             if row[name] is not None and at >= seen.get((row["group_id"], name), at):
                 seen[row["group_id"], name] = at

@@ -94,10 +94,10 @@ def survey(lake: Lake, scope: Scope, groups: Collection[str]) -> dict[str, Surve
         for group_id, topic, topic_id, partition, count, *sums in _grouped(table, _BY_PLACE, _PLACE_SUMS):
             _add_place(found[group_id], place_name(topic, topic_id, partition), count, sums)
     # Who only asked after a group, as `observe` does, saw no delivery of it.
-    minutes = both(of_groups(set(groups) - found.keys()), scope.minute("window_start"))
-    for batch in batches(lake, "share_group_health", ["group_id", "window_start"], minutes):
+    minutes = both(of_groups(set(groups) - found.keys()), scope.minute("minute_at"))
+    for batch in batches(lake, "share_group_health", ["group_id", "minute_at"], minutes):
         table = pa.Table.from_batches([batch])
-        for group_id, *times in _grouped(table, ["group_id"], [("window_start", "min"), ("window_start", "max")]):
+        for group_id, *times in _grouped(table, ["group_id"], [("minute_at", "min"), ("minute_at", "max")]):
             found[group_id].see(*times)
     for group_id, one in found.items():
         one.group_id = group_id

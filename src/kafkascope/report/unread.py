@@ -191,7 +191,7 @@ def _quarantine(lake: Lake, scope: Scope) -> tuple[tuple[Quarantined, ...], int,
     by_uri: Counter[str] = Counter()
     found: dict[tuple[str, str | None, int | None, str], Quarantined] = {}
     rest = 0
-    for row in rows(lake, "quarantine", QUARANTINE, scope.at("at")):
+    for row in rows(lake, "quarantine", QUARANTINE, scope.at("recorded_at")):
         by_uri[row["capture_uri"] or ""] += 1
         key = (row["kind"] or "", row["message"], row["api_version"], row["detail"] or "")
         if key not in found and len(found) >= 4 * MOST_QUARANTINED:

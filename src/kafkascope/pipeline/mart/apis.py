@@ -27,7 +27,7 @@ def _whose(most: str, value: str, known: str = "true") -> str:
 
 
 API_LATENCY = f"""
-SELECT date_trunc('MINUTE', request_at) AS minute, api, broker_address, long_poll,
+SELECT date_trunc('MINUTE', request_at) AS minute_at, api, broker_address, long_poll,
        count(*) AS calls,
        count_if(status = 'unanswered') AS unanswered,
        count_if(error_code <> 0) AS errors,
@@ -44,7 +44,7 @@ GROUP BY ALL
 """
 
 API_ERRORS = f"""
-SELECT date_trunc('MINUTE', request_at) AS minute, api, error_code, error, client_id, broker_address,
+SELECT date_trunc('MINUTE', request_at) AS minute_at, api, error_code, error, client_id, broker_address,
        count(*) AS calls,
        min(request_at) AS first_at,
        max(request_at) AS last_at,
@@ -55,7 +55,7 @@ GROUP BY ALL
 """
 
 THROTTLING = f"""
-SELECT date_trunc('MINUTE', request_at) AS minute, api, client_id, broker_address,
+SELECT date_trunc('MINUTE', request_at) AS minute_at, api, client_id, broker_address,
        count(*) AS calls,
        count_if(throttle_ms > 0) AS throttled,
        sum(throttle_ms) AS throttle_ms,
@@ -63,7 +63,7 @@ SELECT date_trunc('MINUTE', request_at) AS minute, api, client_id, broker_addres
        {_whose("max", "throttle_ms")} AS longest_exchange_id
 FROM {{exchanges}}
 WHERE throttle_ms IS NOT NULL AND request_at IS NOT NULL
-GROUP BY minute, api, client_id, broker_address
+GROUP BY minute_at, api, client_id, broker_address
 HAVING max(throttle_ms) > 0
 """
 

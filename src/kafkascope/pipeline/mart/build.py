@@ -9,9 +9,10 @@ from uuid import uuid4
 
 from kafkascope.lake.catalog_tables import write_catalog
 from kafkascope.lake.files import NewFile
-from kafkascope.lake.home import Lake, open_lake
+from kafkascope.lake.home import Lake, find_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.replace import replace
+from kafkascope.lake.upgrade import upgraded
 from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings
@@ -32,7 +33,7 @@ def build_marts(
     spark: "SparkSession", lake: str | os.PathLike[str] | Lake, thresholds: Mapping[str, float] | None = None
 ) -> dict[str, int]:
     """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
-    lake = lake if isinstance(lake, Lake) else open_lake(lake)
+    lake = lake if isinstance(lake, Lake) else upgraded(find_lake(lake))
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, names.TABLES)
     sources = Sources(spark, lake, *needs)
