@@ -102,7 +102,9 @@ def test_views_have_the_former_names_of_columns_beside_theirs(spark: "SparkSessi
             rows = dataset(home, table).count_rows()
             same = f"{column} IS NOT DISTINCT FROM {former}"
             assert spark.table(table).where(same).count() == rows
-            assert _rows(connection.table(table).filter(same).count("*")) == [(rows,)]
+            # DuckDB keeps `at` for itself.
+            quoted = f'{column} IS NOT DISTINCT FROM "{former}"'
+            assert _rows(connection.table(table).filter(quoted).count("*")) == [(rows,)]
 
 
 def _rows(found: Any) -> list[tuple[Any, ...]]:
