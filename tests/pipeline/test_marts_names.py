@@ -1,5 +1,5 @@
-"""Topics, brokers and groups of the recorded incidents are those that the recipes set up; ids, clusters and types hold
-where what was recorded tells only part of them."""
+"""Topics, brokers and groups of the recorded incidents are those that the recipes set up; ids, clusters and types are
+right where only a part of them was recorded."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def test_topics_of_each_incident_are_those_that_were_set_up(lake: str) -> None:
         asked = [event["topics"] for event in truth(name) if event["event"] == "set_up"]
         for topic, partitions, _ in (text.split(":") for text in asked[0].split(",")) if asked else ():
             assert (there[topic]["partitions"], there[topic]["internal"]) == (int(partitions), False)
-    # No id and no cluster twice, none without: only the brokers' own requests name some of them.
+    # Some are only named at the controller, whose cluster nothing but their ids shows.
     assert len({row["topic_id"] for row in rows}) == len(rows) == 24
     assert all(row["topic_id"] and row["cluster_id"] for row in rows)
     assert sorted(row["topic"] for row in rows if row["internal"]) == ["__consumer_offsets", "__transaction_state"]
@@ -68,13 +68,13 @@ def test_brokers_are_the_listeners_that_were_recorded(lake: str) -> None:
         for node, ports in recording(name)["ports"].items():
             for listener, port in ports.items():
                 row = rows.pop(f"127.0.0.1:{port}", None)
-                # Of connections that spoke TLS there are no exchanges, and nobody was told of that listener.
+                # TLS connections have no exchanges, and no response names their listener.
                 assert (row is None) == (listener == "TLS")
                 if row is None:
                     continue
                 assert (row["host"], row["port"]) == ("127.0.0.1", port) and row["calls"] > 0
                 assert row["node_id"] == (None if listener == "CONTROLLER" else int(node))
-                # Raft requests tell the cluster of a controller; a single one sends none.
+                # Raft requests have the cluster of a controller; a lone one gets none.
                 known = listener != "CONTROLLER" or name == "quorum"
                 assert row["cluster_id"] == (cluster_of(lake, name) if known else None)
     assert not rows
@@ -162,6 +162,9 @@ def test_topics_that_do_not_exist_are_not_there(spark: "SparkSession") -> None:
         "topics",
         {"b:9092": "A"},
         metadata_response=[missing],
+        alter_share_group_offsets_response=[
+            {"error_code": 0, "responses": [{"topic_name": "no", "partitions": [{"error_code": 3}]}]}
+        ],
         create_topics_request=[
             {"exchange_id": "v", "validate_only": True},
             {"exchange_id": "c", "validate_only": False},
