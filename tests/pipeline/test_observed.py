@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from kafkascope import encode_frame
 from kafkascope.capture.observed import Called
 from kafkascope.lake import running
+from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.reading import dataset, visible_files
 from kafkascope.lake.retention import vacuum
@@ -86,7 +87,8 @@ def other(at: int) -> Called:
 
 def plain_rows(lake: Lake, name: str) -> list[dict[str, Any]]:
     """As a reader of Delta that isn't ours has them."""
-    return arrow_rows(lake.table(name).uri).to_pylist()
+    found: list[dict[str, Any]] = arrow_rows(lake.table(name).uri).to_pylist()
+    return found
 
 
 def sizes(connections: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
@@ -118,6 +120,9 @@ def test_a_connection_has_one_row_for_every_reader_after_every_commit(home: Lake
         landing.land(Portion(calls, polls=1, still_open=() if last else still_open))
         assert sizes(rows(home, "connections")) == sizes(plain_rows(home, "connections")) == summed(*seen)
     assert {row["first_at"].timestamp() * SECOND for row in rows(home, "connections")} == {NOON}
+    # The row of a connection that has ended is final.
+    going_on = {row["client_address"] for row in rows(home, "connections") if row["ingest_id"].endswith(PENDING)}
+    assert going_on == ({quorum(0).client_address} if left_open else set())
     assert landing.landed.rows["connections"] == 2
 
 
@@ -150,16 +155,16 @@ def test_a_commit_that_is_cut_off_neither_loses_nor_doubles_a_connection(
     assert sizes(plain_rows(home, "connections")) == sizes(rows(home, "connections")) == summed(*landed)
 
 
-def test_an_observer_lands_beside_another_and_beside_an_ingest(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_observer_lands_beside_another(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run lands between its look at the lake and its last commit."""
     first, second = Landing(home, SOURCE, "one"), Landing(home, SOURCE, "two")
     first.land(Portion([quorum(1)]))
-    turns = iter([lambda: second.land(Portion([other(2)]))])
+    waiting = iter([Portion([other(2)])])
 
     def turn_of(lake: Lake) -> int:
         turn = running.turn_of(lake)
-        for land in turns:
-            land()
+        for portion in waiting:
+            second.land(portion)
         return turn
 
     monkeypatch.setattr(observed, "turn_of", turn_of)
