@@ -1,4 +1,4 @@
-"""The rules about recordings judge all of them together: into how many files they were cut does not matter."""
+"""The rules about recordings judge files that follow each other as one: into how many it was cut does not matter."""
 
 import random
 from typing import Any
@@ -67,9 +67,25 @@ def test_several_recordings_are_counted_and_the_worst_is_named() -> None:
         row("captures", capture_uri="c.pcap"),
     ]
     (found,) = findings_of({"captures": rows}, {})
-    assert found.summary == "33 % of the bytes of 3 recordings are TLS and could not be read; b.pcap has most of it."
-    assert (found.subject, found.figures["recordings"]) == ("3 recordings", "b.pcap 900,000, a.pcap 100,000")
+    assert (
+        found.summary == "33 % of the bytes of a.pcap and 2 more are TLS and could not be read; b.pcap has most of it."
+    )
+    assert (found.subject, found.figures["recordings"]) == ("a.pcap and 2 more", "b.pcap 900,000, a.pcap 100,000")
     assert (found.from_at, found.to_at) == (T0, T0 + 60 * MINUTE)
+
+
+def test_recordings_of_other_times_are_judged_by_themselves() -> None:
+    """A day of plaintext does not hide that of the next one all was TLS."""
+    later = T0 + 1_440 * MINUTE
+    rows = [
+        row("captures", capture_uri="monday.pcap", tcp_bytes=50_000_000),
+        row("captures", capture_uri="tuesday.pcap", tls_bytes=900_000, first_at=later, last_at=later + MINUTE),
+        row("captures", capture_uri="tuesday-2.pcap", first_at=later + 5 * MINUTE, last_at=later + 6 * MINUTE)
+        | {"tls_bytes": 300_000},
+    ]
+    (found,) = findings_of({"captures": rows}, {})
+    assert (found.subject, found.severity) == ("tuesday.pcap and 1 more", "warning")
+    assert found.from_at == later and found.figures["tcp_bytes"] == 2_000_000
 
 
 def test_calls_of_an_observer_are_no_part_of_what_was_recorded() -> None:
@@ -91,6 +107,6 @@ def test_a_file_that_has_grown_has_its_frames_once() -> None:
 
 
 def test_what_has_no_time_is_of_the_time_of_the_others() -> None:
-    broken = row("quarantine", capture_uri="broken.pcap", at=None, kind="broken")
+    broken = row("quarantine", capture_uri="broken.pcap", recorded_at=None, kind="broken")
     (found,) = findings_of({"captures": [row("captures")], "quarantine": [broken]}, {})
     assert (found.from_at, found.to_at) == (T0, T0)

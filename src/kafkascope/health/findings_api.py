@@ -1,15 +1,12 @@
-"""Rows of the marts about APIs and clients, of `captures` and of `quarantine` in, signs of trouble out; each row is
-looked at once."""
+"""Rows of the marts about APIs and clients in, signs of trouble out; each row is looked at once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkascope.health.findings_api_rules import FOREVER_US, PASSING
+from kafkascope.health.findings_api_rules import PASSING
 from kafkascope.health.findings_episodes import MINUTE_US, Signs
 from kafkascope.health.findings_rule import Limits
-from kafkascope.health.findings_words import count
 
 Row = Mapping[str, Any]
 Calls = Counter[tuple[str, int]]  # of an API in a minute
@@ -18,9 +15,6 @@ _SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 _SESSION = frozenset({"SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"})
 _TOPOLOGY = frozenset({"STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED"})
 NO_CLIENT_ID = "without a client id"
-A_RECORDING = "a recording"
-# Kinds of `captures`.
-OBSERVED, PLAIN = "observe", "frames"
 
 
 def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> Calls:
@@ -117,79 +111,3 @@ def client_versions(rows: Iterable[Row], signs: Signs) -> None:
         episode.add("calls", row["calls"])
         episode.add("connections", row["connections"])
         episode.prove(until, row["last_exchange_id"])
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """All recordings, judged as one: into how many files they were cut does not matter. `subject` is what findings call
-    them; `first_at` is by name, `until` when the last of them ends."""
-
-    subject: str
-    first_at: Mapping[str, int]
-    frames: int
-    until: int | None
-
-
-def captures(rows: Iterable[Row], signs: Signs) -> Recorded:
-    concerned = {"recording_tls": _Concerned("tls_bytes"), "recording_lost": _Concerned("lost_bytes")}
-    first_at: dict[str, int] = {}
-    frames: Counter[tuple[str, str]] = Counter()
-    recorded: set[str] = set()
-    tcp_bytes, until = 0, None
-    for row in rows:
-        uri, kind, number = row["capture_uri"], row["kind"], row["frames"] or 0
-        first_at[uri] = min(row["first_at"] or FOREVER_US, first_at.get(uri, FOREVER_US))
-        if row["last_at"]:
-            until = max(row["last_at"], until or 0)
-        # Rows of a file of plain frames that has grown have all of its frames each.
-        frames[uri, kind] = max(frames[uri, kind], number) if kind == PLAIN else frames[uri, kind] + number
-        # An observer's own calls are no recording of what others do.
-        if kind != OBSERVED and (row["tcp_bytes"] or row["lost_bytes"]):
-            recorded.add(uri)
-            tcp_bytes += row["tcp_bytes"] or 0
-            for some in concerned.values():
-                some.add(row)
-    for rule, some in concerned.items():
-        if some.uris:
-            episode = signs.of(rule, _subject(recorded), some.from_at, some.to_at)
-            episode.add(some.column, some.uris.total())
-            episode.add("tcp_bytes", tcp_bytes)
-            for uri, number in some.uris.items():
-                episode.name("recordings", uri, number)
-    known = {uri: at for uri, at in first_at.items() if at < FOREVER_US}
-    return Recorded(_subject(first_at), known, frames.total(), until)
-
-
-class _Concerned:
-    """Recordings that have some of what a column counts: how much of it, and their time."""
-
-    def __init__(self, column: str) -> None:
-        self.column, self.uris = column, Counter[str]()
-        self.from_at, self.to_at = FOREVER_US, 0
-
-    def add(self, row: Row) -> None:
-        if row[self.column]:
-            self.uris[row["capture_uri"]] += row[self.column]
-            self.from_at = min(self.from_at, row["first_at"] or 0)
-            self.to_at = max(self.to_at, row["last_at"] or 0)
-
-
-def _subject(uris: Collection[str]) -> str:
-    return count(len(uris), "recording") if len(uris) > 1 else next(iter(uris), A_RECORDING)
-
-
-def quarantine(rows: Iterable[Row], recorded: Recorded, signs: Signs) -> None:
-    episode = None
-    # Of what has no time, as a file that could not be read at all.
-    earliest = min(recorded.first_at.values(), default=0)
-    for row in rows:
-        uri = row["capture_uri"] or A_RECORDING
-        at = row["recorded_at"] or recorded.first_at.get(uri, earliest)
-        episode = signs.of("recording_unreadable", recorded.subject, at)
-        episode.add("places")
-        episode.add("undecoded", row["kind"] == "undecoded")
-        episode.name("kinds", row["message"] or row["kind"])
-        episode.name("recordings", uri)
-        episode.prove(at, row["exchange_id"])
-    if episode is not None:
-        episode.add("frames", recorded.frames)

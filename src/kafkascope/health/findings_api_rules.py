@@ -274,8 +274,8 @@ RULES = (
         "recording_tls",
         "info; warning from `warning_share` on",
         "recording",
-        "Much of what was recorded is encrypted: health is judged by the rest. All recordings count as one, so the "
-        "number of files does not matter; the figures name those with most of it.",
+        "Much of a recording is encrypted: health is judged by the rest. Files that follow each other within five "
+        "minutes are one recording; the figures name those with most of it.",
         ("captures",),
         (
             Threshold("share", 0.05, "of the bytes", "less is a client or two"),
@@ -290,8 +290,8 @@ RULES = (
         "recording_lost",
         "info; warning from `warning_share` and `warning_bytes` on",
         "recording",
-        "Packets are missing: answers seem lost and deliveries unfinished that were not. All recordings count as one, "
-        "as in recording_tls.",
+        "Packets are missing: answers seem lost and deliveries unfinished that were not. Files that follow each other "
+        "are one recording, as in recording_tls.",
         ("captures",),
         (
             Threshold("share", 0.0001, "of the bytes", "each gap can hide the end of a delivery"),
@@ -307,7 +307,8 @@ RULES = (
         "recording_unreadable",
         "info; warning from `warning_share` on",
         "recording",
-        "Messages or parts of recordings could not be read. All recordings count as one, as in recording_tls.",
+        "Messages or parts of a recording could not be read. Files that follow each other are one recording, as in "
+        "recording_tls.",
         ("quarantine", "captures"),
         (
             Threshold("places", 1, "places", "nothing is left out without a word"),
