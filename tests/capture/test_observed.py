@@ -2,7 +2,7 @@
 
 from kafkascope import encode_frame
 from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.observed import MOST_LINKS, Called, CallReader
+from kafkascope.capture.observed import MOST_LINKS, Called, CallReader, Link
 
 CLIENT, BROKER = "127.0.0.1:51234", "127.0.0.1:9092"
 URI = "observe://127.0.0.1:9092/run"
@@ -66,18 +66,35 @@ def test_software_is_known_from_the_request_that_tells_it_and_stays_known() -> N
     assert later["client_software"] == "kafkascope 1.2"
 
 
-def test_connections_are_told_apart_and_count_their_bytes_a_batch() -> None:
+def test_connections_are_told_apart_and_count_their_bytes_from_the_beginning() -> None:
     reader = CallReader()
     first, other = call(1, "ListGroups", 5), call(2, "ListGroups", 5, client="127.0.0.1:51235")
+    assert first.response is not None
     _, links = reader.batch([first, other], URI)
     assert len({link.connection_id for link in links}) == 2
     _, (again,) = reader.batch([call(3, "ListGroups", 5)], URI)
     assert again.connection_id == links[0].connection_id
-    assert again.client_bytes == len(first.request) + 4
-    assert again.offset == 2 * again.client_bytes
+    assert again.client_bytes == 2 * (len(first.request) + 4)
+    assert again.broker_bytes == 2 * (len(first.response) + 4)
+    assert (again.first_ns, again.last_ns) == (0, 3_001_000_000)
 
 
-def test_connections_that_are_over_are_forgotten() -> None:
+def names(links: list[Link]) -> list[str]:
+    return [link.connection_id for link in links]
+
+
+def test_connections_end_once_when_they_are_no_longer_open() -> None:
+    reader = CallReader()
+    first, other = call(1, "ListGroups", 5), call(2, "ListGroups", 5, client="127.0.0.1:51235")
+    _, links = reader.batch([first, other], URI)
+    assert list(map(names, reader.links(None))) == [[], names(links)]
+    other_key = (other.client_address, other.broker_address, other.opened_ns)
+    assert list(map(names, reader.links({other_key}))) == [names(links[:1]), names(links[1:])]
+    assert list(map(names, reader.links({other_key}))) == [[], names(links[1:])]
+    assert list(map(names, reader.links(()))) == [names(links[1:]), []]
+
+
+def test_connections_that_are_over_are_forgotten_and_open_ones_are_not() -> None:
     reader = CallReader()
     made = call(1, "ListGroups", 5)
     many = [
@@ -85,4 +102,8 @@ def test_connections_that_are_over_are_forgotten() -> None:
         for port in range(MOST_LINKS + 5)
     ]
     reader.batch(many, URI)
+    oldest = (many[0].client_address, BROKER, many[0].opened_ns)
+    _, lasting = reader.links({oldest})
+    assert len(lasting) == 1
     assert len(reader._links) == MOST_LINKS
+    assert oldest in reader._links

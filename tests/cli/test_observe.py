@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from kafkascope.lake.reading import dataset
 from lab.wire import until
 from tests.hostile.child import run
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error
+from tests.support.other_tools import arrow_rows
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster as Lab
@@ -182,10 +184,19 @@ def test_it_survives_a_restart_of_the_broker_and_says_what_it_missed(cluster: "L
     holes = [row for row in rows(lake, "quarantine") if row["kind"] == "unreachable"]
     assert holes
     assert all(row["at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
-    counted = sum(row["lost_places"] for row in rows(lake, "captures"))
+    captures = rows(lake, "captures")
+    counted = sum(row["lost_places"] for row in captures)
     assert counted >= len(holes)
-    names = [row["exchange_id"] for row in rows(lake, "exchanges")]
+    exchanges = rows(lake, "exchanges")
+    names = [row["exchange_id"] for row in exchanges]
     assert len(names) == len(set(names))
+    # Those that the restart ended, and those of after it; whoever reads them.
+    sent: Counter[str] = Counter()
+    for row in exchanges:
+        sent[row["connection_id"]] += row["request_bytes"]
+    for connections in (rows(lake, "connections"), arrow_rows(str(lake / "connections")).to_pylist()):
+        assert sorted((row["connection_id"], row["client_bytes"]) for row in connections) == sorted(sent.items())
+    assert len(captures) > 2
 
 
 def test_ctrl_c_commits_what_was_answered_until_then(cluster: "Lab", tmp_path: Path) -> None:

@@ -120,6 +120,24 @@ def test_a_call_after_one_that_timed_out_gets_a_connection_of_its_own() -> None:
     play(script, use, nodes=1)
 
 
+def test_open_connections_are_those_that_later_calls_may_go_over() -> None:
+    def script(_: int, request: DecodedFrame) -> Mapping[str, Any] | None:
+        return NO_ANSWER if request.api == "ListTransactions" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        first = await cluster.call("ListGroups")
+        own = (first.client_address, first.address, first.connected_at)
+        assert cluster.open_connections() == [own]
+        with pytest.raises(ReachError, match="no answer within"):
+            await cluster.call("ListTransactions", timeout=0.2)
+        # Nothing comes over the first one any more.
+        assert own not in cluster.open_connections()
+        second = await cluster.call("ListGroups", apart=True)
+        assert (second.client_address, second.address, second.connected_at) in cluster.open_connections()
+
+    play(script, use, nodes=1)
+
+
 def test_calls_side_by_side_share_one_connection_to_a_node() -> None:
     async def use(cluster: Cluster, stage: Stage) -> None:
         calls = [cluster.call("ListGroups", to=Node(node)) for node in (1, 2, 3) for _ in range(10)]

@@ -398,7 +398,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "recording_lost": (
         recording(lost_bytes=30_000),
         "warning",
-        "night.pcap lacks 30,000 bytes of its connections (2.9 %)",
+        "30,000 bytes of the connections in night.pcap are missing (2.9 %)",
         recording(lost_bytes=10),
     ),
     "recording_unreadable": (

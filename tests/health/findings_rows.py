@@ -10,7 +10,13 @@ MINUTE = 60 * SECOND
 T0 = 1_794_744_420 * SECOND
 
 _USUAL: dict[str, dict[str, Any]] = {
-    "captures": {"capture_uri": "night.pcap", "first_at": T0, "last_at": T0 + 60 * MINUTE, "tcp_bytes": 1_000_000},
+    "captures": {
+        "capture_uri": "night.pcap",
+        "kind": "capture",
+        "first_at": T0,
+        "last_at": T0 + 60 * MINUTE,
+        "tcp_bytes": 1_000_000,
+    },
     "quarantine": {"capture_uri": "night.pcap", "recorded_at": T0, "exchange_id": "q1", "kind": "undecoded"},
     "share_deliveries": {
         "group_id": "g",

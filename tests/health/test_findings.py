@@ -169,13 +169,12 @@ def test_rows_are_not_kept() -> None:
         def __del__(self) -> None:
             Row.alive -= 1
 
-    def rows(mart: str, given: list[dict[str, Any]]) -> Iterator[Row]:
-        for one in given * (1 if mart == "captures" else 50):
+    def rows(given: list[dict[str, Any]]) -> Iterator[Row]:
+        for one in given * 50:
             yield Row(one)
 
-    cases = all_cases()
-    list(findings_of({mart: rows(mart, given) for mart, given in cases.items()}, {}))
-    assert Row.most <= len(cases["captures"]) + 3
+    list(findings_of({mart: rows(given) for mart, given in all_cases().items()}, {}))
+    assert Row.most <= 3
 
 
 def test_evidence_is_bounded_and_the_earliest() -> None:

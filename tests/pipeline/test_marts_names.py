@@ -295,3 +295,18 @@ def test_an_advertised_address_is_written_as_that_of_exchanges() -> None:
     ]
     (row,) = broker_rows(Facts(named=named, called={"[2001:db8::1]:9092": Called(3, 1, 1)}))
     assert (row["broker_address"], row["calls"], row["last_at"]) == ("[2001:db8::1]:9092", 3, 2)
+
+
+def test_a_node_that_moved_has_its_newest_name() -> None:
+    """FindCoordinator has no cluster id: the cluster is that of the broker which responded."""
+    named = [
+        Named("a:1", "A", 2, "10.0.0.2", 9092, "east", 1, 1),
+        Named("a:1", None, 1, "10.0.0.2", 9092, None, 5, 5),
+        Named("a:1", None, 3, "10.0.0.3", 9092, None, 5, 5),
+    ]
+    rows = broker_rows(Facts(clusters={"a:1": "A"}, named=named))
+    columns = ("broker_address", "cluster_id", "node_id", "rack")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("10.0.0.2:9092", "A", 1, "east"),
+        ("10.0.0.3:9092", "A", 3, None),
+    ]

@@ -100,11 +100,36 @@ def test_views_have_the_former_names_of_columns_beside_theirs(spark: "SparkSessi
     for table, columns in FORMER_NAMES.items():
         for column, former in columns.items():
             rows = dataset(home, table).count_rows()
-            same = f"{column} IS NOT DISTINCT FROM {former}"
-            assert spark.table(table).where(same).count() == rows
-            # DuckDB keeps `at` for itself.
-            quoted = f'{column} IS NOT DISTINCT FROM "{former}"'
-            assert _rows(connection.table(table).filter(quoted).count("*")) == [(rows,)]
+            # `at` is a keyword of DuckDB.
+            same = f"{column} IS NOT DISTINCT FROM "
+            assert spark.table(table).where(same + former).count() == rows
+            assert _rows(connection.table(table).filter(f'{same}"{former}"').count("*")) == [(rows,)]
+
+
+def test_views_name_the_topics_that_newer_versions_send_as_ids(spark: "SparkSession", lake: str) -> None:
+    home = open_lake(lake)
+    register_views(spark, home)
+    connection = duckdb.connect()
+    register_tables(connection, home)
+    known = {row["topic_id"]: row["topic"] for row in dataset(home, "topics").to_table().to_pylist() if row["topic_id"]}
+    filled = 0
+    for table, column, name in (("produce_request", "topic_data", "name"), ("fetch_response", "responses", "topic")):
+        sent = [
+            (row["exchange_id"], topic["topic_id"], topic[name], known.get(topic["topic_id"] or ""))
+            for row in dataset(home, table).to_table(columns=["exchange_id", column]).to_pylist()
+            for topic in row[column] or ()
+        ]
+        filled += sum(there is None and wanted is not None for _, _, there, wanted in sent)
+        wanted = sorted((key, there or known) for key, _, there, known in sent if there or known)
+        by_spark = (
+            spark.table(table).selectExpr("exchange_id", f"explode({column}) AS t").select("exchange_id", f"t.{name}")
+        )
+        assert sorted(tuple(row) for row in by_spark.collect() if row[1] is not None) == wanted
+        by_duckdb = (
+            connection.table(table).project(f"exchange_id, unnest({column}) AS t").project(f"exchange_id, t.{name}")
+        )
+        assert sorted(row for row in _rows(by_duckdb) if row[1] is not None) == wanted
+    assert filled > 100
 
 
 def _rows(found: Any) -> list[tuple[Any, ...]]:

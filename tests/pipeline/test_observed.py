@@ -3,19 +3,24 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from kafkascope import encode_frame
 from kafkascope.capture.observed import Called
+from kafkascope.lake import running
+from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.reading import dataset, visible_files
 from kafkascope.lake.retention import vacuum
 from kafkascope.lake.running import running_ingests
 from kafkascope.pipeline import observed
 from kafkascope.pipeline.observed import Hole, Landing, Portion
+from tests.support.other_tools import arrow_rows
 
 SOURCE = "127.0.0.1:9092"
 SECOND = 1_000_000_000
@@ -71,6 +76,102 @@ def test_commits_of_a_run_are_one_recording_that_grows(home: Lake) -> None:
     assert len({row["ingest_id"] for row in rows(home, "captures")}) == 2
 
 
+def key(call: Called) -> tuple[str, str, int]:
+    return call.client_address, call.broker_address, call.opened_ns
+
+
+def other(at: int) -> Called:
+    """A call over another connection."""
+    return replace(quorum(at), client_address="127.0.0.1:51235")
+
+
+def plain_rows(lake: Lake, name: str) -> list[dict[str, Any]]:
+    """As a reader of Delta that isn't ours has them."""
+    found: list[dict[str, Any]] = arrow_rows(lake.table(name).uri).to_pylist()
+    return found
+
+
+def sizes(connections: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """There is one row per connection."""
+    found = {row["client_address"]: (row["client_bytes"], row["broker_bytes"]) for row in connections}
+    assert len(found) == len(connections)
+    return found
+
+
+def summed(*calls: Called) -> dict[str, tuple[int, int]]:
+    """By the frames themselves, with their lengths."""
+    found: dict[str, tuple[int, int]] = {}
+    for call in calls:
+        sent, received = found.get(call.client_address, (0, 0))
+        found[call.client_address] = sent + len(call.request) + 4, received + len(call.response or b"") + 4
+    return found
+
+
+@pytest.mark.parametrize("left_open", [True, False])
+def test_a_connection_has_one_row_for_every_reader_after_every_commit(home: Lake, left_open: bool) -> None:
+    landing = Landing(home, SOURCE, "run")
+    # The other connection is closed after the second commit; the last two have nothing of it.
+    commits = [[quorum(1), other(2)], [quorum(11), other(12)], [quorum(21)], [quorum(31)]]
+    seen: list[Called] = []
+    for number, calls in enumerate(commits):
+        seen += calls
+        still_open = {key(calls[0]), *([key(other(0))] if number == 0 else [])}
+        last = number == len(commits) - 1 and not left_open
+        landing.land(Portion(calls, polls=1, still_open=() if last else still_open))
+        assert sizes(rows(home, "connections")) == sizes(plain_rows(home, "connections")) == summed(*seen)
+    assert {row["first_at"].timestamp() * SECOND for row in rows(home, "connections")} == {NOON}
+    # The row of a connection that has ended is final.
+    going_on = {row["client_address"] for row in rows(home, "connections") if row["ingest_id"].endswith(PENDING)}
+    assert going_on == ({quorum(0).client_address} if left_open else set())
+    assert landing.landed.rows["connections"] == 2
+
+
+def test_a_portion_without_calls_keeps_the_connections(home: Lake) -> None:
+    landing = Landing(home, SOURCE, "run")
+    for portion in (Portion([quorum(1)]), Portion([], [Hole(NOON, 1, "gone")]), Portion([quorum(21)])):
+        landing.land(portion)
+        assert len(rows(home, "connections")) == len(plain_rows(home, "connections")) == 1
+    assert sizes(rows(home, "connections")) == summed(quorum(1), quorum(21))
+
+
+@pytest.mark.parametrize("step", ["commit", "seal", "without"])
+def test_a_commit_that_is_cut_off_neither_loses_nor_doubles_a_connection(
+    home: Lake, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed observer does nothing more at that step."""
+    landing = Landing(home, SOURCE, "run")
+    landing.land(Portion([quorum(1)]))
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(observed, step, killed)
+    with pytest.raises(KeyboardInterrupt):
+        landing.land(Portion([quorum(11)]))
+    monkeypatch.undo()
+    landed = [quorum(1), quorum(11)] if step == "without" else [quorum(1)]
+    assert sizes(rows(home, "connections")) == summed(*landed)
+    vacuum(home)
+    assert sizes(plain_rows(home, "connections")) == sizes(rows(home, "connections")) == summed(*landed)
+
+
+def test_an_observer_lands_beside_another(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run lands between its look at the lake and its last commit."""
+    first, second = Landing(home, SOURCE, "one"), Landing(home, SOURCE, "two")
+    first.land(Portion([quorum(1)]))
+    waiting = iter([Portion([other(2)])])
+
+    def turn_of(lake: Lake) -> int:
+        turn = running.turn_of(lake)
+        for portion in waiting:
+            second.land(portion)
+        return turn
+
+    monkeypatch.setattr(observed, "turn_of", turn_of)
+    first.land(Portion([quorum(11)]))
+    assert sizes(rows(home, "connections")) == summed(quorum(1), other(2), quorum(11))
+
+
 def test_a_hole_lands_as_a_fact_of_its_time(home: Lake) -> None:
     Landing(home, SOURCE, "run").land(Portion([], [Hole(NOON, 3, "127.0.0.1:9092: connection refused")], polls=3))
     (hole,) = rows(home, "quarantine")
@@ -98,6 +199,7 @@ def test_files_stay_few_however_long_it_runs(home: Lake, monkeypatch: pytest.Mon
         landing.land(Portion([quorum(at)], polls=1))
     assert len(rows(home, "exchanges")) == 20
     assert len(visible_files(home, "exchanges")) == 1
+    assert len(DeltaTable(home.table("connections").uri).file_uris()) == 1
 
 
 def test_secrets_of_configs_and_authentication_are_not_stored(home: Lake) -> None:

@@ -2,7 +2,7 @@
 
 A call has its frames and times, so nothing has to be paired; what was sent and not answered is `unanswered`."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +31,11 @@ from kafkascope.capture.scan_program import ScanPrograms
 
 # Every frame has its length in front on the wire.
 PREFIX_BYTES = 4
-# Connections that may go on; one that comes back after so many others would only count its bytes anew.
+# Connections that are remembered after their end. One that comes back after so many others counts its bytes anew.
 MOST_LINKS = 10_000
+
+# A connection: our end, the broker's, and when it was made.
+Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +53,18 @@ class Called:
 
 @dataclass(slots=True)
 class Link:
-    """A connection so far: `offset` bytes were sent on it; `client_bytes` and `broker_bytes` are those of the last
-    batch."""
+    """A connection from its beginning. `ended` is set by `CallReader.links`."""
 
     ends: Ends
     first_ns: int
     last_ns: int
-    offset: int = 0
     client_bytes: int = 0
     broker_bytes: int = 0
+    ended: bool = False
 
     @property
     def connection_id(self) -> str:
         return connection_name(self.ends.number)
-
-
-_Key = tuple[str, str, int]
 
 
 @dataclass(slots=True)
@@ -74,7 +73,7 @@ class CallReader:
     sent on it before, wherever the batches are cut."""
 
     calls: int = 0  # so far: a call's number stands for its packet
-    _links: dict[_Key, Link] = field(default_factory=dict)  # in the order of their last use
+    _links: dict[Key, Link] = field(default_factory=dict)  # in the order of their last use
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
     def batch(self, calls: Iterable[Called], uri: str) -> tuple[ExchangeBatch, list[Link]]:
@@ -83,7 +82,7 @@ class CallReader:
         table: list[tuple[int, int, int, int, int]] = []
         request: list[int] = []
         response: list[int] = []
-        used: dict[_Key, int] = {}
+        used: dict[Key, int] = {}
         links: list[Link] = []
         for place, call in enumerate(sorted(calls, key=lambda one: one.sent_ns), self.calls):
             key = (call.client_address, call.broker_address, call.opened_ns)
@@ -92,12 +91,11 @@ class CallReader:
                 links.append(self._link(key))
             number = used[key]
             link = links[number]
-            offset = link.offset
+            offset = link.client_bytes
             request.append(len(parts))
             parts.append(call.request)
             table.append((number, 0, offset, call.sent_ns, place))
-            size = len(call.request) + PREFIX_BYTES
-            link.offset, link.client_bytes = link.offset + size, link.client_bytes + size
+            link.client_bytes += len(call.request) + PREFIX_BYTES
             link.last_ns = max(link.last_ns, call.sent_ns, call.received_ns or 0)
             if call.response is None or call.received_ns is None:
                 response.append(-1)
@@ -117,17 +115,29 @@ class CallReader:
             rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
             self._programs, names=False, sized=True, content=content,
         )  # fmt: skip
-        while len(self._links) > MOST_LINKS:
-            del self._links[next(iter(self._links))]
         return batch, links
 
-    def _link(self, key: _Key) -> Link:
+    def links(self, still_open: Collection[Key] | None) -> tuple[list[Link], list[Link]]:
+        """(connections that have ended since the last call, those that may go on). None stands for all: any may go
+        on."""
+        ended: list[Link] = []
+        lasting: list[Link] = []
+        for key, link in self._links.items():
+            if not link.ended:
+                link.ended = still_open is not None and key not in still_open
+                (ended if link.ended else lasting).append(link)
+        over = [key for key, link in self._links.items() if link.ended]
+        for key in over[: max(0, len(self._links) - MOST_LINKS)]:
+            del self._links[key]
+        return ended, lasting
+
+    def _link(self, key: Key) -> Link:
         link = self._links.pop(key, None)
         if link is None:
             client, broker, opened_ns = key
             ends = Ends(text_hash(f"{client}-{broker}-{opened_ns}".encode()), client, broker)
             link = Link(ends, opened_ns, opened_ns)
-        link.client_bytes = link.broker_bytes = 0
+        link.ended = False
         self._links[key] = link
         return link
 

@@ -156,8 +156,11 @@ def account_json(
             "frames",
             "lost_bytes",
             "lost_places",
+            "pending_frames",
             "pending_bytes",
             "pending_places",
+            "pending_tls_bytes",
+            "pending_tcp_bytes",
             "tls_bytes",
             "tcp_bytes",
         )

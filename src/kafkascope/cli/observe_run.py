@@ -19,7 +19,7 @@ from kafkascope.client.observe import Observer, Poll
 from kafkascope.client.observe_portions import Gathered, Portions
 
 if TYPE_CHECKING:
-    from kafkascope.capture.observed import Called
+    from kafkascope.capture.observed import Called, Key
     from kafkascope.client.answer import Answer
     from kafkascope.client.settings import Settings
     from kafkascope.pipeline.observed import Landing
@@ -216,20 +216,21 @@ class _Run:
             + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
         )
 
-    async def _commit(self) -> None:
+    async def _commit(self, *, last: bool = False) -> None:
         await self._landed()
         if self._loading is not None:
             loading, self._loading = self._loading, None
             await loading
         portion = self._portions.take()
-        self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion))
+        still_open = frozenset() if last else self._observer.open_connections()
+        self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion, still_open))
 
-    def _land(self, gathered: Gathered) -> None:
+    def _land(self, gathered: Gathered, still_open: "frozenset[Key]") -> None:
         from kafkascope.pipeline.observed import Hole, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
         holes = [Hole(at, polls, said) for said, (at, polls) in gathered.vain.items()]
-        self._landing.land(Portion(calls, holes, gathered.polls))
+        self._landing.land(Portion(calls, holes, gathered.polls, still_open))
 
     async def _landed(self) -> None:
         if self._landings is not None:
@@ -238,7 +239,7 @@ class _Run:
 
     async def finish(self) -> None:
         self._watched.clear()
-        await self._commit()
+        await self._commit(last=True)
         await self._landed()
 
 

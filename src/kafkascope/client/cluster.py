@@ -214,6 +214,10 @@ class Cluster:
         target = AnyBroker() if node is None else Node(node)
         return (await self._patient(target, self._deadline(None))).versions
 
+    def open_connections(self) -> list[tuple[str, Address, int]]:
+        """As the `client_address`, `address` and `connected_at` of answers have them."""
+        return self._pool.open_connections()
+
     async def brokers(self) -> tuple[Broker, ...]:
         """As they are now, by node id; the controllers, where the cluster was reached by them."""
         await self._refresh(self._deadline(None))

@@ -99,6 +99,10 @@ class Observer:
                 poll.vain.append(Vain(poll.at, api, told))
         return poll
 
+    def open_connections(self) -> frozenset[tuple[str, str, int]]:
+        """Those that later polls may go on with, between two polls."""
+        return frozenset((own, str(address), at) for own, address, at in self._cluster.open_connections())
+
     async def _round(self) -> None:
         # The first call tells whether anybody is there: one wait for a cluster that is gone, not one for each question.
         nodes = await self._who()

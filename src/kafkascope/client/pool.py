@@ -36,6 +36,14 @@ class Pool:
             address for (address, apart), connection in self._connections.items() if _fresh(connection) and not apart
         ]
 
+    def open_connections(self) -> list[tuple[str, Address, int]]:
+        """Those that a response may still come over: our end, theirs, and when it was made."""
+        return [
+            (connection.client_address, connection.address, connection.connected_at)
+            for connection in (*self._connections.values(), *self._leaving)
+            if connection.usable or not connection.idle
+        ]
+
     async def get(self, address: Address, deadline: Deadline, *, apart: bool = False) -> Connection:
         """Ready for a call. UnreachableError and LostError may be gone at the next try; other errors stay."""
         if self._closed:

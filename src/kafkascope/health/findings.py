@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafkascope.health import findings_api, findings_quorum, findings_share, findings_streams
+from kafkascope.health import (
+    findings_api,
+    findings_quorum,
+    findings_recordings,
+    findings_share,
+    findings_streams,
+)
 from kafkascope.health.findings_episodes import Episode, Signs, gathered
 from kafkascope.health.findings_rule import Limits, Rule, Severity
 from kafkascope.health.findings_rules import RULES, limits_of
@@ -77,11 +83,11 @@ def _read(marts: Mapping[str, Iterable[Row]], signs: Signs, limits: Mapping[str,
     def rows(mart: str) -> Iterable[Row]:
         return marts.get(mart, ())
 
-    recordings, recorded_until = findings_api.captures(rows("captures"), signs)
-    findings_api.quarantine(rows("quarantine"), recordings, signs)
+    recorded = findings_recordings.captures(rows("captures"), signs)
+    findings_recordings.quarantine(rows("quarantine"), recorded, signs)
     slow = findings_share.deliveries(rows("share_deliveries"), signs, limits)
     findings_share.minutes(rows("share_group_health"), slow, signs, limits)
-    ends = findings_streams.Ends(recorded_until)
+    ends = findings_streams.Ends(recorded.until)
     findings_streams.minutes(rows("streams_group_health"), signs, ends)
     findings_streams.unheld(rows("streams_unheld"), signs, ends)
     findings_streams.moves(rows("streams_moves"), signs, limits["streams_long_pause"]["ms"])

@@ -1,5 +1,4 @@
-"""Rows of the marts about APIs and clients, of `captures` and of `quarantine` in, signs of trouble out; each row is
-looked at once."""
+"""Rows of the marts about APIs and clients in, signs of trouble out; each row is looked at once."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -112,36 +111,3 @@ def client_versions(rows: Iterable[Row], signs: Signs) -> None:
         episode.add("calls", row["calls"])
         episode.add("connections", row["connections"])
         episode.prove(until, row["last_exchange_id"])
-
-
-def captures(rows: Iterable[Row], signs: Signs) -> tuple[dict[str, Row], int | None]:
-    """The recordings by name, and when the last of them ends."""
-    found: dict[str, Row] = {}
-    last: int | None = None
-    for row in rows:
-        uri, since, until = row["capture_uri"], row["first_at"] or 0, row["last_at"] or 0
-        found[uri] = row
-        if until:
-            last = until if last is None else max(last, until)
-        for rule, name in (("recording_tls", "tls_bytes"), ("recording_lost", "lost_bytes")):
-            if row[name]:
-                episode = signs.of(rule, uri, since, until)
-                episode.add(name, row[name])
-                episode.add("tcp_bytes", row["tcp_bytes"] or 0)
-    return found, last
-
-
-def quarantine(rows: Iterable[Row], recordings: Mapping[str, Row], signs: Signs) -> None:
-    counted: set[str] = set()
-    for row in rows:
-        uri = row["capture_uri"] or "a recording"
-        known = recordings.get(uri)
-        at = row["recorded_at"] or (known and known["first_at"]) or 0
-        episode = signs.of("recording_unreadable", uri, at)
-        episode.add("places")
-        episode.add("undecoded", row["kind"] == "undecoded")
-        episode.name("kinds", row["message"] or row["kind"])
-        episode.prove(at, row["exchange_id"])
-        if known is not None and uri not in counted:
-            counted.add(uri)
-            episode.add("frames", known["frames"] or 0)

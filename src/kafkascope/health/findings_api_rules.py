@@ -119,12 +119,18 @@ def _unknown(episode: Episode, limits: Limits) -> Told | None:
     return "info", said
 
 
+def _most(episode: Episode) -> str:
+    """Which of several recordings has most of it."""
+    found = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
+    return f"; {found[0][0]} has most of it" if len(found) > 1 else ""
+
+
 def _tls(episode: Episode, limits: Limits) -> Told | None:
     tls, all_bytes = episode.number("tls_bytes"), max(1, episode.number("tcp_bytes"))
     share = tls / all_bytes
     if share < limits["share"]:
         return None
-    said = f"{percent(share)} of the bytes of {episode.subject} are TLS and could not be read."
+    said = f"{percent(share)} of the bytes of {episode.subject} are TLS and could not be read{_most(episode)}."
     return ("warning" if share >= limits["warning_share"] else "info"), said
 
 
@@ -133,7 +139,10 @@ def _lost(episode: Episode, limits: Limits) -> Told | None:
     share = lost / max(1, lost + episode.number("tcp_bytes"))
     if share < limits["share"]:
         return None
-    said = f"{episode.subject} lacks {count(lost, 'byte')} of its connections ({percent(share)})."
+    said = (
+        f"{count(lost, 'byte')} of the connections in {episode.subject} {'is' if lost == 1 else 'are'} missing "
+        f"({percent(share)}){_most(episode)}."
+    )
     much = share >= limits["warning_share"] and lost >= limits["warning_bytes"]
     return ("warning" if much else "info"), said
 
@@ -144,7 +153,7 @@ def _unreadable(episode: Episode, limits: Limits) -> Told | None:
         return None
     said = (
         f"{count(episode.number('places'), 'place')} of {episode.subject} could not be read: "
-        f"{told(episode.named['kinds'])}."
+        f"{told(episode.named['kinds'])}{_most(episode)}."
     )
     return ("warning" if bad >= limits["warning_share"] * frames and bad else "info"), said
 
@@ -265,7 +274,8 @@ RULES = (
         "recording_tls",
         "info; warning from `warning_share` on",
         "recording",
-        "Much of a recording is encrypted: health is judged by the rest.",
+        "Much of a recording is encrypted: health is judged by the rest. Files that follow each other within five "
+        "minutes are one recording; the figures name those with most of it.",
         ("captures",),
         (
             Threshold("share", 0.05, "of the bytes", "less is a client or two"),
@@ -280,7 +290,8 @@ RULES = (
         "recording_lost",
         "info; warning from `warning_share` and `warning_bytes` on",
         "recording",
-        "Packets are missing: answers seem lost and deliveries unfinished that were not.",
+        "Packets are missing: answers seem lost and deliveries unfinished that were not. Files that follow each other "
+        "are one recording, as in recording_tls.",
         ("captures",),
         (
             Threshold("share", 0.0001, "of the bytes", "each gap can hide the end of a delivery"),
@@ -296,7 +307,8 @@ RULES = (
         "recording_unreadable",
         "info; warning from `warning_share` on",
         "recording",
-        "Messages or parts of a recording could not be read.",
+        "Messages or parts of a recording could not be read. Files that follow each other are one recording, as in "
+        "recording_tls.",
         ("quarantine", "captures"),
         (
             Threshold("places", 1, "places", "nothing is left out without a word"),

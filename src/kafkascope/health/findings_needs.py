@@ -26,7 +26,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     late_us = _whole(limits["share_slow_acknowledgement"]["lock_share"] * 1000)
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
-        "captures": _need("capture_uri first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
+        "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
         "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
         "share_deliveries": _need(
             "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"

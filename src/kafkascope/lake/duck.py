@@ -28,7 +28,7 @@ def register_tables(connection: "DuckDBPyConnection", lake: Lake) -> list[str]:
     for name in names:
         rows = dataset(lake, name, seen) if name in there else known_table(name).schema.empty_table()
         arrays = topic_arrays(rows.schema) if topics is not None and message_of(name) else {}
-        former = "".join(f", {column} AS {former}" for column, former in former_names(name).items())
+        former = "".join(f", {column} AS {_quoted(former)}" for column, former in former_names(name).items())
         if not arrays and not former:
             connection.register(name, rows)
             continue

@@ -1,7 +1,8 @@
-"""Corrects what `captures` reports as lost once a later ingest has landed: frames that were cut at a file's end are in
-the files after it, or are lost there."""
+"""Corrects what `captures` reports of a file's end once a later ingest has landed: what was unfinished there is counted
+by that ingest, which has the rest of it or knows that it is lost."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,8 +15,15 @@ from kafkascope.lake.place import told
 from kafkascope.lake.reading import CAPTURES, rows_of, table_as_found
 from kafkascope.lake.tables import INGEST_ID
 
-# What is lost, and how much of it only as long as no later file has the rest.
-_LOST = {"lost_bytes": "pending_bytes", "lost_places": "pending_places"}
+# Counts, and how much of each only as long as no ingest goes on from there.
+PENDING = {
+    "frames": "pending_frames",
+    "lost_bytes": "pending_bytes",
+    "lost_places": "pending_places",
+    # Of packets that came after one that is missing, and may still come.
+    "tls_bytes": "pending_tls_bytes",
+    "tcp_bytes": "pending_tcp_bytes",
+}
 
 
 def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[list[ActiveFile], list[NewFile]]:
@@ -24,7 +32,7 @@ def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[l
     table = table_as_found(CAPTURES, captures)
     removed: list[ActiveFile] = []
     added: list[NewFile] = []
-    if not names or not {*_LOST.values()} <= {*table.schema.names}:
+    if not names or not {*PENDING.values()} <= {*table.schema.names}:
         return removed, added
     for file in active_files(captures):
         if file.ingest is not None and file.ingest not in names:
@@ -32,12 +40,12 @@ def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[l
         with told(lake.table(CAPTURES).uri):
             rows = rows_of(lake, CAPTURES, table.file_schema, [file]).to_table()
         chosen = pc.is_in(rows.column(INGEST_ID), value_set=pa.array(sorted(names), pa.string()))
-        open_ = [pc.greater(pc.fill_null(rows.column(name), 0), 0) for name in _LOST.values()]
-        if not pc.any(pc.and_(chosen, pc.or_(*open_))).as_py():
+        open_ = [pc.greater(pc.fill_null(rows.column(name), 0), 0) for name in PENDING.values()]
+        if not pc.any(pc.and_(chosen, reduce(pc.or_, open_))).as_py():
             continue
-        for lost, pending in _LOST.items():
-            rest = pc.subtract(rows.column(lost), pc.fill_null(rows.column(pending), 0))
-            rows = _with(rows, lost, pc.if_else(chosen, pc.max_element_wise(rest, 0), rows.column(lost)))
+        for count, pending in PENDING.items():
+            rest = pc.subtract(rows.column(count), pc.fill_null(rows.column(pending), 0))
+            rows = _with(rows, count, pc.if_else(chosen, pc.max_element_wise(rest, 0), rows.column(count)))
             rows = _with(rows, pending, pc.if_else(chosen, 0, rows.column(pending)))
         writer = Files(lake, file.ingest or "", None if file.ingest else COMPACTED)
         writer.add(table, rows)

@@ -2,7 +2,8 @@
 Nothing here needs Spark."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
@@ -11,18 +12,21 @@ from time import time_ns
 import pyarrow as pa
 
 from kafkascope.capture.messages import Messages
-from kafkascope.capture.observed import Called, CallReader, Link
+from kafkascope.capture.observed import Called, CallReader, Key, Link
 from kafkascope.codec.frame import encode_frame
-from kafkascope.lake.commit import commit
+from kafkascope.errors import InputError
+from kafkascope.lake.commit import Overtaken, commit
 from kafkascope.lake.compact import compact
-from kafkascope.lake.files import Files, NewFile
+from kafkascope.lake.files import Files, NewFile, discard, pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.retention import SAFE_AGE, vacuum
-from kafkascope.lake.running import begin, end, seal
+from kafkascope.lake.running import Running, begin, end, seal, turn_of
+from kafkascope.lake.superseded import without
 from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_named
 from kafkascope.pipeline.intake import Intake
 
 KIND = "observe"
+CONNECTIONS_TABLE = "connections"
 # Any that has a request and a response.
 _CALL = Called(
     "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
@@ -32,6 +36,8 @@ _CALL = Called(
 UNREACHABLE = "unreachable"
 # Frames that become rows at a time: on the way they are there up to ten times.
 BATCH_BYTES = 8 << 20
+# Of ingests that land between two looks.
+_LANDINGS = 50
 # A commit a minute leaves so many small files a table before they are merged.
 COMPACT_AFTER = 30
 # Files that were merged away are deleted when readers that began before are done; looked at as often.
@@ -49,16 +55,18 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What one commit takes: the calls, what was asked in vain, and how many polls that was."""
+    """What one commit takes: the calls, what was asked in vain, and how many polls that was. `still_open` are the
+    connections that later calls may go over; None where that is not known."""
 
     calls: Sequence[Called]
     holes: Sequence[Hole] = ()
     polls: int = 0
+    still_open: Collection[Key] | None = None
 
 
 @dataclass(slots=True)
 class Landed:
-    """What has come to the lake so far."""
+    """What has come to the lake so far; `rows` that gave way to others are not among them."""
 
     commits: int = 0
     exchanges: int = 0
@@ -76,6 +84,8 @@ class Landing:
         self._uri = f"observe://{source}/{run}"
         self._told = told or {}
         self._reader = CallReader()
+        # The commit whose connections may go on, and how many they are.
+        self._left: tuple[str, int] | None = None
         self.landed = Landed()
 
     def load(self) -> None:
@@ -92,38 +102,54 @@ class Landing:
         ingest_id = blake2b(f"{self._uri}/{self.landed.commits}".encode(), digest_size=10).hexdigest()
         sign = begin(self._lake, ingest_id)
         try:
-            written, quarantined = self._written(portion, ingest_id)
+            written, lasting, quarantined = self._written(portion, ingest_id)
             by_table: dict[str, list[NewFile]] = {}
-            for file in written:
+            for file in [*written, *lasting]:
                 by_table.setdefault(file.table, []).append(file)
             for name, some in sorted(by_table.items()):
                 commit(self._lake, table_named(name), some, ingest_id)
-                self.landed.rows[name] = self.landed.rows.get(name, 0) + sum(file.rows for file in some)
             last = Files(self._lake, ingest_id)
             last.add(table_named("captures"), self._capture(portion, ingest_id, quarantined))
-            seal(self._lake, sign, last.close())
+            self._land(sign, last.close())
         finally:
             end(self._lake, sign)
-        self._count(portion, quarantined)
+        self._count(portion, by_table, quarantined)
+        if self._left is not None:
+            # Should it be killed here, compaction, `vacuum` or an ingest does it.
+            without(self._lake, CONNECTIONS_TABLE, frozenset([pending(self._left[0])]))
+        self._left = (ingest_id, sum(file.rows for file in lasting)) if lasting else None
         self._tidy()
 
-    def _written(self, portion: Portion, ingest_id: str) -> tuple[list[NewFile], int]:
-        """New files, and rows of quarantine among theirs; none where it fails. What fails later is for `vacuum`: a
-        table may have its files by then."""
-        files = Files(self._lake, ingest_id)
+    def _land(self, sign: Running, files: list[NewFile]) -> None:
+        """In turn with ingests: a reader that has opened `connections` looks again where rows of it were replaced."""
+        for _ in range(_LANDINGS):
+            with suppress(Overtaken):
+                seal(self._lake, sign, files, turn_of(self._lake))
+                return
+        discard(self._lake, files)
+        raise InputError(f"{self._lake.uri}: ingests were first {_LANDINGS} times; observe again when they are done")
+
+    def _written(self, portion: Portion, ingest_id: str) -> tuple[list[NewFile], list[NewFile], int]:
+        """New files, those of connections that may go on, and rows of quarantine; none where it fails. What fails later
+        is for `vacuum`: a table may have its files by then."""
+        files, later = Files(self._lake, ingest_id), Files(self._lake, pending(ingest_id))
         try:
             quarantined = self._write(files, portion)
-            return files.close(), quarantined
+            ended, lasting = self._reader.links(portion.still_open)
+            # Those that nothing came over this time too: the rows of the commit before go.
+            files.add(table_named(CONNECTIONS_TABLE), connection_rows(ended))
+            later.add(table_named(CONNECTIONS_TABLE), connection_rows(lasting))
+            return files.close(), later.close(), quarantined
         except BaseException:
             files.abort()
+            later.abort()
             raise
 
     def _write(self, files: Files, portion: Portion) -> int:
         intake = Intake(files)
         for calls in batches(portion.calls):
-            batch, links = self._reader.batch(calls, self._uri)
+            batch, _ = self._reader.batch(calls, self._uri)
             intake.add(batch)
-            files.add(table_named("connections"), connection_rows(links))
         intake.finish()
         rows = [
             {
@@ -162,18 +188,25 @@ class Landing:
             "exchanges": len(portion.calls),
             "lost_bytes": 0,
             "lost_places": failed,
+            "pending_frames": 0,
             "pending_bytes": 0,
             "pending_places": 0,
+            "pending_tls_bytes": 0,
+            "pending_tcp_bytes": 0,
             "tls_bytes": 0,
             "tcp_bytes": size,
             "quarantined": quarantined,
             "ingested_at": time_ns() // 1000,
             "options": json.dumps({**self._told, "polls": portion.polls, "unanswered": failed}),
-            "follows": [],
+            "follows": [] if self._left is None else [self._left[0]],
         }
         return _table([row], CAPTURES)
 
-    def _count(self, portion: Portion, quarantined: int) -> None:
+    def _count(self, portion: Portion, files: dict[str, list[NewFile]], quarantined: int) -> None:
+        for name, some in sorted(files.items()):
+            self.landed.rows[name] = self.landed.rows.get(name, 0) + sum(file.rows for file in some)
+        if self._left is not None:
+            self.landed.rows[CONNECTIONS_TABLE] -= self._left[1]
         self.landed.commits += 1
         self.landed.exchanges += len(portion.calls)
         self.landed.unanswered_polls += sum(hole.polls for hole in portion.holes)
@@ -201,7 +234,7 @@ def batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
 
 
 def connection_rows(links: Iterable[Link]) -> pa.Table:
-    """As far as they are known now: one that goes on has a row of each commit, as of each ingest."""
+    """From their beginning."""
     rows: list[dict[str, object]] = [
         {
             "connection_id": link.connection_id,

@@ -28,6 +28,7 @@ from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
 from kafkascope.lake.running import INGESTS
+from kafkascope.lake.settle import PENDING
 from kafkascope.lake.tables import UNFINISHED, table_named
 from kafkascope.pipeline.connections import GoneConnections, connection_rows
 from kafkascope.pipeline.frames_input import FRAMES
@@ -88,7 +89,8 @@ class Task:
 
 @dataclass(slots=True)
 class FileAccount:
-    """What one task found in one file. Of what is lost, `pending` is what a later ingest may have the rest of."""
+    """What one task found in one file. `pending` is what counts only because the recording ends here: an ingest that
+    goes on from there counts it itself."""
 
     packets: int = 0
     log_lines: int = 0
@@ -97,8 +99,11 @@ class FileAccount:
     quarantined: int = 0
     lost_bytes: int = 0
     lost_places: int = 0
+    pending_frames: int = 0
     pending_bytes: int = 0
     pending_places: int = 0
+    pending_tls_bytes: int = 0
+    pending_tcp_bytes: int = 0
     tls_bytes: int = 0
     tcp_bytes: int = 0
     first_ns: int | None = None
@@ -211,7 +216,7 @@ def _recorded(
         hear(reading.file_bytes, reading.account.frames, intake.exchanges)
     intake.finish()
     _unfinished(files, reading.carried, pseudonyms)
-    settled = {uri: (tally.lost_bytes, tally.lost_places) for uri, tally in reading.by_file().items()}
+    settled = {uri: {count: getattr(tally, count) for count in PENDING} for uri, tally in reading.by_file().items()}
     later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
     for batch in reading.pending():
         left.said(later.add(batch))
@@ -369,7 +374,7 @@ def _accounts(
     reading: Reading | SegmentsReading,
     exchanges: Mapping[str, int],
     quarantined: Mapping[str, int],
-    settled: Mapping[str, tuple[int, int]],
+    settled: Mapping[str, Mapping[str, int]],
     bad: dict[str, str],
 ) -> dict[str, FileAccount]:
     """What a task found in each of its files. Their packets and times the first task tells, for all."""
@@ -385,8 +390,8 @@ def _accounts(
         account = found[uri]
         for name in ("frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes"):
             setattr(account, name, getattr(tally, name))
-        lost_bytes, lost_places = settled.get(uri, (0, 0))
-        account.pending_bytes, account.pending_places = tally.lost_bytes - lost_bytes, tally.lost_places - lost_places
+        for name, waiting in PENDING.items():
+            setattr(account, waiting, getattr(tally, name) - settled.get(uri, {}).get(name, 0))
         if task.bucket == 0:
             # The lines of a log are all read again, for what they tell of the clients.
             known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0

@@ -75,8 +75,8 @@ def only(value: str, window: str) -> str:
 
 
 # Topic ids are unique across clusters, so they show which cluster an address belongs to where nothing else does: the
-# address of a lone controller, at which brokers create topics. Older versions send names alone: such a row belongs to the id of
-# that name if there is exactly one.
+# address of a lone controller, at which brokers create topics. Older versions send names alone: such a row belongs to
+# the id of that name if there is exactly one.
 STATEMENT = f"""
 SELECT topic_id, min(topic) AS topic, cluster_id, max(internal).value AS internal, max(partitions).value AS partitions,
        min(first_at) AS first_at, max(last_at) AS last_at
