@@ -303,10 +303,13 @@ def test_a_node_that_moved_has_its_newest_name() -> None:
         Named("a:1", "A", 2, "10.0.0.2", 9092, "east", 1, 1),
         Named("a:1", None, 1, "10.0.0.2", 9092, None, 5, 5),
         Named("a:1", None, 3, "10.0.0.3", 9092, None, 5, 5),
+        # By a broker whose own cluster is known by name alone.
+        Named("10.0.0.2:9092", None, 4, "10.0.0.4", 9092, None, 5, 5),
     ]
     rows = broker_rows(Facts(clusters={"a:1": "A"}, named=named))
     columns = ("broker_address", "cluster_id", "node_id", "rack")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         ("10.0.0.2:9092", "A", 1, "east"),
         ("10.0.0.3:9092", "A", 3, None),
+        ("10.0.0.4:9092", "A", 4, None),
     ]
