@@ -53,7 +53,7 @@ def test_three_engines_return_the_same_rows(
     by_duckdb = plain(connection.sql(question.sql["DuckDB"]).to_arrow_table())
     names: dict[str, Any] = {}
     exec(setup(TEXT), names)
-    exec(f"found = {question.polars}", names)
-    assert plain(names["found"].to_arrow()) == by_duckdb
+    exec(f"answer = {question.polars}", names)
+    assert plain(names["answer"].to_arrow()) == by_duckdb
     assert plain(spark.sql(question.sql["Spark"]).toArrow()) == by_duckdb
     assert bool(by_duckdb[1]) != question.empty

@@ -117,9 +117,9 @@ def made(
     absent = frozenset(table for table in names.TABLES if table not in frames)
     # The only one that is joined from the left.
     frames.setdefault("create_topics_request", bodies(spark, "CreateTopicsRequest"))
-    found = names.name_rows(spark, frames, absent, clusters or {})
-    assert found is not None
-    return sorted((row[name].asDict() for row in found.collect() if row.mart == name), key=repr)
+    rows_of_both = names.name_rows(spark, frames, absent, clusters or {})
+    assert rows_of_both is not None
+    return sorted((row[name].asDict() for row in rows_of_both.collect() if row.mart == name), key=repr)
 
 
 def metadata(topic: str, topic_id: str | None, partitions: int, seconds: int = 0, **more: Any) -> dict[str, Any]:
@@ -228,11 +228,11 @@ def test_the_coordinator_is_who_responded_as_such(spark: "SparkSession") -> None
 def test_groups_of_one_name_in_two_clusters_are_two(spark: "SparkSession") -> None:
     calls = [call("JoinGroup", broker_address=address) for address in ("a:1", "a:2", "b:1", "c:1")]
 
-    def found(clusters: dict[str, str]) -> list[tuple[str | None, int]]:
+    def calls_by_cluster(clusters: dict[str, str]) -> list[tuple[str | None, int]]:
         return [(row["cluster_id"], row["calls"]) for row in made(spark, "groups", clusters, exchanges=calls)]
 
-    assert found({"a:1": "A", "a:2": "A"}) == [("A", 4)]
-    assert sorted(found({"a:1": "A", "a:2": "A", "b:1": "B"}), key=repr) == [("A", 2), ("B", 1), (None, 1)]
+    assert calls_by_cluster({"a:1": "A", "a:2": "A"}) == [("A", 4)]
+    assert sorted(calls_by_cluster({"a:1": "A", "a:2": "A", "b:1": "B"}), key=repr) == [("A", 2), ("B", 1), (None, 1)]
 
 
 def test_a_group_that_was_only_listed_is_there_as_listed(spark: "SparkSession") -> None:

@@ -26,9 +26,9 @@ class Question:
 
 
 def setup(page: str) -> str:
-    found = _SETUP.search(page)
-    assert found
-    return found[1]
+    match = _SETUP.search(page)
+    assert match
+    return match[1]
 
 
 def questions(page: str) -> list[Question]:
