@@ -121,8 +121,8 @@ def _unknown(episode: Episode, limits: Limits) -> Told | None:
 
 def _most(episode: Episode) -> str:
     """Which of several recordings has most of it."""
-    found = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
-    return f"; {found[0][0]} has most of it" if len(found) > 1 else ""
+    ordered = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
+    return f"; {ordered[0][0]} has most of it" if len(ordered) > 1 else ""
 
 
 def _tls(episode: Episode, limits: Limits) -> Told | None:
