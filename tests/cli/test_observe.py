@@ -183,7 +183,7 @@ def test_it_survives_a_restart_of_the_broker_and_says_what_it_missed(cluster: "L
         until("answers again", lambda: last_answer(lake) > before, WAIT_SECONDS)
     holes = [row for row in rows(lake, "quarantine") if row["kind"] == "unreachable"]
     assert holes
-    assert all(row["at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
+    assert all(row["recorded_at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
     captures = rows(lake, "captures")
     counted = sum(row["lost_places"] for row in captures)
     assert counted >= len(holes)
