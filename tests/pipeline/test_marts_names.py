@@ -1,5 +1,5 @@
-"""Topics, brokers and groups of the recorded incidents are those that the recipes set up; ids, clusters and types hold
-where what was recorded tells only part of them."""
+"""Topics, brokers and groups of the recorded incidents are those that the recipes set up; ids, clusters and types are
+right where only a part of them was recorded."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def test_topics_of_each_incident_are_those_that_were_set_up(lake: str) -> None:
         asked = [event["topics"] for event in truth(name) if event["event"] == "set_up"]
         for topic, partitions, _ in (text.split(":") for text in asked[0].split(",")) if asked else ():
             assert (there[topic]["partitions"], there[topic]["internal"]) == (int(partitions), False)
-    # No id and no cluster twice, none without: only the brokers' own requests name some of them.
+    # Some are only named at the controller, whose cluster nothing but their ids shows.
     assert len({row["topic_id"] for row in rows}) == len(rows) == 24
     assert all(row["topic_id"] and row["cluster_id"] for row in rows)
     assert sorted(row["topic"] for row in rows if row["internal"]) == ["__consumer_offsets", "__transaction_state"]
@@ -68,13 +68,13 @@ def test_brokers_are_the_listeners_that_were_recorded(lake: str) -> None:
         for node, ports in recording(name)["ports"].items():
             for listener, port in ports.items():
                 row = rows.pop(f"127.0.0.1:{port}", None)
-                # Of connections that spoke TLS there are no exchanges, and nobody was told of that listener.
+                # TLS connections have no exchanges, and no response names their listener.
                 assert (row is None) == (listener == "TLS")
                 if row is None:
                     continue
                 assert (row["host"], row["port"]) == ("127.0.0.1", port) and row["calls"] > 0
                 assert row["node_id"] == (None if listener == "CONTROLLER" else int(node))
-                # Raft requests tell the cluster of a controller; a single one sends none.
+                # Raft requests have the cluster of a controller; a lone one gets none.
                 known = listener != "CONTROLLER" or name == "quorum"
                 assert row["cluster_id"] == (cluster_of(lake, name) if known else None)
     assert not rows
@@ -162,6 +162,9 @@ def test_topics_that_do_not_exist_are_not_there(spark: "SparkSession") -> None:
         "topics",
         {"b:9092": "A"},
         metadata_response=[missing],
+        alter_share_group_offsets_response=[
+            {"error_code": 0, "responses": [{"topic_name": "no", "partitions": [{"error_code": 3}]}]}
+        ],
         create_topics_request=[
             {"exchange_id": "v", "validate_only": True},
             {"exchange_id": "c", "validate_only": False},
@@ -292,3 +295,21 @@ def test_an_advertised_address_is_written_as_that_of_exchanges() -> None:
     ]
     (row,) = broker_rows(Facts(named=named, called={"[2001:db8::1]:9092": Called(3, 1, 1)}))
     assert (row["broker_address"], row["calls"], row["last_at"]) == ("[2001:db8::1]:9092", 3, 2)
+
+
+def test_a_node_that_moved_has_its_newest_name() -> None:
+    """FindCoordinator has no cluster id: the cluster is that of the broker which responded."""
+    named = [
+        Named("a:1", "A", 2, "10.0.0.2", 9092, "east", 1, 1),
+        Named("a:1", None, 1, "10.0.0.2", 9092, None, 5, 5),
+        Named("a:1", None, 3, "10.0.0.3", 9092, None, 5, 5),
+        # By a broker whose own cluster is known by name alone.
+        Named("10.0.0.2:9092", None, 4, "10.0.0.4", 9092, None, 5, 5),
+    ]
+    rows = broker_rows(Facts(clusters={"a:1": "A"}, named=named))
+    columns = ("broker_address", "cluster_id", "node_id", "rack")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("10.0.0.2:9092", "A", 1, "east"),
+        ("10.0.0.3:9092", "A", 3, None),
+        ("10.0.0.4:9092", "A", 4, None),
+    ]

@@ -1,4 +1,4 @@
-"""Facts in, the mart of brokers out: the addresses that were spoken to, and those that responses name."""
+"""Builds the mart of brokers on the driver: the addresses that requests went to, and those that responses name."""
 
 from contextlib import suppress
 from ipaddress import ip_address
@@ -19,7 +19,7 @@ _DIGITS = 5
 
 
 def broker_rows(facts: Facts) -> list[Row]:
-    """One per address and cluster. Calls count where the address belongs: in another cluster it is a name alone."""
+    """One per address and cluster. Calls count for the address's own cluster; others only name it."""
     clusters = clusters_of(facts)
     named: dict[tuple[str, str | None], list[Named]] = {}
     for name in facts.named:
@@ -42,8 +42,8 @@ def write_brokers(lake: Lake, prefix: str, facts: Facts) -> list[NewFile]:
 
 
 def clusters_of(facts: Facts) -> dict[str, str]:
-    """Address to cluster: as its own exchanges have it, else as the brokers of one cluster name it. A producer asks one
-    broker who the others are, and then sends them what tells of no cluster."""
+    """The cluster of each address: by its own exchanges, else the only one whose brokers name it. Produce and Fetch
+    have no cluster id, so many brokers are known by name alone."""
     by_name: dict[str, set[str]] = {}
     for name in facts.named:
         cluster_id = name.cluster_id or facts.clusters.get(name.by)

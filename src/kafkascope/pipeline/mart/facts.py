@@ -1,5 +1,5 @@
-"""Tables of the lake in, the few facts that every walk needs out, in one job: names of topics, clusters of addresses,
-brokers by the names that responses have for them, and what was recorded at each address, from when to when."""
+"""Collects what every walk needs, in one job: names of topics, clusters of addresses, brokers as responses name them,
+and how much was recorded at each address, from when to when."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ _COLUMNS = columns_of(
 )
 _OBSERVED = "observe://"
 
-# What names brokers, each as (the address that responded, the time, cluster, node, host, port, rack).
+# Responses that name brokers: the address that responded, the time, cluster, node, host, port, rack.
 _NAMED = "SELECT broker_address, response_at, "
 _BROKERS = (
     f"{_NAMED} cluster_id, inline(transform(brokers, b -> struct(b.node_id, b.host, b.port, b.rack)))"

@@ -1,4 +1,4 @@
-"""Statements of several marts in, one DataFrame of all their rows out, which one job writes."""
+"""Writes several marts in one job: their statements become one DataFrame, whose tasks write each row to its mart."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
