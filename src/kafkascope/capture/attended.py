@@ -2,10 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kafkascope.capture.flow import GAP, RENEWED
 from kafkascope.capture.frame_table import AGAIN, AT_PIECE, PYTHON
 from kafkascope.capture.left_pieces import Row, Work
+from kafkascope.capture.search import Parts
 from kafkascope.capture.split import go_on
+from kafkascope.limits import MAX_SEARCHED_TOTAL_BYTES, MAX_UNDECIDED_BYTES
 
 # Fewer pieces go one by one: arrays take longer. So do a few at a time of more, until they may be taken together.
 FEW_TIED, FEW = 8, 4
@@ -66,21 +70,34 @@ def _hand_over(framer: "Framer", work: Work, row: Row) -> int:
     taken = 0
     while taken < count:
         undecided = framer._undecided.get(number)
-        if count - taken >= FEW and undecided is not None:
+        if count - taken >= FEW and undecided is not None and undecided.size < MAX_UNDECIDED_BYTES:
             data, parts = left.together(index + taken, count - taken)
             broken = bool((parts.kinds == GAP).any())
             if undecided.may_join(stream & 1, data, broken=broken):
                 at = left.take(left.number(index + taken))[1][1]
                 undecided.add_parts(stream & 1, at, data, parts)
-                framer._kept += len(data) + PIECE_COST * len(parts.kinds)
                 framer._decide(number, final=False)
-                framer._make_room(packet)
+                _keep(framer, number, parts)
                 return count
         done = _one_by_one(framer, work, stream, index + taken, min(FEW, count - taken))
         taken += done
         if done < FEW:
             break
     return taken
+
+
+def _keep(framer: "Framer", number: int, parts: Parts) -> None:
+    """What these pieces take; where that is too much, each of them makes room. A connection that was forgotten, this one
+    too, gave back all that it has."""
+    sizes = np.where(parts.kinds == GAP, 0, parts.lengths) + PIECE_COST
+    total = int(sizes.sum())
+    if framer._kept + total <= MAX_SEARCHED_TOTAL_BYTES:
+        framer._kept += total
+        return
+    for size, packet in zip(sizes.tolist(), parts.packets.tolist(), strict=True):
+        framer._kept += size
+        if number in framer._undecided:
+            framer._make_room(packet)
 
 
 def _one_by_one(framer: "Framer", work: Work, stream: int, index: int, count: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kafkascope.capture.attended import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.carry import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
 from kafkascope.capture.carry_bytes import Wanted
 from kafkascope.capture.carry_place import earliest
@@ -35,7 +36,7 @@ from kafkascope.capture.frame_table import (
     with_slots,
     with_streams,
 )
-from kafkascope.capture.frames import CONNECTION_COST, PIECE_COST, Framer
+from kafkascope.capture.frames import Framer
 from kafkascope.capture.fresh import UNKNOWN
 from kafkascope.capture.search import Run, Search
 from kafkascope.capture.split import begin, end_stream

@@ -112,7 +112,7 @@ class Undecided:
         gaps = (parts.kinds == GAP).nonzero()[0]
         first, last = (gaps.item(0), gaps.item(-1) + 1) if len(gaps) else (0, 0)
         for some in (slice(0, first), slice(first, last), slice(last, None)):
-            part = Parts(*(column[some] for column in parts))
+            part = Parts(parts.kinds[some], parts.lengths[some], parts.times[some], parts.packets[some])
             if not len(part.kinds):
                 continue
             length, size = int(part.lengths.sum()), int(part.lengths[part.kinds == BYTES].sum())
