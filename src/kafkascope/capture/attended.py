@@ -87,8 +87,8 @@ def _hand_over(framer: "Framer", work: Work, row: Row) -> int:
 
 
 def _keep(framer: "Framer", number: int, parts: Parts) -> None:
-    """What these pieces take; where that is too much, each of them makes room. A connection that was forgotten, this one
-    too, gave back all that it has."""
+    """What these pieces take; where that is too much, each of them makes room. A connection that was forgotten, this
+    one too, gave back all that it has."""
     sizes = np.where(parts.kinds == GAP, 0, parts.lengths) + PIECE_COST
     total = int(sizes.sum())
     if framer._kept + total <= MAX_SEARCHED_TOTAL_BYTES:
