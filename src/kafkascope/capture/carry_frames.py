@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kafkascope.capture.attended import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.carry import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
 from kafkascope.capture.carry_bytes import Wanted
 from kafkascope.capture.carry_place import earliest
@@ -35,7 +36,7 @@ from kafkascope.capture.frame_table import (
     with_slots,
     with_streams,
 )
-from kafkascope.capture.frames import CONNECTION_COST, PIECE_COST, Framer
+from kafkascope.capture.frames import Framer
 from kafkascope.capture.fresh import UNKNOWN
 from kafkascope.capture.search import Run, Search
 from kafkascope.capture.split import begin, end_stream
@@ -166,7 +167,7 @@ def _searched(search: Search, late: npt.NDArray[np.int64] | None) -> CarriedSear
 
 
 def _undecided(undecided: Undecided) -> CarriedPieces:
-    entries = tuple((e.kind, e.direction, e.offset, e.length, e.time, e.packet) for e in undecided.entries)
+    entries = tuple((e.kind, e.direction, e.offset, e.length, e.time, e.packet) for e in undecided.pieces())
     named = tuple(undecided._named)
     return CarriedPieces(undecided.client, undecided.opened, undecided.hinted, undecided._looked, named, entries)
 
@@ -294,5 +295,5 @@ def _restore_undecided(framer: Framer, told: CarriedPieces, number: int, place: 
             undecided.add(kind, direction, offset, data, length, time, place(packet))
     undecided._looked, undecided._named = told.looked, list(told.named)
     framer._undecided[number] = undecided
-    framer._kept += CONNECTION_COST + undecided.size + PIECE_COST * len(undecided.entries)
+    framer._kept += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
     return [f"{lost} bytes of a connection that is not recognised yet"] if lost else []

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from kafkascope.capture.attended import CONNECTION_COST, PIECE_COST, attend_again, attend_ahead, is_left
 from kafkascope.capture.buffer_pool import BufferPool
 from kafkascope.capture.chunks import begin_frame, free_chunks
 from kafkascope.capture.credit import READ_AGAIN, SCAN_BYTES, Credit
@@ -34,7 +35,6 @@ from kafkascope.capture.frame_table import (
     AGAIN,
     ASKED,
     AT_BYTE,
-    AT_PIECE,
     BODY,
     CONNECTION,
     DAMAGED,
@@ -71,7 +71,7 @@ from kafkascope.capture.left_pieces import LeftPieces, Work
 from kafkascope.capture.long_frames import move_long
 from kafkascope.capture.memory_view import Content
 from kafkascope.capture.scan_program import ScanPrograms
-from kafkascope.capture.search import Run, Search
+from kafkascope.capture.search import Parts, Run, Search
 from kafkascope.capture.split import (
     ATTEND,
     DONE,
@@ -92,9 +92,6 @@ from kafkascope.capture.token_frames import judge_last
 from kafkascope.capture.undecided import Undecided
 from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOTAL_BYTES
 
-# What a connection or a piece that waits takes beside its bytes.
-CONNECTION_COST = 2_048
-PIECE_COST = 256
 # Frames and bytes that go on together at the most, but for a frame that is longer by itself. A row takes 60 bytes here
 # and two thousand until its exchange is printed.
 PORTION_ROWS = 16_384
@@ -205,11 +202,12 @@ class Framer:
                 self._programs.need(*self._scanning.wanted.reshape(2, 1))
                 self._scanning = make_scanning(self._programs)
             elif why == ATTEND:
-                self._attend(now, now.at)
-                while now.cursor.item(AGAIN) >= 0 and self._work[-1] is now and self._is_left(now):
+                if now.cursor.item(AGAIN) >= 0 and is_left(self, now):
+                    attend_again(self, now)
+                else:
                     self._attend(now, now.at)
                 if now.cursor.item(AGAIN) < 0 and self._work[-1] is now:
-                    self._attend_ahead(now)
+                    attend_ahead(self, now)
             elif why == NONSENSE:
                 self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
             else:
@@ -238,27 +236,6 @@ class Framer:
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
         self._tables.state[row, DAMAGED] = 1
 
-    def _is_left(self, work: Work) -> bool:
-        """Whether the kernel would leave the next piece to us as well."""
-        return self._tables.place.item(work.piece.stream.item(work.at)) == PYTHON
-
-    def _attend_ahead(self, work: Work) -> None:
-        """The pieces from the cursor on, up to one that is for the kernel or has to be read again first."""
-        at: int = work.cursor.item(AT_PIECE)
-        place, left = self._tables.place, work.left
-        while self._work[-1] is work and (rows := left.ahead(at, self._tables)):
-            for stream, kind, offset, start, length, time, packet in rows:
-                if place.item(stream) == PYTHON:
-                    act = self._search if stream in self._searches else self._consider
-                    act(stream, kind, offset, left.bytes(kind, start, length), length, time, packet)
-                elif place.item(stream) >= 0 or kind == RENEWED:
-                    work.cursor[AT_PIECE] = at
-                    return
-                at += 1
-                if kind == RENEWED or self._work[-1] is not work:
-                    break
-        work.cursor[AT_PIECE] = at
-
     def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
         stream, place = work.left.take(at)
@@ -277,7 +254,17 @@ class Framer:
         else:
             self._consider(stream, *place)
 
-    def _consider(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+    def _consider(
+        self,
+        stream: int,
+        kind: int,
+        offset: int,
+        data: bytes,
+        length: int,
+        time: int,
+        packet: int,
+        parts: Parts | None = None,
+    ) -> None:
         """A piece of a connection that is not known to be Kafka."""
         number = stream >> 1
         undecided = self._undecided.get(number)
@@ -295,9 +282,13 @@ class Framer:
                 return
             undecided = self._undecided[number] = self._new(number)
             self._kept += CONNECTION_COST
-        undecided.add(kind, stream & 1, offset, data, length, time, packet)
-        self._kept += len(data) + PIECE_COST
+        undecided.add(kind, stream & 1, offset, data, length, time, packet, parts)
+        self._kept += len(data) + PIECE_COST * (1 if parts is None else len(parts.lengths))
         self._decide(number, final=all(undecided.ended))
+        if self._kept > MAX_SEARCHED_TOTAL_BYTES:
+            self._make_room(packet)
+
+    def _make_room(self, packet: int) -> None:
         while self._kept > MAX_SEARCHED_TOTAL_BYTES and self._undecided:
             oldest = next(iter(self._undecided))
             self._problem("undecided", f"connection {oldest} is left alone: too much waits to be recognised", packet)
@@ -325,7 +316,7 @@ class Framer:
 
     def _forget(self, number: int) -> None:
         undecided = self._undecided.pop(number)
-        self._kept -= CONNECTION_COST + undecided.size + PIECE_COST * len(undecided.entries)
+        self._kept -= CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
         self._tables.place[2 * number : 2 * number + 2] = SKIP
 
     def _begin(self, number: int, client: int, undecided: Undecided) -> None:
@@ -343,10 +334,10 @@ class Framer:
                 offset, time, packet = (first.offset, first.time, first.packet) if first else (0, 0, -1)
                 self._lose(stream, row, offset, time, packet, offset)
         pieces: list[Given] = []
-        for kind, direction, offset, run, start, length, time, packet in reversed(undecided.entries):
+        for kind, direction, offset, run, start, length, time, packet, _ in undecided.pieces():
             data = bytes(run.data[start : start + length]) if run is not None and kind == BYTES else b""
             pieces.append((kind, 2 * number + direction, offset, time, packet, length, data))
-        self._work.append(pieces)
+        self._work.append(pieces[::-1])
 
     def _lose(self, stream: int, row: int, offset: int, first_ns: int, packet: int, at: int) -> None:
         """The stream's frames are lost from `offset` on; its bytes go on at `at`."""
@@ -378,14 +369,24 @@ class Framer:
             rest = Content(piece.data, piece.waited).bytes(piece.start.item(at) + position, left)
             self._search(stream, BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at]))
 
-    def _search(self, stream: int, kind: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+    def _search(
+        self,
+        stream: int,
+        kind: int,
+        offset: int,
+        data: bytes,
+        length: int,
+        time: int,
+        packet: int,
+        parts: Parts | None = None,
+    ) -> None:
         search = self._searches[stream]
-        search.time = max(search.time, time)
+        search.time = max(search.time, time if parts is None else int(parts.times.max()))
         if search.packet < 0:
             search.first_ns, search.packet = time, packet
         if kind == BYTES:
-            search.run.add(data, time, packet)
-            self._kept += len(data) + PIECE_COST
+            search.run.add(data, time, packet, parts)
+            self._kept += len(data) + PIECE_COST * (1 if parts is None else len(parts.lengths))
             found = self._find(search, final=False)
             if found is not None:
                 self._resume(stream, found, None)
@@ -398,9 +399,9 @@ class Framer:
 
     def _shorten(self, search: Search) -> None:
         """The older half of what is searched goes; the rest may hold the next frame still."""
-        before = len(search.run.data) + PIECE_COST * len(search.run.marks)
+        before = len(search.run.data) + PIECE_COST * search.run.count
         search.run.drop(len(search.run.data) // 2)
-        self._kept -= before - len(search.run.data) - PIECE_COST * len(search.run.marks)
+        self._kept -= before - len(search.run.data) - PIECE_COST * search.run.count
 
     def _last_chance(self, stream: int, behind: Given | None) -> None:
         """Nothing follows on these bytes: one frame is enough now. `behind` is the piece that ends them."""
@@ -426,7 +427,7 @@ class Framer:
             self._row(ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
 
     def _drop(self, search: Search) -> None:
-        self._kept -= len(search.run.data) + PIECE_COST * len(search.run.marks)
+        self._kept -= len(search.run.data) + PIECE_COST * search.run.count
 
     def _find(self, search: Search, *, final: bool) -> int | None:
         response, run, credit = bool(search.row & 1), search.run, self._credit

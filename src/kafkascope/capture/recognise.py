@@ -261,6 +261,11 @@ def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
     return None
 
 
+def may_be_named(head: bytes) -> bool:
+    """Whether `other_protocol` can ever name what begins like this."""
+    return not head or head[0] in _TLS_TYPES or any(head.startswith(word[: len(head)]) for word in _HTTP)
+
+
 def _tls_record(buffer: Buffer, at: int) -> int:
     """Where the record ends, 0 where there is none."""
     head = bytes(buffer[at : at + 5])

@@ -1,8 +1,9 @@
 """The next true frame of a stream: a run of bytes without a gap in, chains of frames that agree out. One header that
 fits goes wrong in real traffic; frames that follow each other and decode do not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,9 @@ from kafkascope.capture.credit import (
     SCAN_BYTES,
     Credit,
 )
+from kafkascope.capture.flow import Int64s, Uint8s
 from kafkascope.capture.frame_table import Given
-from kafkascope.capture.recognise import MORE, Grade, Graded, grade_request, grade_response
+from kafkascope.capture.recognise import MORE, SMALLEST_REQUEST, Grade, Graded, grade_request, grade_response
 from kafkascope.capture.scan import MOST_CANDIDATES, request_candidates, response_candidates
 from kafkascope.limits import MAX_FRAME_BYTES
 
@@ -29,6 +31,8 @@ LONGEST_CHAIN = 6
 MOST_GRADES = 4_096
 # Below this a run is looked at anew each time: a request may have come that a response belongs to.
 LOOKED_AT_ANEW = 16_384
+# Bytes that nobody looked at are looked at anew with each piece up to this.
+MOST_BARREN = 4_096
 # Frames between the start of a run and a true one, and how far apart their correlation ids are.
 MOST_STEPS = 64
 SASL_HANDSHAKE = 17
@@ -71,32 +75,79 @@ class _Looked:
         self.grades = {}
 
 
-class Run:
-    """Bytes of a stream without a gap. `aligned`: a frame begins with the first of them, if this is Kafka at all. No
-    frame begins in the first `skipped` bytes."""
+Mark = tuple[int, int, int]
 
-    __slots__ = ("_requests", "_responses", "aligned", "data", "marks", "offset", "skipped")
+
+class Parts(NamedTuple):
+    """Of neighbouring pieces that come together. Arrays: of very many nobody looks at a single piece."""
+
+    kinds: Uint8s
+    lengths: Int64s
+    times: Int64s
+    packets: Int64s
+
+    def marks(self, place: int) -> Iterator[Mark]:
+        places = accumulate(self.lengths.tolist(), initial=place)
+        return zip(places, self.times.tolist(), self.packets.tolist(), strict=False)
+
+
+class Run:
+    """Bytes of a stream without a gap, in `count` pieces. `aligned`: a frame begins with the first of them, if this is
+    Kafka at all. No frame begins in the first `skipped` bytes."""
+
+    __slots__ = ("_marks", "_parts", "_requests", "_responses", "aligned", "count", "data", "offset", "skipped")
 
     def __init__(self, offset: int, *, aligned: bool, skipped: int = 0) -> None:
         self.data = bytearray()
         self.offset = offset
         self.aligned = aligned
         self.skipped = skipped
-        self.marks: list[tuple[int, int, int]] = []  # (place in data, time, packet) of each piece
+        self.count = 0
+        self._marks: list[Mark] = []
+        self._parts: list[tuple[int, int, Parts]] = []  # not among the marks yet: (index there, place, parts)
         # Made when it is looked at: of very many runs most never are.
         self._requests: _Looked | None = None
         self._responses: _Looked | None = None
 
-    def add(self, data: bytes, time: int, packet: int) -> None:
-        self.marks.append((len(self.data), time, packet))
+    def add(self, data: bytes, time: int, packet: int, parts: Parts | None = None) -> None:
+        if parts is None:
+            self.count += 1
+            self._marks.append((len(self.data), time, packet))
+        else:
+            self.count += len(parts.lengths)
+            self._parts.append((len(self._marks), len(self.data), parts))
         self.data += data
+
+    @property
+    def marks(self) -> list[Mark]:
+        """(place in data, time, packet) of each piece"""
+        if self._parts:
+            marks, done = [], 0
+            for index, place, parts in self._parts:
+                marks += self._marks[done:index]
+                marks += parts.marks(place)
+                done = index
+            self._marks, self._parts = marks + self._marks[done:], []
+        return self._marks
+
+    def is_barren(self, more: bytes) -> bool:
+        """Whether no request begins in what nobody looked at yet, with `more` after it, and none waits for its end."""
+        looked = self._requests
+        if self.aligned:
+            length = int.from_bytes(self.data[:4], "big")
+            return len(self.data) >= 4 and not SMALLEST_REQUEST <= length <= MAX_FRAME_BYTES
+        if looked is not None and looked.candidates:
+            return False
+        start = self.skipped if looked is None else max(looked.scanned, self.skipped)
+        return len(self.data) - start <= MOST_BARREN and not request_candidates(self.data[start:] + more, 0)[0]
 
     def drop(self, count: int) -> None:
         """Without the first `count` bytes."""
         del self.data[:count]
         before = [mark for mark in self.marks if mark[0] <= count]
         kept = [(place - count, time, packet) for place, time, packet in self.marks if place > count]
-        self.marks = ([(0, before[-1][1], before[-1][2])] if before and self.data else []) + kept
+        self._marks = ([(0, before[-1][1], before[-1][2])] if before and self.data else []) + kept
+        self.count = len(self._marks)
         self.offset += count
         self.aligned = False
         self.skipped = max(0, self.skipped - count)

@@ -2,14 +2,25 @@
 a request and its response, agree on, or one request that nothing contradicts until the connection ends; its pieces are
 kept until then, to be read again as Kafka."""
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from kafkascope.capture.credit import CANDIDATE, Credit
 from kafkascope.capture.cut import MOST_HEAD, is_cut_kafka, request_head, sound_head
 from kafkascope.capture.flow import BYTES, CLOSE, GAP, RESET
-from kafkascope.capture.recognise import Grade, grade_response, is_known, is_measured, other_protocol
+from kafkascope.capture.recognise import (
+    Grade,
+    grade_response,
+    is_known,
+    is_measured,
+    is_tagged,
+    may_be_named,
+    other_protocol,
+)
 from kafkascope.capture.scan import REQUEST_HEAD
-from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Run, cost
+from kafkascope.capture.search import LONGEST_CHAIN, Asked, Chain, Parts, Run, cost
+from kafkascope.capture.undecided_pieces import TOO_LITTLE, Broken, Entry, is_due, looked_at
 from kafkascope.limits import MAX_FRAME_BYTES, MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 
 # Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
@@ -23,13 +34,6 @@ PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
 # Bytes that another protocol is named by.
 NAMED_BY = 16
 ASCII = 128
-# Fewer bytes say nothing.
-TOO_LITTLE = 4
-# Bytes and pieces of both directions up to which every piece of some size is a reason to look again; then each growth
-# by a quarter. What waits is read the same way whenever it is recognised.
-LOOKED_AT_OFTEN = 65_536
-LOOKED_AT_PIECES = 32
-SOME_SIZE = 128
 
 
 class Verdict(NamedTuple):
@@ -39,26 +43,14 @@ class Verdict(NamedTuple):
     client: int | None = None
 
 
-class Entry(NamedTuple):
-    """A piece as it came; its bytes lie in a run."""
-
-    kind: int
-    direction: int
-    offset: int
-    run: Run | None
-    start: int
-    length: int
-    time: int
-    packet: int
-
-
 class Undecided:
     """`client` is the direction that requests can come from, None where it may be either; `hinted` that one header is
-    enough; `opened` says of each direction that its start is there. `earlier` are the runs before missing bytes."""
+    enough; `opened` says of each direction that its start is there. `earlier` are the runs before missing bytes;
+    `count` are the pieces."""
 
     __slots__ = (
-        "_headed", "_looked", "_looked_pieces", "_named", "client", "earlier", "ended", "entries", "hinted", "opened",
-        "runs", "size",
+        "_headed", "_looked", "_looked_pieces", "_named", "client", "count", "earlier", "ended", "entries", "hinted",
+        "opened", "runs", "size",
     )  # fmt: skip
 
     def __init__(self, client: int | None, opened: tuple[bool, bool], *, hinted: bool = False) -> None:
@@ -67,17 +59,29 @@ class Undecided:
         self.opened = opened
         self.ended = [False, False]
         self.runs: list[Run | None] = [None, None]
-        self.earlier: tuple[list[Run], list[Run]] = ([], [])
+        self.earlier: tuple[list[Run | Broken], list[Run | Broken]] = ([], [])
         self.entries: list[Entry] = []
+        self.count = 0
         self.size = 0
         self._headed = [False, False]
         self._looked = 0
         self._looked_pieces = 0
         self._named = [0, 0]
 
-    def add(self, kind: int, direction: int, offset: int, data: bytes, length: int, time: int, packet: int) -> None:
+    def add(
+        self,
+        kind: int,
+        direction: int,
+        offset: int,
+        data: bytes,
+        length: int,
+        time: int,
+        packet: int,
+        parts: Parts | None = None,
+    ) -> None:
         run = self.runs[direction]
         start = 0
+        self.count += 1 if parts is None else len(parts.lengths)
         if kind == BYTES:
             if run is None:
                 if data.startswith(PROXY_HEADERS):
@@ -85,22 +89,70 @@ class Undecided:
                 run = Run(offset, aligned=self.opened[direction] and offset == 0)
                 self.runs[direction] = run
             start = len(run.data)
-            run.add(data, time, packet)
+            run.add(data, time, packet, parts)
             self.size += length
         elif kind == GAP:
-            if run is not None:
-                self.earlier[direction].append(run)
-                self._headed[direction] |= _begins_with_head(run)
+            self._break(direction)
             self.runs[direction] = run = Run(offset + length, aligned=False)
         elif kind in (CLOSE, RESET):
             self.ended[direction] = True
-        self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet))
+        self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet, parts))
+
+    def _break(self, direction: int) -> None:
+        run = self.runs[direction]
+        if run is not None:
+            self.earlier[direction].append(run)
+            self._headed[direction] |= _begins_with_head(run)
+
+    def add_parts(self, direction: int, offset: int, data: bytes, parts: Parts) -> None:
+        """Bytes and gaps in turn that `may_join`."""
+        self._looked, self._looked_pieces = looked_at(
+            parts.kinds, parts.lengths, self.size, self.count, self._looked, self._looked_pieces
+        )
+        gaps = (parts.kinds == GAP).nonzero()[0]
+        first, last = (gaps.item(0), gaps.item(-1) + 1) if len(gaps) else (0, 0)
+        for some in (slice(0, first), slice(first, last), slice(last, None)):
+            part = Parts(parts.kinds[some], parts.lengths[some], parts.times[some], parts.packets[some])
+            if not len(part.kinds):
+                continue
+            length, size = int(part.lengths.sum()), int(part.lengths[part.kinds == BYTES].sum())
+            time, packet = part.times.item(0), part.packets.item(0)
+            if length == size:
+                self.add(BYTES, direction, offset, data[:size], size, time, packet, part)
+            else:
+                self._break(direction)
+                self.earlier[direction].append(Broken(offset, data[:size], part))
+                held = Run(offset, aligned=False)
+                held.data += data[:size]
+                self.entries.append(Entry(GAP, direction, offset, held, 0, length, time, packet, part))
+                self.runs[direction] = Run(offset + length, aligned=False)
+                self.count += len(part.kinds)
+                self.size += size
+            data, offset = data[size:], offset + length
+
+    def may_join(self, direction: int, data: bytes, *, broken: bool) -> bool:
+        """Whether no look can find anything before these bytes are there, nor in them: no request, no response, and no
+        name of another protocol. `broken` where gaps are among them."""
+        run, other = self.runs[direction], self.runs[1 - direction]
+        if self.hinted or run is None or self.earlier[1 - direction] or (other is not None and other.data):
+            return False
+        if self._named[direction] < 2 and not (broken and not run.data):
+            head = bytes(run.data[:NAMED_BY])
+            if may_be_named(head + data[: NAMED_BY - len(head)]):
+                return False
+        return run.is_barren(data)
+
+    def pieces(self) -> Iterator[Entry]:
+        """One by one."""
+        return chain.from_iterable(entry.pieces() for entry in self.entries)
 
     def verdict(self, credit: Credit, *, final: bool) -> Verdict | None:
         """None: more is needed. `final` says that no more comes."""
-        pieces = len(self.entries)
+        pieces = self.count
         is_full = self.size > 2 * MAX_UNDECIDED_BYTES or pieces > MAX_UNDECIDED_PIECES
-        if not is_full and (self.size < TOO_LITTLE or not (final or self._is_due(pieces))):
+        if not is_full and (
+            self.size < TOO_LITTLE or not (final or is_due(self.size, pieces, self._looked, self._looked_pieces))
+        ):
             return None
         if not credit.may_look(final=final or is_full):
             return Verdict("other") if is_full else None
@@ -130,13 +182,6 @@ class Undecided:
                     hopeless += verdict is False
         return Verdict("other") if hopeless == 2 or is_full else None
 
-    def _is_due(self, pieces: int) -> bool:
-        if pieces <= LOOKED_AT_PIECES and self.size - self._looked >= SOME_SIZE:
-            return True
-        if 4 * self.size >= 5 * self._looked:
-            return True
-        return self.size <= LOOKED_AT_OFTEN and 4 * pieces >= 5 * self._looked_pieces
-
     def _is_kafka(self, chain: Chain, direction: int, credit: Credit, *, final: bool) -> bool:
         strong = chain.strong
         sure = {frame.correlation_id for frame in strong}
@@ -156,9 +201,14 @@ class Undecided:
         if run is None or chain.at or chain.broken or chain.end != len(run.data) or any(self.earlier):
             return False
         head = request_head(run.data)
-        if head is None or frame is not chain.frames[0] or not is_measured(head.api_key, head.version):
+        if head is None or frame is not chain.frames[0]:
             return False
         body = run.data[14 + len(head.client_id or b"") : head.end]
+        if not body.strip(b"\0") and len(body) == (2 if is_tagged(head.api_key, head.version) else 0):
+            # A header and no field: the lengths of the frame and of the client id agree to the byte.
+            return bool(frame.client_id)
+        if not is_measured(head.api_key, head.version):
+            return False
         if head.null:
             return sum(chr(byte).isalpha() for byte in body if byte < ASCII) >= LONE_LETTERS
         return len(frame.client_id or "") >= LONE_NAME and len(body) >= LONE_BODY
@@ -169,7 +219,7 @@ class Undecided:
         if not self.hinted or self.client is None:
             return False
         run = (*self.earlier[direction], self.runs[direction])[0]
-        if run is None:
+        if not isinstance(run, Run):
             return False
         place = 0
         for _ in range(LONGEST_CHAIN):
@@ -190,10 +240,10 @@ class Undecided:
         if not self._headed[direction] and (run is None or not _begins_with_head(run)):
             return False
         requests, responses = (self._runs_of(way) for way in (direction, 1 - direction))
-        credit.spend(CANDIDATE * (len(requests) + len(responses)) + len(self.entries))
+        credit.spend(CANDIDATE * (len(requests) + len(responses)) + self.count)
         bounds = {
             place
-            for entry in self.entries
+            for entry in self.pieces()
             if entry.direction != direction
             for place in (entry.offset, entry.offset + entry.length)
         }
@@ -201,7 +251,8 @@ class Undecided:
 
     def _runs_of(self, direction: int) -> list[Run]:
         run = self.runs[direction]
-        return self.earlier[direction] + ([run] if run is not None and run.data else [])
+        runs = [one for part in self.earlier[direction] for one in ([part] if isinstance(part, Run) else part.runs())]
+        return runs + ([run] if run is not None and run.data else [])
 
     def _by_answer(self, run: Run, direction: int, credit: Credit) -> bool | None:
         """Whether the first request, whose body nobody can read, has a response that decodes; None where that may
