@@ -36,9 +36,9 @@ def compile_half(half: str) -> None:
         for raw in (np.zeros(16, np.uint8), np.frombuffer(bytes(16), np.uint8)):
             uuid_text(raw, 1)
         return
-    from kafkascope.capture.exchange_columns import to_arrow
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.files.writer import PcapngWriter
     from kafkascope.capture.reader import Reading
-    from kafkascope.capture.writer import PcapngWriter
 
     read(CAPTURE)
     with TemporaryDirectory() as folder:
@@ -50,11 +50,11 @@ def compile_half(half: str) -> None:
 
 
 def read(recording: Path) -> None:
-    from kafkascope.capture.body_places import places_of
-    from kafkascope.capture.exchange_columns import to_arrow
+    from kafkascope.capture.exchanges.body_places import places_of
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.exchanges.waiting_bodies import copied
+    from kafkascope.capture.query.stats import Stats
     from kafkascope.capture.reader import Reading
-    from kafkascope.capture.stats import Stats
-    from kafkascope.capture.waiting import copied
 
     stats = Stats()
     for batch in Reading(recording).batches():

@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 import kafkascope
-from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import decode_frame
 from tests.support import tshark

@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafkascope.capture.flow import BYTES, CLOSE, GAP, OPEN, Connection, Pieces
-from kafkascope.capture.frames import Framer
+from kafkascope.capture.base.flow import BYTES, CLOSE, GAP, OPEN, Connection, Pieces
+from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Message, endpoints
 from tests.support.framing import Row, heartbeats, hello, rows
 from tests.support.traffic import REQUEST, RESPONSE, response

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.findings import Finding, findings_of
+from kafkascope.health.findings.diagnosis import Finding, findings_of
 from tests.health.findings_cases import Marts
 from tests.health.findings_rows import MINUTE, T0, row
 

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope import encode_frame
-from kafkascope.capture.observed import Called
+from kafkascope.capture.exchanges.client_calls import Called
 from kafkascope.lake import running
 from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import Lake, make_lake
