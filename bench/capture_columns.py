@@ -13,13 +13,14 @@ from functools import wraps
 from time import process_time
 from typing import Any
 
-from kafkascope.capture import exchange_columns, reader
-from kafkascope.capture import messages as message_tables
-from kafkascope.capture.exchanges import Pairer
-from kafkascope.capture.frames import Framer
-from kafkascope.capture.messages import Messages
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.tcp import Reassembler
+from kafkascope.capture import reader
+from kafkascope.capture.exchanges import exchange_columns
+from kafkascope.capture.exchanges import messages as message_tables
+from kafkascope.capture.exchanges.exchanges import Pairer
+from kafkascope.capture.exchanges.messages import Messages
+from kafkascope.capture.frames.framing import Framer
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.tcp.reassembly import Reassembler
 
 
 def read_columns(path: str) -> dict[str, int]:

@@ -10,8 +10,8 @@ import os
 from contextlib import redirect_stderr, redirect_stdout
 from time import process_time
 
-from kafkascope.capture.select import Wanted
-from kafkascope.cli.read_run import Command
+from kafkascope.capture.query.select import Wanted
+from kafkascope.cli.read.run import Command
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import pytest
 import kafkascope
 from kafkascope import errors, limits
 from kafkascope.cli import terminal
-from kafkascope.cli.live_options import live_options
+from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import commands, main
 from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.error_codes import error_codes

@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from kafkascope.cli.ingest_account import print_lines, read_lines
 from kafkascope.cli.main import main as kafkascope
-from kafkascope.cli.page import show_page
-from kafkascope.cli.spark_options import need_spark
-from kafkascope.cli.spark_run import Waiting, spark_session, took
+from kafkascope.cli.reference.page import show_page
+from kafkascope.cli.spark.ingest_account import print_lines, read_lines
+from kafkascope.cli.spark.options import need_spark
+from kafkascope.cli.spark.session import Waiting, spark_session, took
 from kafkascope.cli.terminal import heading, paint, prose, width
 from kafkascope.codec.annotate_frame import annotated_frame
 from kafkascope.codec.identify import identify

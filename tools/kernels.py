@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-CAPTURE = Path(__file__).parents[1] / "tests" / "captures" / "clients" / "capture.pcap.xz"
+RECORDED = Path(__file__).parents[1] / "tests" / "captures" / "clients"
+CAPTURE, REQUEST_LOG = RECORDED / "capture.pcap.xz", RECORDED / "request-1.log.xz"
 COLUMNS, PACKETS = "columns", "packets"
 
 
@@ -28,30 +29,39 @@ def compile_half(half: str) -> None:
         from kafkascope.columnar.compiled import warm_up
         from kafkascope.columnar.uuid_text import uuid_text
 
+        # A request log has no packets: what it takes is ready when the other half comes to exchanges.
+        read(REQUEST_LOG)
         warm_up()
         # Arrow's buffers are of both kinds.
         for raw in (np.zeros(16, np.uint8), np.frombuffer(bytes(16), np.uint8)):
             uuid_text(raw, 1)
         return
-    from kafkascope.capture.body_places import places_of
-    from kafkascope.capture.exchange_columns import to_arrow
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.files.writer import PcapngWriter
     from kafkascope.capture.reader import Reading
-    from kafkascope.capture.stats import Stats
-    from kafkascope.capture.waiting import copied
-    from kafkascope.capture.writer import PcapngWriter
 
-    stats = Stats()
-    for batch in Reading(CAPTURE).batches():
-        columns = to_arrow(batch)
-        copied(columns, places_of(batch))
-        stats.add(columns)
-    assert stats.apis.told()
+    read(CAPTURE)
     with TemporaryDirectory() as folder:
         path = Path(folder, "one.pcapng")
         with path.open("wb") as file:
             PcapngWriter(file).write(0, bytes(60))
         for batch in Reading(path).batches():
             to_arrow(batch)
+
+
+def read(recording: Path) -> None:
+    from kafkascope.capture.exchanges.body_places import places_of
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.exchanges.waiting_bodies import copied
+    from kafkascope.capture.query.stats import Stats
+    from kafkascope.capture.reader import Reading
+
+    stats = Stats()
+    for batch in Reading(recording).batches():
+        columns = to_arrow(batch)
+        copied(columns, places_of(batch))
+        stats.add(columns)
+    assert stats.apis.told()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kafkascope.capture.exchange import Exchange
+    from kafkascope.capture.exchanges.exchange import Exchange
     from kafkascope.capture.reader import read
     from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame
     from kafkascope.codec.json_form import from_json, to_json

@@ -8,7 +8,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import read
 from kafkascope.codec.frame import DecodedFrame
 from tests.captures import capture, recording, request_logs, truth

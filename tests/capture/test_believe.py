@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 import kafkascope
-from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import decode_frame
 from tests.support import tshark
@@ -84,6 +84,10 @@ CASES: dict[str, tuple[list[tuple[int, bytes]], list[Listed]]] = {
     "reset after the first Metadata": ([(0, request("Metadata", 1, 1))], [(3, 1, 1, "unanswered")]),
     "Metadata of all topics": ([(0, request("Metadata", 0, 7, topics=[]))], [(3, 0, 7, "unanswered")]),
     "refused Produce v2": ([(0, request("Produce", 2, 1, "sarama"))], [(0, 2, 1, "unanswered")]),
+    "ApiVersions without a body": ([(0, request("ApiVersions", 0, 1))], [(18, 0, 1, "unanswered")]),
+    "ApiVersions, one letter": ([(0, request("ApiVersions", 2, 1, "a"))], [(18, 2, 1, "unanswered")]),
+    "ListGroups without a body": ([(0, request("ListGroups", 1, 9))], [(16, 1, 9, "unanswered")]),
+    "ListGroups with tags alone": ([(0, request("ListGroups", 3, 9))], [(16, 3, 9, "unanswered")]),
     "ControlledShutdown": ([(0, SHUTDOWN), (1, SHUTDOWN_RESPONSE)], [(7, 0, 3, "answered")]),
     "ControlledShutdown with a name": ([(0, NAMED_SHUTDOWN), (1, SHUTDOWN_RESPONSE)], [(7, 0, 3, "answered")]),
     "later ApiVersions": ([(0, LATER_API_VERSIONS), (1, UNSUPPORTED)], [(18, 9, 1, "undecoded")]),
@@ -174,6 +178,30 @@ def test_request_without_a_name_needs_words() -> None:
         fields = {"groupId": "", "memberId": ""} if api == "Heartbeat" else {}
         nameless = request(api, version, 1, None, **fields)
         assert listed(talk().say(0, nameless).reset(1).packets) == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_header_alone_is_a_request_where_its_lengths_agree(client: tuple[str, int]) -> None:
+    """From the middle too, and byte by byte; not with another byte, another key, or without a name."""
+    whole = request("ApiVersions", 0, 7, "a")
+    for opened in (True, False):
+        for parts in ([whole], [whole[at : at + 1] for at in range(len(whole))]):
+            made = Talk(client=client, server=BROKER)
+            made = made.open() if opened else made
+            for part in parts:
+                made.say(0, part)
+            assert listed(made.packets) == [(18, 0, 7, "unanswered")]
+    body = whole[4:]
+    for other in (
+        framed(body + b"\0"),  # one byte more, within the frame
+        whole + b"\0",  # and behind it
+        whole[:-1],
+        framed(body[:9] + b"\2" + body[10:]),  # a client id longer than the frame
+        framed(body[:10] + b"\x01"),  # one that does not print
+        framed(body[:8] + b"\0\0"),  # and an empty one
+        framed(b"\0\3" + body[2:]),  # Metadata has a body
+    ):
+        assert listed(talk(client).say(0, other).close().packets) == []
 
 
 def test_one_request_is_not_enough_where_the_other_side_speaks_otherwise() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_run import Part
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from tests.captures import capture
 from tests.support.lake_damage import changed

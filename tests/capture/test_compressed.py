@@ -13,9 +13,9 @@ from random import Random
 import cramjam
 import pytest
 
-from kafkascope.capture.decompress import Unpacked
-from kafkascope.capture.packets import read_packets
-from kafkascope.capture.source import Source
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.packets import read_packets
+from kafkascope.capture.files.source import Source
 from kafkascope.errors import InputError
 from tests.support.packet_build import pcap
 from tests.support.recordings import Drip, Seen, read

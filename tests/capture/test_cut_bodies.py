@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture import facts
+from kafkascope.capture.exchanges import facts
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout

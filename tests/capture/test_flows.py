@@ -3,11 +3,11 @@
 import numpy as np
 
 from kafkascope import limits
-from kafkascope.capture.flow import Endpoints, Flows, Packets
-from kafkascope.capture.flow_table import flow_number
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.tcp import Reassembler
-from tests.capture.test_segments import EXPECTED4, IPV6_TCP, SOURCE, TARGET
+from kafkascope.capture.base.flow import Endpoints, Flows, Packets
+from kafkascope.capture.net.flow_table import flow_number
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.tcp.reassembly import Reassembler
+from tests.capture.net.test_segments import EXPECTED4, IPV6_TCP, SOURCE, TARGET
 from tests.support.packet_build import ipv4, ipv6, tcp
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.flow import (
+from kafkascope.capture.base.flow import (
     BYTES,
     CLOSE,
     ENDED,
@@ -19,7 +19,7 @@ from kafkascope.capture.flow import (
     Connection,
     Pieces,
 )
-from kafkascope.capture.frames import Framer
+from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Faults, endpoints
 from tests.support.framing import Given, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows
 from tests.support.traffic import (

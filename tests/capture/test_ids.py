@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafkascope.capture.bodies import decode_request, decode_response
-from kafkascope.capture.facts import ids_of
-from kafkascope.capture.scan_program import GROUP_AT, MEMBER_AT
+from kafkascope.capture.exchanges.bodies import decode_request, decode_response
+from kafkascope.capture.exchanges.facts import ids_of
+from kafkascope.capture.frames.scan_program import GROUP_AT, MEMBER_AT
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout

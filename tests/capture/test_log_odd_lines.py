@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.exchange import Exchange
-from kafkascope.capture.log_lines import MARK
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import decode_messages
-from tests.capture.test_request_log import heartbeat, line, read
+from kafkascope.capture.request_log.lines import MARK
+from tests.capture.request_log.test_reader import heartbeat, line, read
 from tests.captures import NAMES, request_logs
 
 LONE = "\ud800"

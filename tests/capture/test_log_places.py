@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.exchange import Exchange, to_exchanges
-from kafkascope.capture.exchanges import Recordings
-from kafkascope.capture.learn import Knowledge
+from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
+from kafkascope.capture.exchanges.exchanges import Recordings
+from kafkascope.capture.exchanges.name_cache import Knowledge
 from kafkascope.capture.reader import Reading
-from kafkascope.capture.request_log import RequestLog
-from tests.capture.test_request_log import cri, docker, heartbeat, line, read
+from kafkascope.capture.request_log.reader import RequestLog
+from tests.capture.request_log.test_reader import cri, docker, heartbeat, line, read
 from tests.captures import NAMES, request_logs
 
 

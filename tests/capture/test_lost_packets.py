@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.reader import Reading
 from tests.captures import NAMES, capture
 

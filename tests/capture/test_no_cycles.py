@@ -8,7 +8,7 @@ from io import BytesIO
 
 import pytest
 
-from kafkascope.capture.bodies import read_frame
+from kafkascope.capture.exchanges.bodies import read_frame
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import DecodeError
 from tests.captures import NAMES, capture

@@ -7,8 +7,8 @@ from io import BytesIO
 
 import pytest
 
-from kafkascope.capture.account import Account
-from kafkascope.capture.flow import Problem
+from kafkascope.capture.base.flow import Problem
+from kafkascope.capture.exchanges.account import Account
 from kafkascope.capture.reader import Reading
 from tests.support.packet_build import GRE, UDP, Stamped, Talk, ethernet, ipv4, pcap, udp
 from tests.support.traffic import produce, request, response

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.flow import BYTES, GAP, RESET
+from kafkascope.capture.base.flow import BYTES, GAP, RESET
 from tests.support.flows import Message
 from tests.support.framing import Stream
 from tests.support.other_protocols import PROTOCOLS, echoed_numbers

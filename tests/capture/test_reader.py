@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafkascope.capture.exchange import Exchange
-from kafkascope.capture.exchange_columns import SCHEMA
+from kafkascope.capture.exchanges.exchange import Exchange
+from kafkascope.capture.exchanges.exchange_columns import SCHEMA
 from kafkascope.capture.reader import Reading, decode_messages, read, read_batches
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.carry_run import Part
-from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.exchanges import Ends
-from kafkascope.capture.flow import Connection
-from kafkascope.capture.identity import connection_hash
+from kafkascope.capture.base.flow import Connection
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchanges import Ends
+from kafkascope.capture.exchanges.identity import connection_hash
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.run import Part
 from kafkascope.pipeline.connections import connection_rows
 from tests.support.packet_build import Stamped, Talk, pcap
 from tests.support.traffic import request, response
@@ -67,9 +67,9 @@ def test_what_is_read_is_the_same_however_few_are_remembered(
 ) -> None:
     data = recording(seconds_apart)
     *wanted, whole = read(data)
-    monkeypatch.setattr("kafkascope.capture.tcp.MAX_OTHER_CONNECTIONS", 60)
+    monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     # Beyond it one is let go before a late retransmission of it can be excluded.
-    monkeypatch.setattr("kafkascope.capture.tcp.MAX_CONNECTIONS", 2 * COUNT if seconds_apart == 1 else 100)
+    monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_CONNECTIONS", 2 * COUNT if seconds_apart == 1 else 100)
     *found, few = read(data)
     assert len(whole.account.connections) == COUNT
     assert len(few.account.connections) < COUNT * 2 // 3
@@ -88,7 +88,7 @@ def test_what_is_read_is_the_same_however_few_are_remembered(
 
 def test_a_frame_that_waits_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that came after the end of the responses wait on: nobody else may answer them."""
-    monkeypatch.setattr("kafkascope.capture.tcp.MAX_OTHER_CONNECTIONS", 60)
+    monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     reading = Reading(BytesIO(recording(1.0)), part=Part(chunk_bytes=CHUNK))
     for batch in reading.batches():
         capture = reading._capture
@@ -102,7 +102,7 @@ def test_runs_that_are_resumed_find_the_same(monkeypatch: pytest.MonkeyPatch) ->
     """Also where a connection took the number of one that an earlier run left."""
     data = recording(1.0)
     wanted = read(data)[0]
-    monkeypatch.setattr("kafkascope.capture.tcp.MAX_OTHER_CONNECTIONS", 60)
+    monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     header, rest = data[:24], data[24:]
     *_, first = read(header + rest[: _record_after(rest, len(rest) // 2)], last=False)
     assert first.carried

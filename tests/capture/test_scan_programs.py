@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafkascope.capture.scan_program import NO_PROGRAM, NOT_COMPILED, REQUEST, RESPONSE, ScanPrograms
+from kafkascope.capture.frames.scan_program import NO_PROGRAM, NOT_COMPILED, REQUEST, RESPONSE, ScanPrograms
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from tests.capture.same_exchanges import captured
 from tests.capture.truth_events import Event, body, events, exchanges
 from tests.captures import recording

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.codec.frame import DecodedFrame, decode_frame
 from kafkascope.codec.records import decode_records
 from tests.captures import NAMES, capture, recording

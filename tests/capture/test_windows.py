@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.exchanges import ExchangeBatch
-from kafkascope.capture.headers import API_KEY, CONNECTION, CORRELATION, FIRST_NS, LAST_NS
-from kafkascope.capture.pairing import ANSWERED
+from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.exchanges.pairing import ANSWERED
+from kafkascope.capture.frames.headers import API_KEY, CONNECTION, CORRELATION, FIRST_NS, LAST_NS
 from kafkascope.capture.reader import Reading
 from tests.captures import NAMES, capture
 

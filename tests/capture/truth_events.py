@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.result import Decoded
 from tests.capture.same_exchanges import captured

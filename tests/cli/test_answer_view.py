@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kafkascope.cli import terminal
-from kafkascope.cli.answer_view import print_value
+from kafkascope.cli.live.response_view import print_value
 from kafkascope.codec.json_form import parse_uuid, to_json
 from kafkascope.limits import MAX_SHOWN_ITEMS
 from kafkascope.schema.catalog import apis, message

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from kafkascope.cli.call_view import print_answer_json
+from kafkascope.cli.live.call_view import print_answer_json
 from kafkascope.client import Address, Answer
 from kafkascope.codec.frame import decode_frame
 from lab.cluster import Cluster

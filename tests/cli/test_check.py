@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from kafkascope.cli.check_listen import parse_listen
+from kafkascope.cli.live.check_listen import parse_listen
 from kafkascope.client import Cluster, connect
-from kafkascope.client.check import Checked
-from kafkascope.client.check_look import Report
+from kafkascope.client.check.look import Report
+from kafkascope.client.check.verdicts import Checked
 from kafkascope.client.settings import Address
 from kafkascope.errors import UsageError
 from lab.secured import SECURED_USERS
 from lab.settings import SASL
 from lab.wire import until
+from tests.client.observe.test_observer import commit_offset
 from tests.client.test_cluster import create_topic, new_name, produce
-from tests.client.test_observe import commit_offset
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_a_name_with_line_ends_and_escapes_stays_one_harmless_line(cli: Cli, mon
     async def found(*_: object) -> Report:
         return Report([Checked("group", "group a\nb\x1b[31m", True, "Empty", (), (), {}, ())])
 
-    monkeypatch.setattr("kafkascope.cli.check_run.check", found)
+    monkeypatch.setattr("kafkascope.cli.live.check_run.check", found)
     assert cli.out("check", "group", NOBODY) == "healthy: group a\ufffdb\ufffd[31m: Empty\n"
 
 

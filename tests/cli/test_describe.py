@@ -12,19 +12,19 @@ import click
 import pytest
 
 from kafkascope.cli import terminal
-from kafkascope.cli.describe import SeveralGroups, _show_groups
-from kafkascope.cli.describe import run as describe
-from kafkascope.cli.describe_apis import show_apis
-from kafkascope.cli.describe_cluster import show_cluster, show_features, show_transactions
-from kafkascope.cli.describe_gaps import show_gaps
-from kafkascope.cli.describe_grid import grid, number, partitions
-from kafkascope.cli.describe_group import show_group, show_groups
-from kafkascope.cli.describe_look import _again, _next, _once, plain, printable
-from kafkascope.cli.describe_quorum import show_quorum
-from kafkascope.cli.describe_share import short, show_share_group
-from kafkascope.cli.describe_streams import show_streams_group
-from kafkascope.cli.describe_topic import show_configs, show_topic
-from kafkascope.cli.live_options import live_options
+from kafkascope.cli.commands.describe import SeveralGroups, _show_groups
+from kafkascope.cli.commands.describe import run as describe
+from kafkascope.cli.describe.apis import show_apis
+from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
+from kafkascope.cli.describe.gaps import show_gaps
+from kafkascope.cli.describe.grid import grid, number, partitions
+from kafkascope.cli.describe.group import show_group, show_groups
+from kafkascope.cli.describe.look import _again, _next, _once, plain, printable
+from kafkascope.cli.describe.quorum import show_quorum
+from kafkascope.cli.describe.share import short, show_share_group
+from kafkascope.cli.describe.streams import show_streams_group
+from kafkascope.cli.describe.topic import show_configs, show_topic
+from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import main
 from kafkascope.client.describe.apis import apis_of, parse_client
 from kafkascope.client.describe.cluster import cluster_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.read_units import size
+from kafkascope.cli.units import size
 from kafkascope.columnar.kernel_folder import contents, folder
 from tests.support.cli import Cli, process
 

@@ -11,8 +11,8 @@ from tempfile import gettempdir
 
 import pytest
 
-from kafkascope.cli.ingest_account import account_json, account_lines, findings_text
-from kafkascope.cli.spark_run import bar_line, far_text, took
+from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text
+from kafkascope.cli.spark.session import bar_line, far_text, took
 from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingesting import Ingested
 from kafkascope.pipeline.progress import Step
@@ -85,7 +85,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
 # Ctrl-C reaches the JVM too, which can end while the session waits for it to stop. Frozen, it takes the call and dies.
 JVM_DIES_IN_STOP = """
 import os, signal, subprocess, sys, threading
-from kafkascope.cli.spark_run import Waiting, spark_session
+from kafkascope.cli.spark.session import Waiting, spark_session
 with spark_session(1, Waiting()):
     jvm = int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "java"]))
     os.kill(jvm, signal.SIGSTOP)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.input import read_bytes
+from kafkascope.cli.bytes.input import read_bytes
 from kafkascope.codec.byte_text import parse_text
 from kafkascope.errors import InputError
 from tests.support.cli import Cli, process

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from kafkascope.cli.interrupts import Wish, after_interrupt, one_interrupt
+from kafkascope.cli.spark.interrupts import Wish, after_interrupt, one_interrupt
 
 
 @pytest.fixture(autouse=True)

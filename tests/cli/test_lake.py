@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kafkascope.cli.lake import run
+from kafkascope.cli.commands.lake import run
 from kafkascope.lake.home import SIGN, Lake, make_lake, open_lake
 from kafkascope.lake.running import begin
 from tests.lake.build import NOON, ROOT, days, exchanges, half_land, land, on_disk, seen

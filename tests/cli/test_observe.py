@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from kafkascope.cli.observe_run import POLLS_UNTIL_WELL, Asked, _Run
-from kafkascope.client.observe import Poll, Vain
+from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, Asked, _Run
+from kafkascope.client.observe.observer import Poll, Vain
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from lab.wire import until
@@ -125,8 +125,8 @@ asyncio.run(main())
 def test_what_a_commit_needs_is_loaded_while_the_cluster_is_asked(tmp_path: Path) -> None:
     """A cluster that takes all of the time doesn't make `--once` longer than that."""
     imports = (
-        "import asyncio\nfrom kafkascope.capture import headers\nfrom kafkascope.cli.observe_run import *\n"
-        "from kafkascope.cli.observe_run import _observe\nfrom kafkascope.client.settings import Settings\n"
+        "import asyncio\nfrom kafkascope.capture import headers\nfrom kafkascope.cli.live.observe_run import *\n"
+        "from kafkascope.cli.live.observe_run import _observe\nfrom kafkascope.client.settings import Settings\n"
         "from tests.client.servers import serving"
     )
     assert run(imports, LOADED_MEANWHILE, str(tmp_path / "lake"), timeout=1_200).output == "0 1 True"
@@ -183,7 +183,7 @@ def test_it_survives_a_restart_of_the_broker_and_says_what_it_missed(cluster: "L
         until("answers again", lambda: last_answer(lake) > before, WAIT_SECONDS)
     holes = [row for row in rows(lake, "quarantine") if row["kind"] == "unreachable"]
     assert holes
-    assert all(row["at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
+    assert all(row["recorded_at"] is not None and cluster.bootstrap in row["detail"] for row in holes)
     captures = rows(lake, "captures")
     counted = sum(row["lost_places"] for row in captures)
     assert counted >= len(holes)

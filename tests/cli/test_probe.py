@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kafkascope.client.probe import UNSERVED
+from kafkascope.client.probe.prober import UNSERVED
 from lab.cluster import Cluster
 from lab.secured import SECURED_USERS
 from lab.settings import CONTROLLER, SASL

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.capture.exchange_columns import SCHEMA
+from kafkascope.capture.exchanges.exchange_columns import SCHEMA
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.record_types import Record, new_batch
 from kafkascope.codec.records import encode_records
@@ -408,7 +408,7 @@ def test_names_that_do_not_exist_are_not_found(cli: Cli) -> None:
 
 
 def test_a_missing_extra_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafkascope.cli.read import need_columns
+    from kafkascope.cli.commands.read import need_columns
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"^read needs pyarrow: pip install 'kafkascope\[columns\]'$"):

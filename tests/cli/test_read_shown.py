@@ -16,12 +16,12 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 import pytest
 
-from kafkascope.capture.account import Account
-from kafkascope.capture.stats import Stats
-from kafkascope.capture.tallies import FAILED, LATENCY, REQUEST_BYTES, SUMMED
-from kafkascope.cli.read_account import Progress, print_account
-from kafkascope.cli.read_stats import print_stats
-from kafkascope.cli.read_summary import cut_middle
+from kafkascope.capture.exchanges.account import Account
+from kafkascope.capture.query.stats import Stats
+from kafkascope.capture.query.tallies import FAILED, LATENCY, REQUEST_BYTES, SUMMED
+from kafkascope.cli.read.account import Progress, print_account
+from kafkascope.cli.read.stats import print_stats
+from kafkascope.cli.read.summary import cut_middle
 from kafkascope.cli.terminal import width
 from tests.captures import HERE
 from tests.cli.test_read_filters import log_line, told

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from kafkascope.cli import main
-from kafkascope.cli.report import run
+from kafkascope.cli.commands.report import run
 from kafkascope.lake.home import SIGN, Lake, make_lake
 from kafkascope.report.json_form import schema
 from tests.report.build import HOSTILE, NOON, delivery, finding, incident, lake_of

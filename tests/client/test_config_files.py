@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.live_options import settings_from
+from kafkascope.cli.live.options import settings_from
 from kafkascope.client.cluster import connect
 from lab.cluster import Cluster
 from lab.jars import JVM, joined, kafka_path, python_path, run

@@ -7,9 +7,10 @@ from typing import Any
 import click
 import pytest
 
-from kafkascope.cli.live_options import live_options
-from kafkascope.client import java_settings, librdkafka_settings
-from kafkascope.client.environment import PREFIX, variables
+from kafkascope.cli.live.options import live_options
+from kafkascope.client.config import java as java_settings
+from kafkascope.client.config import librdkafka as librdkafka_settings
+from kafkascope.client.config.environment import PREFIX, variables
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connecting.md").read_text(encoding="utf-8")
 

@@ -206,7 +206,7 @@ def test_the_second_address_serves_when_the_first_does_not_answer() -> None:
 
 def test_a_server_that_takes_no_tls_is_told_so() -> None:
     """The bytes that such servers send back: none, and text."""
-    pytest.importorskip("kafkascope.client.tls")
+    pytest.importorskip("kafkascope.client.transport.tls")
     from kafkascope.client.settings import Tls
 
     async def once(*handlers: Handler) -> str:

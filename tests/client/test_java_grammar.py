@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.client.jaas import parse_jaas
-from kafkascope.client.properties import parse_properties
+from kafkascope.client.config.jaas import parse_jaas
+from kafkascope.client.config.properties import parse_properties
 from kafkascope.errors import InputError
 from lab.jars import joined, kafka_path
 

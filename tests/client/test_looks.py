@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 import pytest
 
 from kafkascope.client import Cluster, connect
-from kafkascope.client.check import Wanted, one_line
-from kafkascope.client.check_look import GROUP, look
+from kafkascope.client.check.look import GROUP, look
+from kafkascope.client.check.verdicts import Wanted, one_line
 from kafkascope.client.describe.asking import AT_ONCE, MOST_GAPS, each, fairly
 from kafkascope.client.describe.features import versions_by_node
 from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
 from kafkascope.client.describe.groups import describe_groups
-from kafkascope.client.dialling import UnreachableError, check_address
-from kafkascope.client.observe import MOST_VAIN, Observer
-from kafkascope.client.probe import probe
-from kafkascope.client.reading import HeavyError
-from kafkascope.client.retries import after, within
+from kafkascope.client.observe.observer import MOST_VAIN, Observer
+from kafkascope.client.probe.prober import probe
 from kafkascope.client.settings import Address, Settings
+from kafkascope.client.transport.deadline import after, within
+from kafkascope.client.transport.dialling import UnreachableError, check_address
+from kafkascope.client.transport.reading import HeavyError
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.errors import ReachError, RefusedError
 from kafkascope.limits import MAX_APIS, MAX_BROKERS, MAX_LOGIN_FRAME_BYTES, MAX_UNKNOWN_VERSIONS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.live_options import settings_from
-from kafkascope.client.environment import PREFIX
+from kafkascope.cli.live.options import settings_from
+from kafkascope.client.config.environment import PREFIX
 from kafkascope.errors import KafkascopeError
 
 PLANTED = "S3cr3tX"

@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 import pytest
 
-from kafkascope.cli.live_options import live_options, settings_from
+from kafkascope.cli.live.options import live_options, settings_from
 from kafkascope.cli.main import main
 from kafkascope.client.cluster import connect
-from kafkascope.client.config_file import read_config
-from kafkascope.client.given import Given
-from kafkascope.client.jaas import parse_jaas
-from kafkascope.client.jks import LockedKey
+from kafkascope.client.config.file import read_config
+from kafkascope.client.config.jaas import parse_jaas
+from kafkascope.client.config.jks import LockedKey
+from kafkascope.client.config.merge import Given
 from kafkascope.client.settings import Address, Sasl, Secret, Settings, Tls
 from kafkascope.errors import KafkascopeError
 from lab.cluster import Cluster
@@ -156,7 +156,7 @@ def test_a_secret_in_a_url_is_not_repeated(tmp_path: Path) -> None:
     settings = settings_from("127.0.0.1:1", options)
 
     async def ask() -> None:
-        from kafkascope.client.oauth import token_of
+        from kafkascope.client.auth.oauth import token_of
 
         assert settings.sasl
         await token_of(settings.sasl)

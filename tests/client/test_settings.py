@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kafkascope.cli.live_options import live_options, settings_from
-from kafkascope.client.environment import PREFIX, from_environment, variables
+from kafkascope.cli.live.options import live_options, settings_from
+from kafkascope.client.config.environment import PREFIX, from_environment, variables
 from kafkascope.client.settings import Address, Secret, Settings, parse_address, parse_addresses, parse_resolve
 from kafkascope.errors import InputError, UsageError
 
@@ -272,7 +272,7 @@ def test_a_timeout_is_a_number_above_zero(value: str) -> None:
 def test_at_a_terminal_the_password_is_asked_for_and_does_not_show() -> None:
     """A real pseudo terminal: what is typed must come back neither there nor on standard output."""
     code = (
-        "from kafkascope.cli.live_options import settings_from\n"
+        "from kafkascope.cli.live.options import settings_from\n"
         "made = settings_from('a:1', {'sasl_mechanism': 'PLAIN', 'username': 'alice'})\n"
         "print('got it' if made.sasl.password.reveal() == 'typed-secret' else 'wrong')\n"
     )

@@ -19,8 +19,8 @@ CAPTURE = Path(__file__).parents[1] / "captures" / "share" / "capture.pcap.xz"
 # Frames to rows of their headers: one step of reading, whose kernels compile in seconds.
 HEADERS = """
 import kafkascope
-from kafkascope.capture.flow import Frames
-from kafkascope.capture.headers import API_KEY, CORRELATION, VERSION, read_headers, _make_rows
+from kafkascope.capture.base.flow import Frames
+from kafkascope.capture.frames.headers import API_KEY, CORRELATION, VERSION, read_headers, _make_rows
 
 request = bytes.fromhex("004e 0002 00000007 0003 617070 00")
 rows, _ = read_headers(Frames.whole([request] * 2, [(0, 0, 0, 0, 0), (0, 0, 15, 0, 1)]))
@@ -65,7 +65,7 @@ def test_an_upgrade_with_a_changed_constant_gives_the_same_rows(wheel: Path, tmp
     assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 1 {said}\n"
     # The kernel of another file compares with it, and that file stays as it is.
     kinds = ("FRAME, TOKEN, LOST, ENDED = range(4)", "TOKEN, FRAME, LOST, ENDED = range(4)")
-    environment.install(newer(wheel, tmp_path, "99.1", "kafkascope/capture/flow.py", *kinds))
+    environment.install(newer(wheel, tmp_path, "99.1", "kafkascope/capture/base/flow.py", *kinds))
     assert environment.run("-c", HEADERS) == f"99.1 0 {said}\n"
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from starlette.applications import Starlette
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import read
 from kafkascope.explorer.app import create
 from kafkascope.explorer.guard import HEADERS

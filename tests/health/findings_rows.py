@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkascope.health.findings_needs import NEEDS
+from kafkascope.health.findings.needs import NEEDS
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -7,12 +7,12 @@ from io import BytesIO
 from itertools import groupby
 from typing import Any
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import Reading, read
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.result import Decoded
-from kafkascope.health.share_events import ShareEvent
-from kafkascope.health.share_group_health import ShareGroupEvent
+from kafkascope.health.share.events import ShareEvent
+from kafkascope.health.share.group_health import ShareGroupEvent
 from tests.captures import capture
 
 SHARE_SESSION_NOT_FOUND = 122

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
 
-from kafkascope.health.share_events import ACCEPT, GAP, REJECT, RELEASE, RENEW, ShareEvent
+from kafkascope.health.share.events import ACCEPT, GAP, REJECT, RELEASE, RENEW, ShareEvent
 
 LOCK_MS = 3000
 DOINGS = "fetch acknowledge renew close cut reset reconnect forget move delete vanish".split()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.findings import Finding, findings_of
+from kafkascope.health.findings.diagnosis import Finding, findings_of
 from tests.health.findings_cases import Marts
 from tests.health.findings_rows import MINUTE, T0, row
 
@@ -66,12 +66,13 @@ def test_several_recordings_are_counted_and_the_worst_is_named() -> None:
         row("captures", capture_uri="b.pcap", tls_bytes=900_000, first_at=T0 + MINUTE),
         row("captures", capture_uri="c.pcap"),
     ]
-    (found,) = findings_of({"captures": rows}, {})
+    (finding,) = findings_of({"captures": rows}, {})
     assert (
-        found.summary == "33 % of the bytes of a.pcap and 2 more are TLS and could not be read; b.pcap has most of it."
+        finding.summary
+        == "33 % of the bytes of a.pcap and 2 more are TLS and could not be read; b.pcap has most of it."
     )
-    assert (found.subject, found.figures["recordings"]) == ("a.pcap and 2 more", "b.pcap 900,000, a.pcap 100,000")
-    assert (found.from_at, found.to_at) == (T0, T0 + 60 * MINUTE)
+    assert (finding.subject, finding.figures["recordings"]) == ("a.pcap and 2 more", "b.pcap 900,000, a.pcap 100,000")
+    assert (finding.from_at, finding.to_at) == (T0, T0 + 60 * MINUTE)
 
 
 def test_recordings_of_other_times_are_judged_by_themselves() -> None:
@@ -83,21 +84,21 @@ def test_recordings_of_other_times_are_judged_by_themselves() -> None:
         row("captures", capture_uri="tuesday-2.pcap", first_at=later + 5 * MINUTE, last_at=later + 6 * MINUTE)
         | {"tls_bytes": 300_000},
     ]
-    (found,) = findings_of({"captures": rows}, {})
-    assert (found.subject, found.severity) == ("tuesday.pcap and 1 more", "warning")
-    assert found.from_at == later and found.figures["tcp_bytes"] == 2_000_000
+    (finding,) = findings_of({"captures": rows}, {})
+    assert (finding.subject, finding.severity) == ("tuesday.pcap and 1 more", "warning")
+    assert finding.from_at == later and finding.figures["tcp_bytes"] == 2_000_000
 
 
 def test_calls_of_an_observer_are_no_part_of_what_was_recorded() -> None:
     observed = row("captures", capture_uri="observe://b:9092/1", kind="observe", tcp_bytes=10**9)
-    (found,) = findings_of({"captures": [row("captures", tls_bytes=600_000), observed]}, {})
-    assert (found.subject, found.severity) == ("night.pcap", "warning")
+    (finding,) = findings_of({"captures": [row("captures", tls_bytes=600_000), observed]}, {})
+    assert (finding.subject, finding.severity) == ("night.pcap", "warning")
 
 
 def unreadable(frames: list[int], kind: str) -> Finding:
     captures = [row("captures", kind=kind, frames=number, tcp_bytes=0) for number in frames]
-    (found,) = findings_of({"captures": captures, "quarantine": [row("quarantine")]}, {})
-    return found
+    (finding,) = findings_of({"captures": captures, "quarantine": [row("quarantine")]}, {})
+    return finding
 
 
 def test_a_file_that_has_grown_has_its_frames_once() -> None:
@@ -108,5 +109,5 @@ def test_a_file_that_has_grown_has_its_frames_once() -> None:
 
 def test_what_has_no_time_is_of_the_time_of_the_others() -> None:
     broken = row("quarantine", capture_uri="broken.pcap", recorded_at=None, kind="broken")
-    (found,) = findings_of({"captures": [row("captures")], "quarantine": [broken]}, {})
-    assert (found.from_at, found.to_at) == (T0, T0)
+    (finding,) = findings_of({"captures": [row("captures")], "quarantine": [broken]}, {})
+    assert (finding.from_at, finding.to_at) == (T0, T0)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkascope.health.findings_api_rules import PASSING
-from kafkascope.health.findings_episodes import MERGE_US, MINUTE_US, MOST_EVIDENCE, MOST_SUBJECTS
-from kafkascope.health.findings_needs import NEEDS
-from kafkascope.health.findings_rule import Rule
-from kafkascope.health.findings_rules import RULES
+from kafkascope.health.findings.api_rules import PASSING
+from kafkascope.health.findings.episodes import MERGE_US, MINUTE_US, MOST_EVIDENCE, MOST_SUBJECTS
+from kafkascope.health.findings.needs import NEEDS
+from kafkascope.health.findings.rule import Rule
+from kafkascope.health.findings.rules import RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 START, END = "<!-- rules -->\n", "<!-- end of rules -->\n"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafkascope.codec.json_form import uuid_text
-from kafkascope.health.quorum import history_of
-from kafkascope.health.quorum_elections import Elections
-from kafkascope.health.quorum_replicas import Replicas
-from kafkascope.health.quorum_rows import QuorumReplica
-from kafkascope.health.quorum_signals import QuorumEvent
+from kafkascope.health.quorum.elections import Elections
+from kafkascope.health.quorum.events import QuorumEvent
+from kafkascope.health.quorum.history import history_of
+from kafkascope.health.quorum.replicas import Replicas
+from kafkascope.health.quorum.rows import QuorumReplica
 from tests.captures import truth
 from tests.health.test_streams_recording import closings, microseconds
 from tests.support.incidents import (

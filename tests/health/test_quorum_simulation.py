@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.quorum import history_of
-from kafkascope.health.quorum_signals import QuorumEvent
+from kafkascope.health.quorum.events import QuorumEvent
+from kafkascope.health.quorum.history import history_of
 
 MAX_WAIT = 500_000
 FETCH_TIMEOUT = 2_000_000

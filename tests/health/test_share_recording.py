@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafkascope.health.share_group_health import share_group_health
-from kafkascope.health.share_ledger import share_deliveries
+from kafkascope.health.share.group_health import share_group_health
+from kafkascope.health.share.ledger import share_deliveries
 from tests.captures import truth
 from tests.health.share_recorded import group_events, share_events
 from tests.support.incidents import check_locks_expired_when_they_did, logged_outcomes, told_outcomes

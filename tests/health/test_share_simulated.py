@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from kafkascope.health.share_events import Delivery
-from kafkascope.health.share_ledger import share_deliveries
+from kafkascope.health.share.events import Delivery
+from kafkascope.health.share.ledger import share_deliveries
 from tests.health.share_simulator import LOCK_MS, Simulation, Truth
 
 SEEDS = 400

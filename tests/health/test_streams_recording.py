@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.streams_health import health_of
-from kafkascope.health.streams_rows import StreamsTimeline
-from kafkascope.health.streams_signals import StreamsEvent
-from kafkascope.health.streams_timeline import timeline_of
+from kafkascope.health.streams.events import StreamsEvent
+from kafkascope.health.streams.group_health import health_of
+from kafkascope.health.streams.rows import StreamsTimeline
+from kafkascope.health.streams.timeline import timeline_of
 from tests.support.incidents import (
     check_halted_member_is_lost,
     check_members_held_what_they_logged,

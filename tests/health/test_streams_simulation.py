@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.streams_signals import StreamsEvent
-from kafkascope.health.streams_timeline import timeline_of
+from kafkascope.health.streams.events import StreamsEvent
+from kafkascope.health.streams.timeline import timeline_of
 
 INTERVAL = 1_000_000
 SESSION = 4_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cramjam
 import numpy as np
 
-from kafkascope.capture.log_lines import MARK
+from kafkascope.capture.request_log.lines import MARK
 from tests.support.packet_build import (
     ACK,
     FIN,

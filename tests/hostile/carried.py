@@ -6,9 +6,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_run import Part
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from tests.hostile.captures import bytes_edited
 from tests.hostile.json_edits import edit

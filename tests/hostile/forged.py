@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from kafkascope.capture.frame_table import HAVE
-from kafkascope.capture.frame_table import HEAD as FIRST_CHUNK
-from kafkascope.capture.stream_table import HEAD, HELD_COUNT, NEXT, TAIL
+from kafkascope.capture.frames.frame_table import HAVE
+from kafkascope.capture.frames.frame_table import HEAD as FIRST_CHUNK
+from kafkascope.capture.tcp.stream_table import HEAD, HELD_COUNT, NEXT, TAIL
 from tests.hostile.carried import case_of, left_by
 
 _FAR = 1 << 40

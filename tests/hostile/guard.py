@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from kafkascope.capture.buffer_pool import BufferPool
-from kafkascope.capture.flow import Bytes
+from kafkascope.capture.base.buffer_pool import BufferPool
+from kafkascope.capture.base.flow import Bytes
 from tests.columnar.guarded import Guarded
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from kafkascope.capture.log_lines import MARK
+from kafkascope.capture.request_log.lines import MARK
 from kafkascope.codec.json_form import to_json
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layout import layout

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
-from kafkascope.capture.flow import ACK, FIN, RST, SYN
+from kafkascope.capture.base.flow import ACK, FIN, RST, SYN
 from tests.captures import NAMES, capture
 from tests.support.parts import pcap_records, random_pcap
 

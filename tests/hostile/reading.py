@@ -12,13 +12,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kafkascope.capture.carry_run import Part
-from kafkascope.capture.exchange import to_exchanges
-from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.learn import Knowledge
-from kafkascope.capture.messages import Messages
-from kafkascope.capture.packets import read_packets
+from kafkascope.capture.exchanges.exchange import to_exchanges
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.messages import Messages
+from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.run import Part
 from kafkascope.errors import InputError
 from tests.support.parts import Named
 from tests.support.recordings import Drip

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope import limits
-from kafkascope.client.dialling import BUFFER_BYTES
+from kafkascope.client.transport.dialling import BUFFER_BYTES
 from tests.client.evil_broker import LARGE_BYTES, NODES, evil
 from tests.hostile.child import run
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 BUFFERED = 2 * BUFFER_BYTES + 262_144
 ENDPOINT = """
 import asyncio
-from kafkascope.client.oauth import token_of
+from kafkascope.client.auth.oauth import token_of
 from kafkascope.client.settings import Sasl, Secret
 from kafkascope.errors import ReachError
 def ask(url):
@@ -87,9 +87,9 @@ def test_the_answer_of_a_token_endpoint_takes_what_its_cap_says(form: str) -> No
 
 CAREFUL = """
 import asyncio
-from kafkascope.client.reading import read_response, weigh_response
+from kafkascope.client.transport.reading import read_response, weigh_response
 from kafkascope.errors import DecodeError
-from tests.client.test_weigh import groups_frame
+from tests.client.transport.test_response_size import groups_frame
 async def read(frame):
     try:
         print(len((await read_response("ListGroups", 5, frame)).value["groups"]))
@@ -120,7 +120,7 @@ asyncio.run(read(groups_frame(8 * count) + bytes(1)))
 ROUND = """
 import asyncio
 from kafkascope.client import connect
-from kafkascope.client.reading import HeavyError
+from kafkascope.client.transport.reading import HeavyError
 from kafkascope.client.targets import Node
 async def ask(host, nodes, keep):
     async with connect(host, timeout=300.0) as cluster:
@@ -159,9 +159,9 @@ def test_responses_of_a_round_take_what_their_cap_says() -> None:
 
 OBSERVED = """
 import asyncio
-from kafkascope.cli.observe_run import Asked, _Run, _Stop
+from kafkascope.cli.live.observe_run import Asked, _Run, _Stop
 from kafkascope.client import connect
-from kafkascope.client.observe import Observer
+from kafkascope.client.observe.observer import Observer
 from kafkascope.lake.home import make_lake
 from kafkascope.pipeline.observed import Landing
 landing = Landing(make_lake(sys.argv[1]), "somewhere", "run")

@@ -15,13 +15,13 @@ import cramjam
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.decompress import Unpacked
-from kafkascope.capture.fragments import LONGEST_DATAGRAM, FragmentStore, Key
-from kafkascope.capture.problems import Problems
+from kafkascope.capture.base.problems import Problems
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.source import Source
+from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, FragmentStore, Key
 from kafkascope.capture.reader import Reading
-from kafkascope.capture.source import Source
 from kafkascope.errors import InputError
-from tests.capture.test_request_log import heartbeat, line
+from tests.capture.request_log.test_reader import heartbeat, line
 from tests.hostile.child import run
 from tests.support.packet_build import ipv4, pcap, tcp
 from tests.support.recordings import segments
@@ -75,7 +75,7 @@ for number in range(60_000):
     store.add(key, 8, True, data, 2, 10**18 + number, number, number)
 print(len(store._waiting))
 """
-    imports = "from kafkascope.capture.fragments import *\nfrom kafkascope.capture.problems import Problems"
+    imports = "from kafkascope.capture.net.fragments import *\nfrom kafkascope.capture.base.problems import Problems"
     ran = run(imports, code)
     assert 1_000 < int(ran.output) < limits.MAX_FRAGMENT_BYTES // 1_024
     assert ran.peak < 2 * limits.MAX_FRAGMENT_BYTES
@@ -130,7 +130,7 @@ GOOD = line(heartbeat()).encode()
 
 
 def test_a_line_beyond_the_cap_is_named_and_reading_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkascope.capture.log_lines.MAX_LINE_BYTES", 3 * MIB)
+    monkeypatch.setattr("kafkascope.capture.request_log.lines.MAX_LINE_BYTES", 3 * MIB)
     for extra, kept in ((0, True), (1, False)):
         long = GOOD + b" " * (3 * MIB - len(GOOD) + extra)
         count, problems = read_log(b"\n".join([GOOD, long, GOOD, GOOD]))
@@ -142,7 +142,7 @@ def test_a_line_beyond_the_cap_is_named_and_reading_goes_on(monkeypatch: pytest.
 
 
 def test_parts_of_a_line_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkascope.capture.log_lines.MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr("kafkascope.capture.request_log.lines.MAX_LINE_BYTES", 100_000)
     stamp = b"2026-11-15T09:30:00.123456789Z stdout "
     parts = b"".join(stamp + b"P x\n" for _ in range(5_000)) + stamp + b"F x\n"
     count, problems = read_log(stamp + b"F " + GOOD + b"\n" + parts + stamp + b"F " + GOOD)
@@ -233,8 +233,8 @@ def test_readers_of_many_files_give_their_memory_back(form: str) -> None:
     """Read to the end or not; without the collector, which cannot see all that they hold."""
     imports = """
 import cramjam, gc, io, sys
-from kafkascope.capture.decompress import Unpacked
-from kafkascope.capture.source import Source
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.source import Source
 gc.disable()
 data = bytes(getattr(cramjam, sys.argv[1]).compress(bytes(300_000)))
 buffer = memoryview(bytearray(65_536))
@@ -313,7 +313,9 @@ FILES = {
 def test_a_file_beyond_a_cap_is_a_problem_and_takes_little_memory(cap: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(FILES[cap])
     code = "print(*(problem.kind for packets in read_packets(sys.argv[1]) for problem in packets.problems))"
-    imports = "import sys, io\nfrom kafkascope.capture.packets import read_packets\nlist(read_packets(sys.argv[2]))"
+    imports = (
+        "import sys, io\nfrom kafkascope.capture.files.packets import read_packets\nlist(read_packets(sys.argv[2]))"
+    )
     (tmp_path / "small").write_bytes(pcap([(5, b"x")]) if cap == "MAX_PACKET_BYTES" else SECTION)
     ran = run(imports, code, str(tmp_path / "file"), str(tmp_path / "small"))
     wanted = {"MAX_PACKET_BYTES": "broken record", "MAX_BLOCK_BYTES": "broken block", "MAX_INTERFACES": "bad interface"}

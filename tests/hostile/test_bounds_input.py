@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from kafkascope import limits
-from kafkascope.cli.input import read_bytes
+from kafkascope.cli.bytes.input import read_bytes
 from kafkascope.codec.byte_text import parse_text
 from kafkascope.codec.long_text import parse_long
 from kafkascope.errors import InputError
@@ -54,7 +54,7 @@ def read_in_a_child(path: Path, most: str = "", stdin: bool = False) -> tuple[st
     code = f"""
 from kafkascope import limits
 {most}
-from kafkascope.cli.input import read_bytes
+from kafkascope.cli.bytes.input import read_bytes
 from kafkascope.errors import InputError
 try:
     print(len(read_bytes(sys.argv[1])))

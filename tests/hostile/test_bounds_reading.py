@@ -12,9 +12,9 @@ from tests.support.traffic import request, response
 
 MIB = 1 << 20
 EARLY = """
-from kafkascope.capture.flow import BYTES, Flows
-from kafkascope.capture.tcp import Reassembler
-from tests.capture.test_tcp import CLIENT, opened, seg
+from kafkascope.capture.base.flow import BYTES, Flows
+from kafkascope.capture.tcp.reassembly import Reassembler
+from tests.capture.tcp.test_reassembly import CLIENT, opened, seg
 from tests.support.flows import endpoints, segments
 SIZE = 60_000
 def feed(size):
@@ -40,7 +40,7 @@ def test_early_bytes_of_one_stream_take_what_their_cap_says() -> None:
 
 READ = """
 from pathlib import Path
-from kafkascope.capture.learn import Knowledge
+from kafkascope.capture.exchanges.name_cache import Knowledge
 from kafkascope.capture.reader import Reading, decode_messages, read
 from kafkascope.columnar.decode import ERROR
 def listed(file):
@@ -137,7 +137,7 @@ def test_an_odd_frame_takes_what_its_cap_says(tmp_path: Path) -> None:
 
 
 SESSION = """
-from tests.capture.test_exchanges import fetch
+from tests.capture.exchanges.test_exchanges import fetch
 from tests.support.frames import Wire
 def whole(changes):
     wire = Wire()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.exchanges import Pairer, Recordings
-from kafkascope.capture.flow import BYTES, CLOSE, FRAME, OPEN, Flows, Pieces, Segments
-from kafkascope.capture.frames import PORTION_ROWS, Framer
-from kafkascope.capture.pairing import ROW_COST
-from kafkascope.capture.stream_table import FREE, HELD_TOTAL, NODE_COST
-from kafkascope.capture.tallies import NAME_COST, OTHERS, SUMMED, Tallies
-from kafkascope.capture.tcp import Reassembler
+from kafkascope.capture.base.flow import BYTES, CLOSE, FRAME, OPEN, Flows, Pieces, Segments
+from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
+from kafkascope.capture.exchanges.pairing import ROW_COST
+from kafkascope.capture.frames.framing import PORTION_ROWS, Framer
+from kafkascope.capture.query.tallies import NAME_COST, OTHERS, SUMMED, Tallies
+from kafkascope.capture.tcp.reassembly import Reassembler
+from kafkascope.capture.tcp.stream_table import FREE, HELD_TOTAL, NODE_COST
 from tests.support.flows import endpoints
 from tests.support.frames import connection
 from tests.support.full_recording import full_recording

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.carry_bytes import Wanted
-from kafkascope.capture.carry_tcp import _hold, early_of
-from kafkascope.capture.flow import BYTES, GAP, Flows, Pieces
-from kafkascope.capture.packets import read_packets
-from kafkascope.capture.reassemble import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.stream_table import (
+from kafkascope.capture.base.flow import BYTES, GAP, Flows, Pieces
+from kafkascope.capture.files.packets import read_packets
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.tcp import _hold, early_of
+from kafkascope.capture.tcp.reassembly import Reassembler
+from kafkascope.capture.tcp.reassembly_kernel import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
+from kafkascope.capture.tcp.stream_table import (
     CONNECTIONS,
     EXPRESS,
     EXPRESS_DISTANCE,
@@ -32,7 +33,6 @@ from kafkascope.capture.stream_table import (
     grown,
     make_tables,
 )
-from kafkascope.capture.tcp import Reassembler
 from tests.hostile.early_segments import ORDERS, packets
 
 SEGMENTS = 30_000

@@ -7,9 +7,9 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from kafkascope.capture.credit import BYTES_EARN, FIRST_CREDIT, PIECE_EARNS, RESERVE
-from kafkascope.capture.flow import BYTES, FRAME, GAP, LOST, Connection, Pieces
-from kafkascope.capture.frames import Framer
+from kafkascope.capture.base.flow import BYTES, FRAME, GAP, LOST, Connection, Pieces
+from kafkascope.capture.frames.credit import BYTES_EARN, FIRST_CREDIT, PIECE_EARNS, RESERVE
+from kafkascope.capture.frames.framing import Framer
 from tests.hostile.breaks import REQUEST_HEADS, RESPONSE_HEADS, empty_responses
 from tests.support.flows import endpoints
 from tests.support.framing import Stream, heartbeats, hello, of
@@ -57,6 +57,21 @@ def test_tiny_pieces_of_unknown_connections(heads: bytes) -> None:
     pieces = single_bytes(data, streams)
     assert calls(lambda: framer.feed(pieces)) < MOST_CALLS
     assert len(framer._undecided) == len(streams)
+
+
+def test_tiny_pieces_that_one_segment_brings() -> None:
+    """As in a retransmission with other bytes: it brings each of the segments that waited, and its own bytes between
+    them. The file pays for one packet."""
+    streams, turns, size = 100, 33, 12
+    framer = Framer([Connection(n, 0, endpoints(0), 0, 0, (None, None), False) for n in range(streams)])
+    count = streams * turns
+    stream = np.repeat(np.arange(0, 2 * streams, 2, dtype=np.int32), turns)
+    offset = np.tile(size * np.arange(turns), streams)
+    start, order = np.zeros(count, np.int64), np.arange(count)
+    kinds = np.full(count, BYTES, np.uint8)
+    pieces = Pieces(np.frombuffer(b"B" * size, np.uint8), kinds, stream, offset, start, start + size, order, order)
+    assert calls(lambda: framer.feed(pieces)) < 10 * count
+    assert sum(undecided.count for undecided in framer._undecided.values()) == count
 
 
 @pytest.mark.parametrize(("role", "heads"), [(REQUEST, REQUEST_HEADS), (RESPONSE, RESPONSE_HEADS)])

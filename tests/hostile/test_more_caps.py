@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope import limits
-from kafkascope.cli.check_listen import Watched
+from kafkascope.cli.live.check_listen import Watched
 from kafkascope.errors import InputError
 from kafkascope.explorer.app import create
 from kafkascope.lake.commit import commit

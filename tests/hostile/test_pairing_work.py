@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kafkascope.capture.flow import ENDED, FRAME, LOST, TOKEN
-from kafkascope.capture.headers import (
+from kafkascope.capture.base.flow import ENDED, FRAME, LOST, TOKEN
+from kafkascope.capture.exchanges.pairing import ANSWERED, LONGEST_WAIT_NS, ROW_COST, pair
+from kafkascope.capture.frames.headers import (
     AFTER_LOSS,
     CONNECTION,
     CORRELATION,
@@ -21,7 +22,6 @@ from kafkascope.capture.headers import (
     WIDTH,
     Rows,
 )
-from kafkascope.capture.pairing import ANSWERED, LONGEST_WAIT_NS, ROW_COST, pair
 from tests.support.pairing_model import Outcome, paired
 
 SEED = 15

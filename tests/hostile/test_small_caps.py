@@ -7,12 +7,12 @@ import pytest
 
 import kafkascope
 from kafkascope import limits
-from kafkascope.capture.credit import Credit
-from kafkascope.capture.flow import BYTES
-from kafkascope.capture.undecided import Undecided, Verdict
-from kafkascope.client.dialling import UnreachableError, check_address
-from kafkascope.client.observe import _portions
+from kafkascope.capture.base.flow import BYTES
+from kafkascope.capture.frames.credit import Credit
+from kafkascope.capture.frames.detection import Undecided, Verdict
+from kafkascope.client.observe.observer import _portions
 from kafkascope.client.settings import Address
+from kafkascope.client.transport.dialling import UnreachableError, check_address
 from kafkascope.client.view import View
 from kafkascope.codec.records import decode_records
 from kafkascope.errors import DecodeError, InputError
@@ -95,9 +95,9 @@ def test_what_nobody_recognises_is_left_alone_at_its_cap(cap: str) -> None:
 @pytest.mark.parametrize(
     ("cap", "module", "function"),
     [
-        ("MAX_SECRET_BYTES", "kafkascope.client.given", "read_secret"),
-        ("MAX_CONFIG_BYTES", "kafkascope.client.config_file", "read_config"),
-        ("MAX_STORE_BYTES", "kafkascope.client.key_stores", "read_trust"),
+        ("MAX_SECRET_BYTES", "kafkascope.client.config.merge", "read_secret"),
+        ("MAX_CONFIG_BYTES", "kafkascope.client.config.file", "read_config"),
+        ("MAX_STORE_BYTES", "kafkascope.client.config.key_stores", "read_trust"),
     ],
 )
 def test_a_file_of_settings_is_read_up_to_its_cap(cap: str, module: str, function: str, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.messages import Messages
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.reader import Reading
 from kafkascope.columnar.decode import ERROR
 from kafkascope.lake.home import open_lake

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkascope.health.quorum_rows import QuorumHappening, QuorumReplica
-from kafkascope.health.share_events import Delivery
-from kafkascope.health.streams_rows import LostMember, StreamsTask
+from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
+from kafkascope.health.share.events import Delivery
+from kafkascope.health.streams.rows import LostMember, StreamsTask
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from kafkascope.pipeline.mart.build import build_marts
 from tests.capture.truth_events import topic_ids
 from tests.captures import NAMES, truth
-from tests.health.test_findings_recordings import api_marts, quorum_marts, share_marts, streams_marts
+from tests.health.findings.test_recordings import api_marts, quorum_marts, share_marts, streams_marts
 from tests.pipeline.mart_lakes import PACKETS, incidents
 from tests.pipeline.mart_rows import Plain, all_marts, mart, rows_of
 from tests.support.incidents import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from kafkascope.health.streams_signals import statuses_of
+from kafkascope.health.streams.events import statuses_of
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
 from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams

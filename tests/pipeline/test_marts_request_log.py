@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkascope.health.quorum_rows import QuorumHappening, QuorumReplica
-from kafkascope.health.share_events import Delivery
-from kafkascope.health.streams_rows import LostMember, StreamsTask
+from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
+from kafkascope.health.share.events import Delivery
+from kafkascope.health.streams.rows import LostMember, StreamsTask
 from tests.captures import recording
 from tests.pipeline.mart_lakes import LOGS, PACKETS, incidents
 from tests.pipeline.mart_rows import Plain, mart, rows_of

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope.health.share_events import ShareEvent
-from kafkascope.health.streams_signals import StreamsEvent
+from kafkascope.health.share.events import ShareEvent
+from kafkascope.health.streams.events import StreamsEvent
 from kafkascope.pipeline.mart.facts import Facts, _joined
 from kafkascope.pipeline.mart.silence import MOST_US, STEP_US, with_seen
 from kafkascope.pipeline.mart.walk import share_rows, streams_rows

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope import encode_frame
-from kafkascope.capture.observed import Called
+from kafkascope.capture.exchanges.client_calls import Called
 from kafkascope.lake import running
 from kafkascope.lake.files import PENDING
 from kafkascope.lake.home import Lake, make_lake
@@ -87,24 +87,24 @@ def other(at: int) -> Called:
 
 def plain_rows(lake: Lake, name: str) -> list[dict[str, Any]]:
     """As a reader of Delta that isn't ours has them."""
-    found: list[dict[str, Any]] = arrow_rows(lake.table(name).uri).to_pylist()
-    return found
+    plain: list[dict[str, Any]] = arrow_rows(lake.table(name).uri).to_pylist()
+    return plain
 
 
 def sizes(connections: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """There is one row per connection."""
-    found = {row["client_address"]: (row["client_bytes"], row["broker_bytes"]) for row in connections}
-    assert len(found) == len(connections)
-    return found
+    by_client = {row["client_address"]: (row["client_bytes"], row["broker_bytes"]) for row in connections}
+    assert len(by_client) == len(connections)
+    return by_client
 
 
 def summed(*calls: Called) -> dict[str, tuple[int, int]]:
     """By the frames themselves, with their lengths."""
-    found: dict[str, tuple[int, int]] = {}
+    sums: dict[str, tuple[int, int]] = {}
     for call in calls:
-        sent, received = found.get(call.client_address, (0, 0))
-        found[call.client_address] = sent + len(call.request) + 4, received + len(call.response or b"") + 4
-    return found
+        sent, received = sums.get(call.client_address, (0, 0))
+        sums[call.client_address] = sent + len(call.request) + 4, received + len(call.response or b"") + 4
+    return sums
 
 
 @pytest.mark.parametrize("left_open", [True, False])

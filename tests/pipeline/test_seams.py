@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.reading import dataset
 from kafkascope.pipeline.ingesting import Ingested, Options, ingest
-from kafkascope.report.scope import Scope
-from kafkascope.report.unread import unread_in
+from kafkascope.report.summaries.scope import Scope
+from kafkascope.report.summaries.unread import unread_in
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import capture
 

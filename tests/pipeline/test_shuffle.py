@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.carry_run import Part
+from kafkascope.capture.resume.run import Part
 from kafkascope.pipeline.shuffle import ORDER, SegmentsReading, by_bucket, note_row, segment_rows
 from tests.support.packet_build import ipv4, tcp
 

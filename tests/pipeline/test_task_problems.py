@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from kafkascope.capture.account import MOST_KEPT, Account
-from kafkascope.capture.exchanges import Recordings
-from kafkascope.capture.flow import Problem
+from kafkascope.capture.base.flow import Problem
+from kafkascope.capture.exchanges.account import MOST_KEPT, Account
+from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import make_lake
 from kafkascope.pipeline.intake import Intake

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.health.findings import Finding, findings_of
-from kafkascope.health.quorum import history_of
-from kafkascope.health.share_group_health import share_group_health
-from kafkascope.health.share_ledger import share_deliveries
-from kafkascope.health.streams_health import health_of
-from kafkascope.health.streams_timeline import timeline_of
+from kafkascope.health.findings.diagnosis import Finding, findings_of
+from kafkascope.health.quorum.history import history_of
+from kafkascope.health.share.group_health import share_group_health
+from kafkascope.health.share.ledger import share_deliveries
+from kafkascope.health.streams.group_health import health_of
+from kafkascope.health.streams.timeline import timeline_of
 from kafkascope.lake.commit import commit
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake, make_lake
@@ -23,7 +23,7 @@ from kafkascope.lake.marts import MARTS
 from kafkascope.lake.replace import replace
 from kafkascope.lake.tables import table_named
 from kafkascope.report.build import Report, build
-from kafkascope.report.scope import Scope
+from kafkascope.report.summaries.scope import Scope
 
 Row = dict[str, Any]
 NOW = datetime(2026, 11, 16, 8, tzinfo=UTC)

@@ -7,7 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kafkascope.report import (
+from kafkascope.report.json_form import report_json, schema, text_of
+from kafkascope.report.summaries import (
     apis,
     buckets,
     clients,
@@ -19,8 +20,7 @@ from kafkascope.report import (
     streams_lanes,
     unread,
 )
-from kafkascope.report.json_form import report_json, schema, text_of
-from tests.report.test_page import NAMES, report
+from tests.report.page.test_page import NAMES, report
 
 MODULES = (apis, buckets, clients, findings, quorum, share, share_survey, streams, streams_lanes, unread)
 

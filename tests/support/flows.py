@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from kafkascope.capture.flow import ACK, FIN, RST, SYN, Endpoints, Flows, Segments
+from kafkascope.capture.base.flow import ACK, FIN, RST, SYN, Endpoints, Flows, Segments
 
 WORD = 1 << 32
 Message = tuple[int, bytes]

@@ -4,10 +4,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from kafkascope.capture.exchange import Exchange, to_exchanges
-from kafkascope.capture.exchanges import Pairer, Recordings
-from kafkascope.capture.flow import ENDED, FRAME, LOST, TOKEN, Connection, Endpoints, Frames
-from kafkascope.capture.learn import Knowledge
+from kafkascope.capture.base.flow import ENDED, FRAME, LOST, TOKEN, Connection, Endpoints, Frames
+from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
+from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
+from kafkascope.capture.exchanges.name_cache import Knowledge
 from kafkascope.codec.frame import encode_frame
 
 START_NS = 1_763_200_000_000_000_000

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.flow import (
+from kafkascope.capture.base.flow import (
     BYTES,
     ENDED,
     LOST,
@@ -16,8 +16,8 @@ from kafkascope.capture.flow import (
     Pieces,
     Segments,
 )
-from kafkascope.capture.frames import Framer
-from kafkascope.capture.tcp import Reassembler
+from kafkascope.capture.frames.framing import Framer
+from kafkascope.capture.tcp.reassembly import Reassembler
 from tests.support.flows import Faults, Message, Recording, endpoints, record, segments
 from tests.support.traffic import (
     REQUEST,

@@ -4,9 +4,9 @@ Kafka's own tool, logged meanwhile. The rows are those of `health/`, however the
 from collections.abc import Iterable
 from typing import Any
 
-from kafkascope.health.quorum_rows import QuorumHappening, QuorumReplica
-from kafkascope.health.share_events import Delivery
-from kafkascope.health.streams_rows import LostMember, StreamsTask
+from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
+from kafkascope.health.share.events import Delivery
+from kafkascope.health.streams.rows import LostMember, StreamsTask
 from tests.captures import truth
 
 HEARTBEAT_US = 1_000_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from ipaddress import ip_address
 
-from kafkascope.capture.writer import PcapngWriter
+from kafkascope.capture.files.writer import PcapngWriter
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 TCP, UDP, GRE = 6, 17, 47

@@ -5,20 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.flow import ENDED, FRAME, LOST, TOKEN
-from kafkascope.capture.headers import (
-    AFTER_LOSS,
-    CONNECTION,
-    CORRELATION,
-    FIRST_NS,
-    KIND,
-    LAST_NS,
-    NO_ANSWER,
-    RESPONSE,
-    SIZE,
-    Rows,
-)
-from kafkascope.capture.pairing import (
+from kafkascope.capture.base.flow import ENDED, FRAME, LOST, TOKEN
+from kafkascope.capture.exchanges.pairing import (
     ANSWER_ONLY,
     ANSWERED,
     EARLIEST_NS,
@@ -29,6 +17,18 @@ from kafkascope.capture.pairing import (
     NO_ANSWER_EXPECTED,
     ROW_COST,
     UNANSWERED,
+)
+from kafkascope.capture.frames.headers import (
+    AFTER_LOSS,
+    CONNECTION,
+    CORRELATION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    NO_ANSWER,
+    RESPONSE,
+    SIZE,
+    Rows,
 )
 
 

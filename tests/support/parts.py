@@ -9,12 +9,12 @@ from io import BytesIO
 from random import Random
 from typing import Any
 
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_run import Part
-from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.flow import Connection
-from kafkascope.capture.messages import Messages
+from kafkascope.capture.base.flow import Connection
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
 from tests.support.flows import Packet, endpoints, random_faults, record
 from tests.support.packet_build import ethernet, ipv4, pcap, tcp
 from tests.support.traffic import conversation

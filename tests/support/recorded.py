@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkascope.capture.exchange import Exchange
+from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import read
 from kafkascope.codec.frame import DecodedFrame, decode_frame
 from tests.captures import HERE

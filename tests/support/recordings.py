@@ -3,9 +3,9 @@
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from kafkascope.capture.flow import Flows, Packets, Problem
-from kafkascope.capture.packets import read_packets
-from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.base.flow import Flows, Packets, Problem
+from kafkascope.capture.files.packets import read_packets
+from kafkascope.capture.net.segments import SegmentReader
 
 SMALL_CHUNK = 65_536
 

@@ -14,33 +14,33 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.account import Account, count_frames
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_bytes import after
-from kafkascope.capture.carry_choose import Chooser
-from kafkascope.capture.carry_place import PlaceReader
-from kafkascope.capture.carry_run import WHOLE, Part, Steps, carry, flows_of, late_pieces, leave_out, resume
-from kafkascope.capture.decompress import Unpacked, UnpackedFile
-from kafkascope.capture.exchange import Exchange, to_exchanges
-from kafkascope.capture.exchange_columns import KNOWN_FROM_NS, to_arrow
-from kafkascope.capture.exchanges import Ends, ExchangeBatch, Pairer, Recordings
-from kafkascope.capture.file_order import by_first_packet
-from kafkascope.capture.file_tally import FileTallies, FileTally
-from kafkascope.capture.flow import Flows, Frames, Packets, Pieces, Problem, Segments
-from kafkascope.capture.frame_table import are_done, join_frames
-from kafkascope.capture.frames import PORTION_BYTES, PORTION_ROWS, Framer
-from kafkascope.capture.headers import FIRST_NS, LAST_NS
-from kafkascope.capture.learn import Knowledge
-from kafkascope.capture.packets import read_packets
-from kafkascope.capture.request_log import RequestLog
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.sniff import LOG, Found, sniff, uri_of
-from kafkascope.capture.source import Input, Source, Waiting, inputs
-from kafkascope.capture.tcp import Reassembler
+from kafkascope.capture.base.flow import Flows, Frames, Packets, Pieces, Problem, Segments
+from kafkascope.capture.exchanges.account import Account, count_frames
+from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
+from kafkascope.capture.exchanges.exchange_columns import KNOWN_FROM_NS, to_arrow
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Pairer, Recordings
+from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
+from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.files.decompress import Unpacked, UnpackedFile
+from kafkascope.capture.files.file_order import by_first_packet
+from kafkascope.capture.files.packets import read_packets
+from kafkascope.capture.files.source import Input, Source, Waiting, inputs
+from kafkascope.capture.formats import LOG, Found, sniff, uri_of
+from kafkascope.capture.frames.frame_table import are_done, join_frames
+from kafkascope.capture.frames.framing import PORTION_BYTES, PORTION_ROWS, Framer
+from kafkascope.capture.frames.headers import FIRST_NS, LAST_NS
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.request_log.reader import RequestLog
+from kafkascope.capture.resume.choose import Chooser
+from kafkascope.capture.resume.places import PlaceReader
+from kafkascope.capture.resume.reread import after
+from kafkascope.capture.resume.run import WHOLE, Part, Steps, carry, flows_of, late_pieces, leave_out, resume
+from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.tcp.reassembly import Reassembler
 from kafkascope.errors import InputError, KernelError
 
 if TYPE_CHECKING:
-    from kafkascope.capture.messages import MessageTable
+    from kafkascope.capture.exchanges.messages import MessageTable
 
 Paths = Input | Iterable[Input]
 
@@ -61,7 +61,9 @@ def read_batches(paths: Paths) -> Iterator[pa.RecordBatch]:
 
 def decode_messages(paths: Paths) -> "Iterator[MessageTable]":
     """The bodies: one table after the other, each of one message, with `exchange_id` in front of its columns."""
-    from kafkascope.capture.messages import Messages  # the decoder is not needed to list exchanges, and takes its time
+    from kafkascope.capture.exchanges.messages import (
+        Messages,  # the decoder is not needed to list exchanges, and takes its time
+    )
 
     messages = Messages()
     for batch in Reading(paths).batches():

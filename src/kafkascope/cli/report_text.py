@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from textwrap import wrap
 
-from kafkascope.cli.read_units import number, plural, size
 from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, table, width
+from kafkascope.cli.units import number, plural, size
 from kafkascope.report.build import Report
-from kafkascope.report.icons import WORDS
-from kafkascope.report.page_quorum import quorum_line
-from kafkascope.report.quorum import Quorums
-from kafkascope.report.share import ShareGroup
-from kafkascope.report.streams import StreamsGroup
+from kafkascope.report.html.icons import WORDS
+from kafkascope.report.page.quorum import quorum_line
+from kafkascope.report.summaries.quorum import Quorums
+from kafkascope.report.summaries.share import ShareGroup
+from kafkascope.report.summaries.streams import StreamsGroup
 from kafkascope.report.words import interval, lasting, printable, share
 
 MOST_FINDINGS = 10

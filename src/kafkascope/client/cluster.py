@@ -10,23 +10,23 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.client.answer import Answer, Broker
-from kafkascope.client.checked import api_of, seconds_of, settings_of, to_target, value_of
-from kafkascope.client.connection import Connection, LostError
-from kafkascope.client.dialling import UnreachableError
-from kafkascope.client.follow import (
+from kafkascope.client.argument_types import api_of, seconds_of, settings_of, to_target, value_of
+from kafkascope.client.attempts import NO_ANSWER, Tries
+from kafkascope.client.pool import Pool
+from kafkascope.client.redirects import (
     COORDINATOR_CODES,
     LATER_CODES,
     LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPICS,
     code_to_follow,
 )
-from kafkascope.client.negotiate import Ranges, choose_version
-from kafkascope.client.pool import Pool
-from kafkascope.client.retries import Deadline, after, within
 from kafkascope.client.routing import target_of, uuid_key
 from kafkascope.client.settings import Address, Settings
 from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Controller, Coordinator, Leader, Node, Target
-from kafkascope.client.tries import NO_ANSWER, Tries
+from kafkascope.client.transport.connection import Connection, LostError
+from kafkascope.client.transport.deadline import Deadline, after, within
+from kafkascope.client.transport.dialling import UnreachableError
+from kafkascope.client.transport.negotiate import Ranges, choose_version
 from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError

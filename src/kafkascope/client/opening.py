@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkascope.client.answer import Answer
-from kafkascope.client.connection import Connection
-from kafkascope.client.dialling import UnreachableError, check_address, dial
-from kafkascope.client.negotiate import negotiate
-from kafkascope.client.retries import Deadline, within
 from kafkascope.client.settings import Address, Settings
+from kafkascope.client.transport.connection import Connection
+from kafkascope.client.transport.deadline import Deadline, within
+from kafkascope.client.transport.dialling import UnreachableError, check_address, dial
+from kafkascope.client.transport.negotiate import negotiate
 from kafkascope.errors import ReachError
 
 # Java logs in again after 85 to 95 % of the session, so that clients do not all do it at once (KIP-368).
@@ -85,7 +85,7 @@ async def log_in(connection: Connection, settings: Settings, login: Login) -> No
     """By SASL, where the settings say so; again when the session's lifetime asks for it (KIP-368)."""
     if settings.sasl is None:
         return
-    from kafkascope.client.sasl import authenticate
+    from kafkascope.client.auth.sasl import authenticate
 
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from kafkascope.client.answer import Answer
-from kafkascope.client.connection import Connection, LostError
-from kafkascope.client.dialling import UnreachableError
 from kafkascope.client.opening import Login, log_in, open_connection
-from kafkascope.client.retries import Deadline, within
 from kafkascope.client.settings import Address, Settings
+from kafkascope.client.transport.connection import Connection, LostError
+from kafkascope.client.transport.deadline import Deadline, within
+from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.errors import ReachError, UsageError
 
 # An address, and whether it is the connection for calls that may hang there.

@@ -9,12 +9,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kafkascope.limits import (
-    MAX_OPEN_CONNECTIONS,
-    MAX_QUEUE_SECONDS,
-    MAX_REQUEST_HEAD_SECONDS,
-    MAX_RESPONSE_SECONDS,
-)
+from kafkascope.limits import MAX_OPEN_CONNECTIONS, MAX_QUEUE_SECONDS, MAX_REQUEST_HEAD_SECONDS, MAX_RESPONSE_SECONDS
 
 _FULL = b"too many connections; try again in %d s\n" % MAX_QUEUE_SECONDS
 _REFUSAL = (

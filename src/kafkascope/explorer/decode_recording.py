@@ -21,7 +21,7 @@ def is_recording(content: bytes) -> bool:
 
 def recording_facts(content: bytes, name: str) -> dict[str, Any]:
     """`InputError` where it cannot be read. Needs the extra `columns`."""
-    from kafkascope.capture.exchange import Exchange
+    from kafkascope.capture.exchanges.exchange import Exchange
     from kafkascope.capture.reader import read
 
     file = io.BytesIO(content)

@@ -5,8 +5,8 @@ Credentials are hidden as everywhere, and so is record data."""
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope.capture.exchange_columns import TOKEN_API
-from kafkascope.capture.facts import ENVELOPE
+from kafkascope.capture.exchanges.exchange_columns import TOKEN_API
+from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.errors import DecodeError
 from kafkascope.explorer.pieces import pieces
 from kafkascope.explorer.reread import Reread, reread
@@ -42,7 +42,7 @@ def _unread(row: dict[str, Any], side: str) -> str | None:
 
 
 def _inside(found: Reread) -> Iterator[dict[str, Any]]:
-    from kafkascope.capture.exchange import inner_frames
+    from kafkascope.capture.exchanges.exchange import inner_frames
 
     asked: tuple[int, int] | None = None
     for frame, content in inner_frames(found.request, found.response):
@@ -51,8 +51,8 @@ def _inside(found: Reread) -> Iterator[dict[str, Any]]:
 
 
 def _side(side: str, frame: bytes, asked: tuple[int, int] | None, unread: str | None = None) -> dict[str, Any]:
-    from kafkascope.capture.bodies import read_frame
-    from kafkascope.capture.hidden import hidden_annotations, hidden_json
+    from kafkascope.capture.exchanges.bodies import read_frame
+    from kafkascope.capture.exchanges.redaction import hidden_annotations, hidden_json
     from kafkascope.codec.annotate_frame import annotations_of
 
     raw = len(frame).to_bytes(4, "big") + frame

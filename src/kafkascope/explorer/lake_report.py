@@ -20,8 +20,8 @@ _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]
 def report_route(where: str, gate: Gate) -> Route:
     def made() -> tuple[str, str]:
         from kafkascope.report.build import build
-        from kafkascope.report.page import page
-        from kafkascope.report.scope import Scope
+        from kafkascope.report.page.page import page
+        from kafkascope.report.summaries.scope import Scope
 
         with readable(where):
             text = page(build(opened(where), Scope(), datetime.now(UTC)))

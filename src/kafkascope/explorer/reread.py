@@ -34,10 +34,10 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
     recordings, why = _recordings(lake, row)
     if why:
         return Reread(why=why)
-    from kafkascope.capture.carry_run import Part
-    from kafkascope.capture.exchange_columns import to_arrow
-    from kafkascope.capture.packets import CHUNK_BYTES
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.files.packets import CHUNK_BYTES
     from kafkascope.capture.reader import Reading
+    from kafkascope.capture.resume.run import Part
 
     ends = {_end(row["client_address"]), _end(row["broker_address"])}
     if None in ends:

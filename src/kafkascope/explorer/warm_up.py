@@ -100,7 +100,7 @@ def _pcap(packets: list[bytes]) -> bytes:
 
 
 def _pcapng(packets: list[bytes]) -> bytes:
-    from kafkascope.capture.writer import PcapngWriter
+    from kafkascope.capture.files.writer import PcapngWriter
 
     file = io.BytesIO()
     writer = PcapngWriter(file)

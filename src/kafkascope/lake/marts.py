@@ -5,12 +5,12 @@ from typing import Any, get_type_hints
 
 import pyarrow as pa
 
-from kafkascope.capture.exchange_columns import TIME
-from kafkascope.health.quorum_rows import QuorumHappening, QuorumReplica
-from kafkascope.health.share_events import Delivery
-from kafkascope.health.share_group_health import ShareGroupHealth
-from kafkascope.health.streams_health import StreamsGroupHealth
-from kafkascope.health.streams_rows import GroupStatus, LostMember, StreamsMove, StreamsTask, UnheldTask
+from kafkascope.capture.exchanges.exchange_columns import TIME
+from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
+from kafkascope.health.share.events import Delivery
+from kafkascope.health.share.group_health import ShareGroupHealth
+from kafkascope.health.streams.group_health import StreamsGroupHealth
+from kafkascope.health.streams.rows import GroupStatus, LostMember, StreamsMove, StreamsTask, UnheldTask
 from kafkascope.lake.tables import LakeTable
 
 _TEXT, _INT, _LONG, _FLAG = pa.string(), pa.int32(), pa.int64(), pa.bool_()

@@ -5,8 +5,8 @@ from functools import cache
 
 import pyarrow as pa
 
-from kafkascope.capture.exchange_columns import SCHEMA as EXCHANGES
-from kafkascope.capture.exchange_columns import TIME
+from kafkascope.capture.exchanges.exchange_columns import SCHEMA as EXCHANGES
+from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.columnar.decode import ERROR, full_schema
 from kafkascope.columnar.tables import snake_case
 from kafkascope.errors import NotFoundError

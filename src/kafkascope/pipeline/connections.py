@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from kafkascope.capture.exchanges import Ends
-from kafkascope.capture.flow import Connection
-from kafkascope.capture.identity import address_text, connection_hash, connection_name
+from kafkascope.capture.base.flow import Connection
+from kafkascope.capture.exchanges.exchanges import Ends
+from kafkascope.capture.exchanges.identity import address_text, connection_hash, connection_name
 from kafkascope.lake.tables import CONNECTIONS
 
 # Rows of connections that ended, until they are written.

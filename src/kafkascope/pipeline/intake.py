@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.capture.exchange_columns import to_arrow
-from kafkascope.capture.exchanges import ExchangeBatch
-from kafkascope.capture.flow import Problem
-from kafkascope.capture.messages import Messages, MessageTable
+from kafkascope.capture.base.flow import Problem
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.exchanges.messages import Messages, MessageTable
 from kafkascope.columnar.decode import ERROR
 from kafkascope.lake.files import Files
 from kafkascope.lake.shape import to_lake

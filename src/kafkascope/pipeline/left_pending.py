@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.capture.carry_bytes import Reopening
+from kafkascope.capture.resume.reread import Reopening
 from kafkascope.lake.files import Files, NewFile, pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.reading import pending_rows, table_in

@@ -11,8 +11,8 @@ from time import time_ns
 
 import pyarrow as pa
 
-from kafkascope.capture.messages import Messages
-from kafkascope.capture.observed import Called, CallReader, Key, Link
+from kafkascope.capture.exchanges.client_calls import Called, CallReader, Key, Link
+from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError
 from kafkascope.lake.commit import Overtaken, commit

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkascope.capture.carry_bytes import after
-from kafkascope.capture.flow import Endpoints, Flows
-from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.base.flow import Endpoints, Flows
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.resume.reread import after
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.state import GoingOn, State
 from kafkascope.pipeline.survey import Surveyed, packets_of

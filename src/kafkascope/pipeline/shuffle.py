@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafkascope.capture.account import Account
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_bytes import after
-from kafkascope.capture.carry_run import Part
-from kafkascope.capture.checked import writable
-from kafkascope.capture.exchanges import Ends, ExchangeBatch, Recordings
-from kafkascope.capture.file_tally import FileTallies, FileTally
-from kafkascope.capture.flow import Endpoints, Flows, Packets, Problem, Segments
-from kafkascope.capture.memory_view import NO_BYTES, Content
-from kafkascope.capture.packets import CHUNK_BYTES, read_packets
+from kafkascope.capture.base.checked import writable
+from kafkascope.capture.base.flow import Endpoints, Flows, Packets, Problem, Segments
+from kafkascope.capture.base.memory_view import NO_BYTES, Content
+from kafkascope.capture.exchanges.account import Account
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings
+from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
+from kafkascope.capture.files.packets import CHUNK_BYTES, read_packets
+from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.capture.reader import Capture
-from kafkascope.capture.segments import SegmentReader
+from kafkascope.capture.resume.reread import after
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.inputs import opened

@@ -14,8 +14,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafkascope.capture.exchange_columns import SCHEMA, to_arrow
-from kafkascope.capture.messages import Messages
+from kafkascope.capture.exchanges.exchange_columns import SCHEMA, to_arrow
+from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.reader import Reading
 from kafkascope.columnar.decode import ERROR
 from kafkascope.errors import NotFoundError, UsageError

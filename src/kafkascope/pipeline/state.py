@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.decompress import Unpacked
-from kafkascope.capture.flow import Endpoints
-from kafkascope.capture.source import Source
+from kafkascope.capture.base.flow import Endpoints
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.source import Source
+from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, readable, told

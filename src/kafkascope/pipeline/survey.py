@@ -8,10 +8,10 @@ from itertools import islice
 
 import numpy as np
 
-from kafkascope.capture.flow import Endpoints, Flows, Packets, Segments
-from kafkascope.capture.packets import read_packets
-from kafkascope.capture.segments import SegmentReader
-from kafkascope.capture.sniff import LOG, sniff
+from kafkascope.capture.base.flow import Endpoints, Flows, Packets, Segments
+from kafkascope.capture.files.packets import read_packets
+from kafkascope.capture.formats import LOG, sniff
+from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.errors import InputError
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.frames_input import FRAMES, is_frames

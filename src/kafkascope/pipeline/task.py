@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkascope.capture.account import Account
-from kafkascope.capture.carry import Carried
-from kafkascope.capture.carry_bytes import Reopening
-from kafkascope.capture.carry_choose import Choice, flow_hash
-from kafkascope.capture.carry_run import Part
-from kafkascope.capture.carry_tcp import connection_of
-from kafkascope.capture.exchanges import Recordings
-from kafkascope.capture.flow import Endpoints, Problem
-from kafkascope.capture.identity import connection_hash, connection_name
+from kafkascope.capture.base.flow import Endpoints, Problem
+from kafkascope.capture.exchanges.account import Account
+from kafkascope.capture.exchanges.exchanges import Recordings
+from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.choose import Choice, flow_hash
+from kafkascope.capture.resume.reread import Reopening
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.resume.tcp import connection_of
 from kafkascope.errors import InputError, KafkascopeError, KernelError
 from kafkascope.lake.files import Files, NewFile, pending
 from kafkascope.lake.home import Lake, open_lake

@@ -7,16 +7,16 @@ from datetime import datetime
 from kafkascope import __version__
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
-from kafkascope.report.apis import Apis, apis_in
-from kafkascope.report.clients import Clients, clients_in
-from kafkascope.report.findings import Findings, findings_in
-from kafkascope.report.mart_rows import distinct, has_marts
-from kafkascope.report.quorum import Quorums, quorums_in
-from kafkascope.report.recorded import exchanges_in
-from kafkascope.report.scope import Scope
-from kafkascope.report.share import ShareGroups, share_groups_in
-from kafkascope.report.streams import StreamsGroups, streams_groups_in
-from kafkascope.report.unread import Unread, unread_in
+from kafkascope.report.summaries.apis import Apis, apis_in
+from kafkascope.report.summaries.clients import Clients, clients_in
+from kafkascope.report.summaries.findings import Findings, findings_in
+from kafkascope.report.summaries.mart_rows import distinct, has_marts
+from kafkascope.report.summaries.quorum import Quorums, quorums_in
+from kafkascope.report.summaries.recorded import exchanges_in
+from kafkascope.report.summaries.scope import Scope
+from kafkascope.report.summaries.share import ShareGroups, share_groups_in
+from kafkascope.report.summaries.streams import StreamsGroups, streams_groups_in
+from kafkascope.report.summaries.unread import Unread, unread_in
 
 SHARE_MARTS = ("share_deliveries", "share_group_health")
 STREAMS_MARTS = ("streams_tasks", "streams_group_health")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from kafkascope.health.findings_words import span
+from kafkascope.health.findings.words import span
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNKNOWN = "unknown"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe_look import several
+from kafkascope.cli.describe.look import several
 from kafkascope.client import Cluster
-from kafkascope.client.check import Wanted
-from kafkascope.client.check_look import GROUP, look
+from kafkascope.client.check.look import GROUP, look
+from kafkascope.client.check.verdicts import Wanted
 from kafkascope.client.describe.configs import describe_configs
 from kafkascope.client.describe.gaps import NO_ANSWER
 from kafkascope.client.describe.group import describe_group

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe_look import several
+from kafkascope.cli.describe.look import several
 from kafkascope.client import Cluster
-from kafkascope.client.check import Wanted, one_line
-from kafkascope.client.check_look import GROUP, QUORUM, SHARE, Report, look, metrics
+from kafkascope.client.check.look import GROUP, QUORUM, SHARE, Report, look, metrics
+from kafkascope.client.check.verdicts import Wanted, one_line
 from kafkascope.client.describe.cluster import ClusterView, describe_cluster
 from kafkascope.client.describe.configs import Resource, describe_configs
 from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER

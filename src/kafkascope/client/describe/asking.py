@@ -19,8 +19,8 @@ from kafkascope.client.describe.gaps import (
     retriable,
 )
 from kafkascope.client.describe.values import Node as NodeValue
-from kafkascope.client.retries import after
 from kafkascope.client.targets import Coordinator, Node, Target
+from kafkascope.client.transport.deadline import after
 from kafkascope.errors import RefusedError, UsageError
 from kafkascope.limits import MAX_BROKERS
 from kafkascope.schema.catalog import apis, message

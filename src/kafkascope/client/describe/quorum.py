@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.gaps import Gap, gap, merged, refused
 from kafkascope.client.describe.values import kafka_uuid, known
-from kafkascope.health.findings import Finding, findings_of
-from kafkascope.health.findings_rules import RULES
-from kafkascope.health.quorum import replica_rows_of
-from kafkascope.health.quorum_rows import QuorumReplica
-from kafkascope.health.quorum_signals import QuorumEvent
+from kafkascope.health.findings.diagnosis import Finding, findings_of
+from kafkascope.health.findings.rules import RULES
+from kafkascope.health.quorum.events import QuorumEvent
+from kafkascope.health.quorum.history import replica_rows_of
+from kafkascope.health.quorum.rows import QuorumReplica
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster

@@ -8,9 +8,9 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.info import info
 from kafkascope.lake.reading import captures_rows
 from kafkascope.limits import MAX_SHOWN_RECORDINGS
-from kafkascope.report.findings import findings_in
-from kafkascope.report.mart_rows import has_marts
-from kafkascope.report.scope import Scope
+from kafkascope.report.summaries.findings import findings_in
+from kafkascope.report.summaries.mart_rows import has_marts
+from kafkascope.report.summaries.scope import Scope
 
 _COLUMNS = "capture_uri kind bytes packets frames exchanges first_at last_at lost_bytes tls_bytes tcp_bytes".split()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kafkascope.capture.facts import ENVELOPE
+from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from kafkascope.capture.exchange_columns import TOKEN_API
-from kafkascope.capture.pairing import STATUSES
+from kafkascope.capture.exchanges.exchange_columns import TOKEN_API
+from kafkascope.capture.exchanges.pairing import STATUSES
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.lake_values import plain
 from kafkascope.explorer.page import Page

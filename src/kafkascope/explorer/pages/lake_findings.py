@@ -7,9 +7,9 @@ from kafkascope.errors import InputError
 from kafkascope.explorer.lake_values import moment
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.report.findings import ShownFinding, findings_in
-from kafkascope.report.mart_rows import has_marts
-from kafkascope.report.scope import Scope
+from kafkascope.report.summaries.findings import ShownFinding, findings_in
+from kafkascope.report.summaries.mart_rows import has_marts
+from kafkascope.report.summaries.scope import Scope
 
 
 def make(lake: Lake) -> Page:

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.health.findings import Finding, findings_of
-from kafkascope.health.findings_needs import Need, needs_of
+from kafkascope.health.findings.diagnosis import Finding, findings_of
+from kafkascope.health.findings.needs import Need, needs_of
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS

@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.health.quorum import history_of
-from kafkascope.health.quorum_signals import QuorumEvent
-from kafkascope.health.share_events import ShareEvent
-from kafkascope.health.share_group_health import ShareGroupEvent, share_group_health
-from kafkascope.health.share_ledger import share_deliveries
-from kafkascope.health.streams_health import health_of
-from kafkascope.health.streams_signals import StreamsEvent
-from kafkascope.health.streams_timeline import timeline_of
+from kafkascope.health.quorum.events import QuorumEvent
+from kafkascope.health.quorum.history import history_of
+from kafkascope.health.share.events import ShareEvent
+from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
+from kafkascope.health.share.ledger import share_deliveries
+from kafkascope.health.streams.events import StreamsEvent
+from kafkascope.health.streams.group_health import health_of
+from kafkascope.health.streams.timeline import timeline_of
 from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import CLUSTER_ID, MARTS

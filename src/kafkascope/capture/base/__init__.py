@@ -1,0 +1,1 @@
+"""Arrays, bounds and batches that every room of `capture` shares."""

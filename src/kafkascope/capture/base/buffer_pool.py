@@ -1,0 +1,56 @@
+"""Large arrays of bytes, handed out again once nobody has them or a part of them: the system clears fresh memory, which
+was a fifteenth of reading a capture into the lake."""
+
+import mmap
+import weakref
+from contextlib import suppress
+
+import numpy as np
+
+from kafkascope.capture.base.flow import Bytes
+
+# What waits to be used again, beside what is in use.
+_MOST_FREE = 2
+# Less than this comes from the heap, which has it at hand already.
+_LEAST = 1 << 20
+# More is for a frame of that size, which is rare: the system has it back at once.
+_MOST_KEPT = 32 << 20
+
+
+class BufferPool:
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def take(self, size: int) -> Bytes:
+        """At least so many bytes, with anything in them."""
+        if size < _LEAST:
+            return np.empty(size, np.uint8)
+        memory = self._used_before(size)
+        if memory is None:
+            # Those that are too small now are too small for what will come.
+            self._free.clear()
+            memory = _mapped(size)
+        # Every slice of an array over foreign memory holds that array: when it goes, nobody has any of it.
+        array = np.frombuffer(memory, np.uint8)
+        weakref.finalize(array, self._give_back, memory).atexit = False
+        return array
+
+    def _used_before(self, size: int) -> mmap.mmap | None:
+        for memory in list(self._free):
+            # Another thread may be quicker.
+            with suppress(ValueError):
+                if len(memory) >= size:
+                    self._free.remove(memory)
+                    return memory
+        return None
+
+    def _give_back(self, memory: mmap.mmap) -> None:
+        if len(self._free) < _MOST_FREE and len(memory) <= _MOST_KEPT:
+            self._free.append(memory)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory

@@ -1,0 +1,1 @@
+"""Requests paired with their responses, and what their bodies say."""

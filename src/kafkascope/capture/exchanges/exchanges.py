@@ -1,0 +1,352 @@
+"""Exchanges: frames of a recording in, requests with their responses out, as batches of columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.base.checked import differing_bytes, place
+from kafkascope.capture.base.flow import FRAME, Connection, Frames
+from kafkascope.capture.base.memory_view import NO_BYTES, Content
+from kafkascope.capture.base.numbers import Number, Numbers
+from kafkascope.capture.exchanges.bodies import decode_request
+from kafkascope.capture.exchanges.facts import Facts, read_facts
+from kafkascope.capture.exchanges.identity import address_text, connection_hash
+from kafkascope.capture.exchanges.pairing import UNDECODED, pair
+from kafkascope.capture.frames.frame_table import NO_FRAMES
+from kafkascope.capture.frames.headers import (
+    API_KEY,
+    API_VERSIONS,
+    BODY_AT,
+    CLIENT_AT,
+    CLIENT_SIZE,
+    CONNECTION,
+    FIRST_NS,
+    FRAME_AT,
+    KIND,
+    LAST_NS,
+    NEVER,
+    NO_ROWS,
+    OFFSET,
+    RESPONSE,
+    SIZE,
+    VERSION,
+    Rows,
+    flexible_from,
+    read_headers,
+)
+from kafkascope.capture.frames.scan_program import ScanPrograms
+from kafkascope.columnar.compiling import jit
+from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_WAITING_BYTES
+
+# ApiVersions names the client's software since v3 (KIP-511).
+FIRST_WITH_SOFTWARE = 3
+# Longer ones are not kept to be found again.
+MOST_COMMON_BYTES = 1_024
+# How far exchanges are from their places on average, where sorting them one by one still pays.
+MOST_MOVES = 32
+# Requests that name a client's software are compared with so many before them.
+MOST_COMPARED = 8
+# Correlation id 0, client id null; and where a null one ends in a frame.
+_NOBODY, _NULL_CLIENT_END = bytes.fromhex("00000000ffff"), 10
+
+
+@dataclass(slots=True)
+class Ends:
+    """What the columns say of a connection. `software` holds for requests from `software_from` on in the stream."""
+
+    number: int
+    client_address: str
+    broker_address: str
+    software: str | None = None
+    software_from: int = 0
+
+
+@dataclass(slots=True)
+class Recordings:
+    """The files read so far, in order: a packet's number in all of them tells its file and its number there."""
+
+    uris: list[str] = field(default_factory=list)
+    first_packets: list[int] = field(default_factory=list)
+
+    def place(self, packets: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(file, packet in it)"""
+        firsts = np.array(self.first_packets, dtype=np.int64)
+        files = np.searchsorted(firsts, packets, side="right") - 1
+        return files, packets - firsts[files]
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeBatch:
+    """Exchanges in the order of their requests. `request` and `response` are rows, -1 where there is none; `content` is
+    what the places of the rows are in."""
+
+    rows: Rows
+    request: npt.NDArray[np.int64]
+    response: npt.NDArray[np.int64]
+    status: npt.NDArray[np.uint8]
+    facts: Facts
+    ends: list[Ends]
+    recordings: Recordings
+    sized: bool  # whether the recording tells how many bytes there were
+    content: Content
+    record_sizes: Sequence[Sequence[int | None]] = ()  # by row, where the recording has them instead of record data
+
+    def __len__(self) -> int:
+        return len(self.request)
+
+    def row(self) -> npt.NDArray[np.int64]:
+        """The request's, or the response's where it is alone."""
+        return np.where(self.request >= 0, self.request, self.response)
+
+    def request_frame(self, index: int, longest: int | None = None) -> bytes | None:
+        """Header and body, without the length; None where it has more than `longest` bytes."""
+        return self._frame(int(self.request[index]), longest)
+
+    def response_frame(self, index: int, longest: int | None = None) -> bytes | None:
+        return self._frame(int(self.response[index]), longest)
+
+    def _frame(self, at: int, longest: int | None) -> bytes | None:
+        size = int(self.rows[at, SIZE])
+        if at < 0 or (longest is not None and size > longest):
+            return None
+        return self.content.bytes(int(self.rows[at, FRAME_AT]), size)
+
+
+def make_batch(
+    rows: Rows,
+    request: npt.NDArray[np.int64],
+    response: npt.NDArray[np.int64],
+    status: npt.NDArray[np.uint8],
+    ends: list[Ends],
+    recordings: Recordings,
+    programs: ScanPrograms,
+    *,
+    names: bool,
+    sized: bool,
+    content: Content,
+    record_sizes: Sequence[Sequence[int | None]] = (),
+) -> ExchangeBatch:
+    """Pairs in, put into the order of their requests and read."""
+    if len(request):
+        order = _order_of(rows, request, response)
+        request, response, status = request[order], response[order], status[order]
+    facts = read_facts(content, rows, request, response, programs, flexible_from_responses(), names=names)
+    status[facts.undecoded] = UNDECODED
+    return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, content, record_sizes)
+
+
+def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """By the time of the request, of two at once by their places in the streams."""
+    order = np.empty(len(request), dtype=np.int64)
+    if not _sort(rows, request, response, np.empty(len(rows), dtype=np.int64), order):
+        row = np.where(request >= 0, request, response)
+        order = np.lexsort((rows[row, OFFSET], rows[row, LAST_NS]))
+    return order
+
+
+@jit
+def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> bool:
+    """Frames lie nearly in the order of time: exchanges are taken in the order of their rows, and each moves up to its
+    place. False where that would be too far for too many. `exchange` has room for one of each row."""
+    exchange[:] = -1
+    for index in range(len(request)):
+        exchange[request[index] if request[index] >= 0 else response[index]] = index
+    found = 0
+    moves = MOST_MOVES * len(request)
+    for at in range(len(rows)):
+        index = exchange[at]
+        if index < 0:
+            continue
+        place = found
+        while place > 0:
+            before = order[place - 1]
+            row = rows[request[before] if request[before] >= 0 else response[before]]
+            if row[LAST_NS] != rows[at, LAST_NS]:
+                in_place = row[LAST_NS] < rows[at, LAST_NS]
+            elif row[OFFSET] != rows[at, OFFSET]:
+                in_place = row[OFFSET] < rows[at, OFFSET]
+            else:
+                in_place = before < index
+            if in_place:
+                break
+            order[place] = before
+            place -= 1
+        order[place] = index
+        moves -= found - place
+        if moves < 0:
+            return False
+        found += 1
+    return found == len(request)
+
+
+@cache
+def flexible_from_responses() -> npt.NDArray[np.int64]:
+    """API key to the first version with response header v1: as the requests', but ApiVersions never has it."""
+    first = flexible_from().copy()
+    first[API_VERSIONS] = NEVER
+    return first
+
+
+class Pairer:
+    """`feed` takes frames as the framer gives them; `finish` gives what still waits. `names` asks for group, member and
+    topic names of each exchange."""
+
+    def __init__(self, connections: list[Connection], recordings: Recordings, *, names: bool = False) -> None:
+        self._connections = connections
+        self._recordings = recordings
+        self._names = names
+        self._programs = ScanPrograms()
+        self._waiting = NO_ROWS
+        self._waiting_bytes = NO_BYTES
+        self.ends: list[Ends] = []
+        self.lost_answers = 0
+
+    def feed(self, frames: Frames) -> ExchangeBatch:
+        return self._pair(frames, finish=False)
+
+    def finish(self, frames: Frames | None = None) -> ExchangeBatch:
+        """With the last frames, if they were not fed."""
+        return self._pair(frames, finish=True)
+
+    def forget(self, connections: Sequence[Connection]) -> list[Ends]:
+        """Their numbers belong to others from here on; what was known of them."""
+        # Batches that were handed out keep their list.
+        known, self.ends = self.ends, list(self.ends)
+        for connection in connections:
+            self.ends[connection.number] = _UNKNOWN
+        return [known[connection.number] for connection in connections]
+
+    def waiting(self) -> npt.NDArray[np.int64]:
+        """Connections with a frame that waits for its other half."""
+        return self._waiting[:, CONNECTION]
+
+    def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
+        waiting = len(self._waiting)
+        rows, content = read_headers(frames or NO_FRAMES, self._waiting, self._waiting_bytes)
+        self._learn_ends(content, rows, waiting)
+        pairs = pair(rows, waiting, len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
+        self.lost_answers += pairs.lost_answers
+        batch = make_batch(
+            rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
+            names=self._names, sized=True, content=content,
+        )  # fmt: skip
+        self._wait(content, rows[pairs.left])
+        return batch
+
+    def _wait(self, content: Content, rows: Rows) -> None:
+        """The frames of a batch go with it: what waits is copied."""
+        if not len(rows):
+            self._waiting, self._waiting_bytes = NO_ROWS, NO_BYTES
+            return
+        sizes = rows[:, SIZE].copy()
+        self._waiting_bytes = content.gathered(rows[:, FRAME_AT].copy(), sizes)
+        rows[:, FRAME_AT] = np.cumsum(sizes) - sizes
+        self._waiting = rows
+
+    def _learn_ends(self, content: Content, rows: Rows, first: int) -> None:
+        """Of the rows from `first` on."""
+        self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
+        met = np.zeros(len(self._connections), dtype=np.uint8)
+        numbers = np.empty(len(rows) - first, dtype=np.int64)
+        telling = np.empty((len(rows) - first, 2 + len(_TELLING)), dtype=np.int64)
+        found, told = _find_telling(*content, rows, first, met, numbers, telling, _TELLING)
+        for number in numbers[:found].tolist():
+            if not self.ends[number].client_address:
+                self.ends[number] = _ends_of(self._connections[number])
+        software: list[str | None] = []
+        for _, same, number, offset, at, size, client_at, client_size in telling[:told].tolist():
+            if same < len(software):
+                said = software[same]
+            else:
+                said = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)
+            software.append(said)
+            known = self.ends[number]
+            if known.software is None and said:
+                known.software, known.software_from = said, offset
+
+
+# Of a connection without a frame of Kafka so far.
+_UNKNOWN = Ends(0, "", "")
+_TELLING = np.array([CONNECTION, OFFSET, FRAME_AT, SIZE, CLIENT_AT, CLIENT_SIZE])
+
+
+def _ends_of(connection: Connection) -> Ends:
+    address_a, port_a, address_b, port_b = connection.ends
+    one, other = address_text(address_a, port_a), address_text(address_b, port_b)
+    number = connection_hash(connection)
+    return Ends(number, other, one) if connection.client else Ends(number, one, other)
+
+
+@jit
+def _is_alike(waited: Any, body: Any, one: Any, other: Any) -> bool:
+    """Whether two requests say the same behind the client id, which is what tells one client from another."""
+    if one[VERSION] != other[VERSION] or max(one[SIZE], other[SIZE]) > MOST_COMMON_BYTES:
+        return False
+    start = one[CLIENT_AT] + one[CLIENT_SIZE] if one[CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    begin = other[CLIENT_AT] + other[CLIENT_SIZE] if other[CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    size = one[SIZE] - start
+    if other[SIZE] - begin != size:
+        return False
+    data, at = place(waited, body, one[FRAME_AT])
+    other_data, other_at = place(waited, body, other[FRAME_AT])
+    return bool(differing_bytes(data, at + start, other_data, other_at + begin, size) == 0)
+
+
+@jit
+def _find_telling(
+    waited: Any, body: Any, rows: Any, first: Number, met: Any, numbers: Any, telling: Any, columns: Any
+) -> Numbers:
+    """Of the rows from `first` on each connection once, and the requests that may name the client's software: the row,
+    which of these says the same, the earliest that is known, and its `columns`."""
+    found = 0
+    told = 0
+    for index in range(first, len(rows)):
+        row = rows[index]
+        if not met[row[CONNECTION]]:
+            met[row[CONNECTION]] = 1
+            numbers[found] = row[CONNECTION]
+            found += 1
+        is_request = row[KIND] == FRAME and not row[RESPONSE] and row[BODY_AT] > 0
+        if is_request and row[API_KEY] == API_VERSIONS and row[VERSION] >= FIRST_WITH_SOFTWARE:
+            telling[told, 0] = index
+            telling[told, 1] = told
+            for before in range(max(0, told - MOST_COMPARED), told):
+                if _is_alike(waited, body, rows[telling[before, 0]], row):
+                    telling[told, 1] = telling[before, 1]
+                    break
+            for place in range(len(columns)):
+                telling[told, 2 + place] = row[columns[place]]
+            told += 1
+    return found, told
+
+
+def software_of(frame: bytes, client_end: int) -> str | None:
+    """`apache-kafka-java 4.3.1`, out of an ApiVersions request; `client_end` is -1 where the client id is null."""
+    if len(frame) > MOST_COMMON_BYTES:
+        return _software_of(frame)
+    # Without what tells one client from another, all of one kind send the same.
+    return _common_software_of(frame[:4] + _NOBODY + frame[client_end if client_end >= 0 else _NULL_CLIENT_END :])
+
+
+def _software_of(frame: bytes) -> str | None:
+    try:
+        read = decode_request(frame)
+    except DecodeError:
+        return None
+    if read is None:
+        return None
+    words = (read.value.get("clientSoftwareName"), read.value.get("clientSoftwareVersion"))
+    return " ".join(word for word in words if word) or None
+
+
+_common_software_of = lru_cache(maxsize=1_024)(_software_of)
+
+
+def times(batch: ExchangeBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(when the request's last byte was seen, when the response's first was), in ns; meaningless where a row is -1."""
+    return batch.rows[batch.request, LAST_NS], batch.rows[batch.response, FIRST_NS]

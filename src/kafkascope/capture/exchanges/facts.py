@@ -1,0 +1,471 @@
+"""What a body says that `exchanges` has a column for: pairs of frames in, numbers and names out. The kernel reads what
+is in the form Kafka writes, the careful codec the rest; what neither can read makes an exchange `undecoded`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.base.checked import place, read_i16
+from kafkascope.capture.base.flow import FRAME
+from kafkascope.capture.base.memory_view import Content
+from kafkascope.capture.base.numbers import Number, Numbers
+from kafkascope.capture.exchanges.bodies import decode_request, decode_response, other_layouts
+from kafkascope.capture.exchanges.envelopes import Inner, open_envelopes
+from kafkascope.capture.frames.body_scan import CUT, NAME_WIDTH, NO_SPACE, READ, SEVERAL, THE_ONE, make_stack, scan
+from kafkascope.capture.frames.headers import (
+    API_KEY,
+    API_VERSIONS,
+    BODY_AT,
+    FRAME_AT,
+    KIND,
+    MOST_KEYS,
+    MOST_VERSIONS,
+    SIZE,
+    VERSION,
+    Rows,
+    skip_tags,
+)
+from kafkascope.capture.frames.scan_program import (
+    ERROR,
+    FACTS,
+    GROUP,
+    GROUP_AT,
+    KEY_TYPE,
+    MEMBER,
+    NO_PROGRAM,
+    NOT_COMPILED,
+    NOTED,
+    OWN,
+    TOPIC,
+    TOPIC_ID,
+    TOPICS,
+    ScanPrograms,
+    fact_of,
+    name_kind_of,
+    note_of,
+)
+from kafkascope.codec.result import Decoded
+from kafkascope.columnar.compiling import jit
+from kafkascope.errors import DecodeError
+from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_NAMES
+from kafkascope.schema.layout import LayoutField, layout
+
+ENVELOPE = 58
+FIND_COORDINATOR = 10
+UNSUPPORTED_VERSION = 35
+
+# What came of the two bodies of an exchange. A body that ends inside a field is one for the careful codec too, but only
+# where the catalog has another layout for it. The last is only of all together, where one has an envelope.
+FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
+# Why the kernel stops.
+DONE, NO_ROOM, NO_PROGRAM_YET = range(3)
+
+
+@dataclass(slots=True)
+class Facts:
+    """One row an exchange. `names` are (exchange, kind, place, size), only where they were asked for; `more_names`
+    those that the careful codec found. `inner` is what envelopes hold, as far as the kernel could read it: the rest is
+    left to the careful codec."""
+
+    values: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.uint8]
+    undecoded: npt.NDArray[np.bool_]
+    body_at: npt.NDArray[np.int64]  # of the response, from its first byte
+    names: npt.NDArray[np.int64]
+    more_names: list[tuple[int, int, str | bytes]]
+    # Of (exchange, GROUP_AT or MEMBER_AT) the name that the careful codec found.
+    more_ids: dict[tuple[int, int], str]
+    inner: "tuple[Inner, Facts] | None" = None
+
+
+def read_facts(
+    content: Content,
+    rows: Rows,
+    request: npt.NDArray[np.int64],
+    response: npt.NDArray[np.int64],
+    programs: ScanPrograms,
+    response_flexible: npt.NDArray[np.int64],
+    *,
+    names: bool,
+) -> Facts:
+    facts, state, states = _scanned(content, rows, request, response, programs, response_flexible, names=names)
+    if states & (CAREFUL_REQUEST | CAREFUL_RESPONSE):
+        if states & CUT_SHORT:
+            _leave_cut(facts, state, rows, request)
+        for index in np.flatnonzero(state & (CAREFUL_REQUEST | CAREFUL_RESPONSE)).tolist():
+            _read_carefully(facts, index, content, rows, int(request[index]), int(response[index]), names)
+    if not states & ENVELOPED:
+        return facts
+    enveloped = np.empty(len(request), dtype=np.int64)
+    enveloped = enveloped[: _find_envelopes(rows, request, enveloped)]
+    read: set[int] = set()
+    plain = enveloped[state[enveloped] == FINE]
+    if len(plain):
+        inner = open_envelopes(content, rows, request, response, facts.body_at, plain)
+        told, state, states = _scanned(
+            content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
+        )
+        if states & ~ENVELOPED:
+            inner = inner.only(state == FINE)
+            told, *_ = _scanned(
+                content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
+            )
+        _merge(facts, told, inner.outer)
+        facts.inner = inner, told
+        read = set(inner.outer.tolist())
+    for index in enveloped.tolist():
+        if index not in read:
+            _read_envelope(facts, index, content, rows, int(request[index]), int(response[index]), names)
+    return facts
+
+
+def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: npt.NDArray[np.int64]) -> None:
+    """Bodies that no layout can read are undecoded without another look: it takes the codec far longer than the kernel
+    to see the same."""
+    cut = np.flatnonzero(state & CUT_SHORT)
+    asked = request[cut]
+    responses = (state[cut] & CAREFUL_RESPONSE) > 0
+    kinds = (rows[asked, API_KEY] * MOST_VERSIONS + rows[asked, VERSION]) * 2 + responses
+    found, which = np.unique(kinds, return_inverse=True)
+    has_others = [bool(other_layouts(*divmod(kind >> 1, MOST_VERSIONS), bool(kind & 1))) for kind in found.tolist()]
+    hopeless = cut[~np.array(has_others)[which]]
+    facts.undecoded[hopeless] = True
+    state[hopeless] = UNKNOWN
+
+
+@jit
+def _find_envelopes(rows: Any, request: Any, found: Any) -> Number:
+    """Which exchanges are envelopes, into `found`; how many."""
+    count = 0
+    for index in range(len(request)):
+        if request[index] >= 0 and rows[request[index], API_KEY] == ENVELOPE:
+            found[count] = index
+            count += 1
+    return count
+
+
+def _merge(facts: Facts, inner: Facts, outer: npt.NDArray[np.int64]) -> None:
+    """An error of the envelope itself goes before one inside; else what is inside is the exchange's."""
+    _merge_numbers(facts.values, facts.seen, inner.values, inner.seen, outer)
+    if len(inner.names):
+        inner.names[:, 0] = outer[inner.names[:, 0]]
+        facts.names = np.concatenate([facts.names, inner.names])
+
+
+@jit
+def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, outer: Any) -> None:
+    for index in range(len(outer)):
+        into = values[outer[index]]
+        failed = into[ERROR] != 0
+        topics = into[TOPICS] + inner_values[index, TOPICS]
+        for fact in range(FACTS):
+            if inner_seen[index, fact]:
+                seen[outer[index], fact] |= inner_seen[index, fact]
+                if fact != ERROR or not failed:
+                    into[fact] = inner_values[index, fact]
+        into[TOPICS] = topics
+
+
+def _scanned(
+    content: Content,
+    rows: Rows,
+    request: npt.NDArray[np.int64],
+    response: npt.NDArray[np.int64],
+    programs: ScanPrograms,
+    response_flexible: npt.NDArray[np.int64],
+    *,
+    names: bool,
+) -> tuple[Facts, npt.NDArray[np.uint8], int]:
+    """What the kernel reads, what came of each exchange, and of all of them."""
+    count = len(request)
+    values = np.empty((count, FACTS), dtype=np.int64)
+    seen = np.empty((count, FACTS), dtype=np.uint8)
+    state = np.empty(count, dtype=np.uint8)
+    body_at = np.empty(count, dtype=np.int64)
+    found = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
+    stack = make_stack()
+    at = named = states = 0
+    while True:
+        at, named, states, why = _scan_all(
+            *content, rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible,
+            values, seen, state, body_at, found, at, named, states, names, stack,
+        )  # fmt: skip
+        if why == DONE:
+            undecoded = (state & UNKNOWN) > 0
+            return Facts(values, seen, undecoded, body_at, found[:named], [], {}), state, int(states)
+        if why == NO_PROGRAM_YET:
+            _need_all(programs, rows, request)
+        elif len(found) < MAX_NAMES:
+            found = np.concatenate([found, np.empty((min(len(found), MAX_NAMES - len(found)), NAME_WIDTH), np.int64)])
+        else:
+            # This one alone is read without its names; what follows may have few.
+            at, _, states, _ = _scan_all(
+                *content, rows, request[: at + 1], response, programs.entry, programs.operations, programs.tags,
+                response_flexible, values, seen, state, body_at, found, at, named, states, False, stack,
+            )  # fmt: skip
+
+
+def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
+    """At once for all exchanges: every time new programs are made, all are copied."""
+    known = request[request >= 0]
+    # The fallback answer to ApiVersions is one of version 0.
+    keys = np.append(rows[known, API_KEY], API_VERSIONS)
+    programs.need(keys, np.append(rows[known, VERSION], 0))
+
+
+@jit
+def _scan_all(
+    waited: Any, body: Any, rows: Any, request: Any, response: Any, entry: Any, operations: Any, tags: Any,
+    flexible: Any, values: Any, seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number,
+    states: Number, keep: bool, stack: Any,
+) -> Numbers:  # fmt: skip
+    """(exchange to go on with, names so far, all states so far, why it stopped): an exchange whose names have no room,
+    or whose programs are not made yet, is begun again."""
+    for index in range(first, len(request)):
+        before = named
+        values[index, :] = 0
+        seen[index, :] = 0
+        state[index] = FINE
+        body_at[index] = -1
+        asked = request[index]
+        if asked < 0:
+            continue
+        row = rows[asked]
+        if row[KIND] != FRAME:
+            continue
+        key = row[API_KEY]
+        version = row[VERSION]
+        if key == ENVELOPE:
+            states |= ENVELOPED
+        if row[BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
+            state[index] = UNKNOWN
+            states |= UNKNOWN
+            continue
+        program = entry[0, key, version] if version < MOST_VERSIONS else NO_PROGRAM
+        # Both directions are made together.
+        if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
+            return index, before, states, NO_PROGRAM_YET
+        if program < 0:
+            state[index] = UNKNOWN
+            states |= UNKNOWN
+            if key == API_VERSIONS and response[index] >= 0:
+                # A client of a later Kafka: the broker doesn't know the version either, and says so in version 0.
+                data, start = place(waited, body, rows[response[index], FRAME_AT])
+                end = start + rows[response[index], SIZE]
+                if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:
+                    result, _ = scan(
+                        operations, tags, entry[1, key, 0], data, 0, start + 4, end, values[index], seen[index], index,
+                        names, named, False, stack,
+                    )  # fmt: skip
+                    if result != READ:
+                        values[index, :] = 0
+                        seen[index, :] = 0
+            continue
+        data, start = place(waited, body, row[FRAME_AT])
+        result, named = scan(
+            operations, tags, program, data, row[FRAME_AT] - start, start + row[BODY_AT], start + row[SIZE],
+            values[index], seen[index], index, names, named, keep, stack,
+        )  # fmt: skip
+        if result == NO_SPACE:
+            return index, before, states, NO_ROOM
+        if result == CUT:
+            # As the codec, which doesn't come to the response then.
+            values[index, :] = 0
+            seen[index, :] = 0
+            state[index] = CAREFUL_REQUEST | CUT_SHORT
+            states |= CAREFUL_REQUEST | CUT_SHORT
+            named = before
+            continue
+        if result != READ:
+            state[index] |= CAREFUL_REQUEST
+            states |= CAREFUL_REQUEST
+            named = before
+        if key == FIND_COORDINATOR and values[index, KEY_TYPE] != 0:
+            # The coordinator of a transaction or of a share partition.
+            seen[index, GROUP_AT] = SEVERAL
+        topics = values[index, TOPICS]
+        answer = response[index]
+        if answer < 0:
+            continue
+        data, start = place(waited, body, rows[answer, FRAME_AT])
+        end = start + rows[answer, SIZE]
+        position = start + 4
+        if rows[answer, BODY_AT] < 0:
+            state[index] |= UNKNOWN
+            states |= UNKNOWN
+            continue
+        if version >= flexible[key]:
+            position = skip_tags(data, position, end)
+            if position < 0:
+                state[index] |= UNKNOWN
+                states |= UNKNOWN
+                continue
+        body_at[index] = position - start
+        program = entry[1, key, version]
+        fallback = key == API_VERSIONS and version > 0 and end - position >= 2
+        if fallback and read_i16(data, position) == UNSUPPORTED_VERSION:
+            program = entry[1, key, 0]
+        if program < 0:
+            state[index] |= UNKNOWN
+            states |= UNKNOWN
+            continue
+        middle = named
+        result, named = scan(
+            operations, tags, program, data, rows[answer, FRAME_AT] - start, position, end, values[index], seen[index],
+            index, names, named, keep, stack,
+        )  # fmt: skip
+        values[index, TOPICS] = topics
+        if result == NO_SPACE:
+            return index, before, states, NO_ROOM
+        if result != READ:
+            state[index] |= CAREFUL_RESPONSE
+            named = middle
+            # Some brokers return 35 in the version of the request: the codec tries both.
+            if result == CUT and state[index] == CAREFUL_RESPONSE and program == entry[1, key, version]:
+                state[index] |= CUT_SHORT
+                # What the request says stays.
+                values[index, :] = 0
+                seen[index, :] = 0
+                data, start = place(waited, body, row[FRAME_AT])
+                scan(
+                    operations, tags, entry[0, key, version], data, row[FRAME_AT] - start, start + row[BODY_AT],
+                    start + row[SIZE], values[index], seen[index], index, names, named, False, stack,
+                )  # fmt: skip
+            states |= state[index]
+    return len(request), named, states, DONE
+
+
+def _read_carefully(
+    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+) -> None:
+    """What the kernel left, by the codec."""
+    if _is_long(facts, index, rows, asked, answer):
+        return
+    data = _frame(content, rows, asked)
+    facts.values[index, :] = 0
+    facts.seen[index, :] = 0
+    if names and len(facts.names):
+        facts.names = facts.names[facts.names[:, 0] != index]
+    try:
+        read = decode_request(data)
+        _note(facts, index, read, names)
+        if answer >= 0:
+            answered = _frame(content, rows, answer)
+            read = decode_response(answered, int(rows[asked, API_KEY]), int(rows[asked, VERSION]))
+            _note(facts, index, read, names)
+    except DecodeError:
+        facts.undecoded[index] = True
+
+
+def _is_long(facts: Facts, index: int, rows: Rows, asked: int, answer: int) -> bool:
+    """Whether one of the frames is too long for the codec, and so neither is decoded."""
+    longest = max(int(rows[asked, SIZE]), int(rows[answer, SIZE]) if answer >= 0 else 0)
+    facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
+    return longest > MAX_CAREFUL_FRAME_BYTES
+
+
+def _frame(content: Content, rows: Rows, row: int) -> bytes:
+    return content.bytes(int(rows[row, FRAME_AT]), int(rows[row, SIZE]))
+
+
+def _read_envelope(
+    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+) -> None:
+    """The request inside, and its answer: an error in there is the exchange's."""
+    if _is_long(facts, index, rows, asked, answer):
+        return
+    try:
+        outer = decode_request(_frame(content, rows, asked))
+        inner = outer.value["requestData"] if outer else b""
+        _note(facts, index, decode_request(inner), names)
+        if answer < 0:
+            return
+        answered = _frame(content, rows, answer)
+        outer = decode_response(answered, ENVELOPE, int(rows[asked, VERSION]))
+        answer_inside = outer.value["responseData"] if outer else None
+        if answer_inside:
+            key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
+            _note(facts, index, decode_response(answer_inside, key, version), names)
+    except DecodeError:
+        facts.undecoded[index] = True
+
+
+def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> None:
+    if decoded is None:
+        facts.undecoded[index] = True
+        return
+    for fact, name in ids_of(decoded).items():
+        if facts.more_ids.setdefault((index, fact), name or "") == name:
+            facts.seen[index, fact] = THE_ONE
+    for fact, value in facts_of(decoded):
+        if fact == TOPICS:
+            facts.values[index, TOPICS] += decoded.name.endswith("Request")
+        elif fact != ERROR or facts.values[index, ERROR] == 0:
+            facts.values[index, fact] = value
+            facts.seen[index, fact] = 1
+    if names:
+        more = [(index, kind, name) for kind, name in islice(names_of(decoded), MAX_NAMES - len(facts.more_names) + 1)]
+        if len(facts.more_names) + len(more) <= MAX_NAMES:
+            facts.more_names += more
+
+
+def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:
+    """(fact, number) in the order of the wire."""
+    for field, depth, content in _leaves(decoded):
+        fact = fact_of(decoded.name, field, depth)
+        if fact is not None:
+            yield fact, content
+        elif name_kind_of(decoded.name, field) in (TOPIC, TOPIC_ID) and content:
+            yield TOPICS, 1
+
+
+def ids_of(decoded: Decoded) -> dict[int, str | None]:
+    """The group (GROUP_AT) and member (MEMBER_AT) that the message is about; None where it names several."""
+    own: dict[int, str | None] = {}
+    listed: dict[int, str | None] = {}
+    for field, depth, content in _leaves(decoded):
+        kind = name_kind_of(decoded.name, field)
+        if kind not in (GROUP, MEMBER) or not content:
+            continue
+        fact, note = GROUP_AT + 2 * kind, note_of(decoded.name, depth)
+        if note & OWN:
+            own.setdefault(fact, content)
+        elif note & NOTED:
+            listed[fact] = content if listed.setdefault(fact, content) == content else None
+    found = listed | own
+    if decoded.value.get("keyType"):
+        found[GROUP_AT] = None
+    return found
+
+
+def names_of(decoded: Decoded) -> Iterator[tuple[int, str | bytes]]:
+    """(GROUP, MEMBER, TOPIC or TOPIC_ID, name); topic ids as their 16 bytes."""
+    for field, _, content in _leaves(decoded):
+        kind = name_kind_of(decoded.name, field)
+        if kind in (GROUP, MEMBER, TOPIC) and content:
+            yield kind, content
+        elif kind == TOPIC_ID:
+            yield kind, content.bytes
+
+
+def _leaves(decoded: Decoded) -> Iterator[tuple[LayoutField, int, Any]]:
+    def visit(
+        fields: tuple[LayoutField, ...], value: dict[str, Any], depth: int
+    ) -> Iterator[tuple[LayoutField, int, Any]]:
+        # Tags lie behind the other fields.
+        for field in sorted(fields, key=lambda field: -1 if field.tag is None else field.tag):
+            content = value.get(field.name)
+            if content is None:
+                continue
+            for item in content if field.array else (content,):
+                inside = depth + field.array
+                if field.type == "struct":
+                    yield from visit(field.fields, item, inside + 1)
+                else:
+                    yield field, inside, item
+
+    yield from visit(layout(decoded.name, decoded.version).fields, decoded.value, 0)

@@ -1,0 +1,210 @@
+"""Exchanges in, their bodies out as Arrow tables: one message a table, keyed by `exchange_id`, all versions alike."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.capture.base.arrow_arrays import numbers
+from kafkascope.capture.exchanges.body_places import Kind, places_of
+from kafkascope.capture.exchanges.contents import content_bytes
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.exchanges.facts import ENVELOPE
+from kafkascope.capture.exchanges.record_sizes import with_sizes
+from kafkascope.capture.exchanges.waiting_bodies import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
+from kafkascope.capture.frames.headers import API_KEY
+from kafkascope.columnar.decode import ERROR, decode_columns
+from kafkascope.columnar.few import VERSION_COLUMN, Few, decode_few
+from kafkascope.columnar.program import compile_program
+from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
+
+# The kernel wants many frames at once; memory wants them not to pile up.
+ENOUGH_ROWS = 5_000
+ENOUGH_BYTES = 8 << 20
+MOST_BYTES = 16 << 20
+# Keys that wait share memory with others; what they hold of these is no more than this.
+MOST_SHARED_BYTES = 8 << 20
+
+KEY = "exchange_id"
+# Message, version, and whether the recording tells the sizes of record data and no more of it.
+_Key = tuple[str, int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTable:
+    """`table` has the keys that were asked for, `exchange_id` if none were, `api_version`, then the columns of the
+    message's own table, `_error` among them."""
+
+    name: str
+    table: pa.Table
+
+
+class Messages:
+    """`keys` are columns of `exchanges` that every body is to carry; `contents` asks for the records too."""
+
+    def __init__(self, keys: Sequence[str] = (KEY,), *, contents: bool = False) -> None:
+        self._keys = list(keys)
+        self._contents = contents
+        # Those of a first batch, while they may be all there is.
+        self._first: list[Block] = []
+        self._groups: dict[_Key, Group] = {}
+        self._size = 0
+        self._shared_bytes = 0
+
+    def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
+        """What there is enough of now. `exchanges` are the batch's columns, where the caller has them already."""
+        keys = (to_arrow(batch) if exchanges is None else exchanges).select(self._keys)
+        self._put_first()
+        found = [copied(keys, places_of(batch), batch.record_sizes), *_careful_inner(keys, batch)]
+        if self._may_wait(found):
+            self._first = found
+            return
+        for block in found:
+            # What waits isn't copied to the end of a long body, nor the body to what waits.
+            for key in self._long(block):
+                if key in self._groups:
+                    yield self._give(key)
+            self._put(block)
+        for key in list(self._groups):
+            group = self._groups[key]
+            if group.rows >= ENOUGH_ROWS or group.size >= ENOUGH_BYTES:
+                yield self._give(key)
+        while self._size >= MOST_BYTES:
+            yield self._give(max(self._groups, key=lambda key: self._groups[key].size))
+        if self._shared_bytes >= MOST_SHARED_BYTES:
+            for group in self._groups.values():
+                group.own()
+            self._shared_bytes = 0
+
+    def finish(self) -> Iterator[MessageTable]:
+        """Those that a small recording has of each message are decoded together."""
+        for block in self._first:
+            yield from self._give_few(block)
+        self._first = []
+        few = {key: group for key, group in sorted(self._groups.items()) if self._is_few(key, group)}
+        for key, group in few.items():
+            del self._groups[key]
+            self._size -= group.size
+        if few:
+            yield from self._give_few(joined({key[:2]: group for key, group in few.items()}))
+        for key in list(self._groups):
+            yield self._give(key)
+
+    def _is_few(self, key: _Key, group: Group) -> bool:
+        return group.size <= FEW_BYTES and not (key[2] or self._contents)
+
+    def _may_wait(self, blocks: list[Block]) -> bool:
+        """Whether none of them is enough to go."""
+        if self._groups or self._contents:
+            return False
+        rows = sum(len(block.order) for block in blocks)
+        held = sum(block.size + block.unsorted.nbytes for block in blocks)
+        most = min(ENOUGH_BYTES, MOST_BYTES, MOST_SHARED_BYTES)
+        return rows < ENOUGH_ROWS and held < most and all(block.shared and not block.record_sizes for block in blocks)
+
+    def _give_few(self, block: Block) -> Iterator[MessageTable]:
+        keys = block.unsorted.column(0)
+        # A single text goes the kernel's way, which is the shorter.
+        inside = len(self._keys) == 1 and keys.type == pa.string() and not keys.null_count
+        few = Few(block.kinds, block.starts, block.content[0], block.ends.astype(np.int32))
+        if inside:
+            few = dataclasses.replace(few, key=self._keys[0], keys=keys, order=block.order)
+        for made in decode_few(few):
+            if made.batch is None:
+                for index in range(made.first, made.end):
+                    group = Group()
+                    group.put(block.part(index))
+                    yield self._table((made.name, block.kinds[index][1], False), group)
+            elif inside:
+                yield MessageTable(made.name, pa.Table.from_batches([made.batch]))
+            else:
+                start, end = block.starts[made.first], block.starts[made.end]
+                own = own_keys(block.keys.slice(start, end - start))
+                yield MessageTable(made.name, _with_keys(pa.Table.from_batches([made.batch]), own))
+
+    def _give(self, key: _Key) -> MessageTable:
+        group = self._groups.pop(key)
+        self._size -= group.size
+        return self._table(key, group)
+
+    def _table(self, key: _Key, group: Group) -> MessageTable:
+        name, version, told = key
+        bodies = group.bodies()
+        long = _long_bodies(name, version, bodies) if group.size > MAX_BODY_BYTES else None
+        if long is not None:
+            bodies = pc.if_else(long, pa.scalar(b"", bodies.type), bodies)
+        table = decode_columns(name, version, bodies, contents=self._contents)
+        if long is not None:
+            said = f"{name}: a body of more than {MAX_BODY_BYTES} bytes, not counting records, isn't decoded to columns"
+            at = table.schema.get_field_index(ERROR)
+            table = table.set_column(at, table.schema.field(at), pc.if_else(long, said, table.column(at)))
+        if told:
+            table = with_sizes(name, table, group.record_sizes)
+        versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
+        return MessageTable(name, _with_keys(table.add_column(0, VERSION_COLUMN, versions), group.keys()))
+
+    def _long(self, block: Block) -> list[_Key]:
+        if block.size < LONG_BYTES:
+            return []
+        sizes = [len(content) for content in block.content]
+        kinds = zip(block.kinds, sizes, strict=False)
+        return [
+            (name, version, bool(block.record_sizes)) for (name, version), size in kinds if size >= LONG_BYTES and name
+        ]
+
+    def _put_first(self) -> None:
+        for block in self._first:
+            self._put(block)
+        self._first = []
+
+    def _put(self, block: Block) -> None:
+        """To what there is of each message and version."""
+        self._shared_bytes += block.keys.nbytes
+        for index, (name, version) in enumerate(block.kinds):
+            if name is not None:
+                part = block.part(index)
+                self._size += len(part.content)
+                group = self._groups.setdefault((name, version, bool(block.record_sizes)), Group())
+                group.put(part)
+                if block.record_sizes:
+                    group.record_sizes += block.record_sizes[block.starts[index] : block.starts[index + 1]]
+
+
+def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block]:
+    """What is in the Envelopes that the kernel left."""
+    enveloped = batch.rows[batch.request, API_KEY] == ENVELOPE
+    if not enveloped.any():
+        return
+    from kafkascope.capture.exchanges.exchange import inner_frames
+
+    enveloped &= batch.request >= 0
+    if batch.facts.inner is not None:
+        enveloped[batch.facts.inner[0].outer] = False
+    for index in np.flatnonzero(enveloped).tolist():
+        request = batch.request_frame(index, MAX_CAREFUL_FRAME_BYTES)
+        for frame, content in inner_frames(request, batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)):
+            if frame.name is not None and frame.body is not None:
+                body = np.frombuffer(content[frame.body_at :], np.uint8)
+                kinds: list[Kind] = [(frame.name, frame.version)]
+                ends = np.array([0, len(body)])
+                yield Block(kinds, [0, 1], keys, np.array([index]), ends, [body], shared=True)
+
+
+def _long_bodies(name: str, version: int, bodies: pa.Array) -> pa.Array | None:
+    """Which of them are too long for columns, not counting records, which stay bytes; None where none is."""
+    long = np.asarray(pc.greater(pc.binary_length(bodies), MAX_BODY_BYTES))
+    if compile_program(name, version, None).has_records:
+        for index in np.flatnonzero(long).tolist():
+            body = np.frombuffer(bodies[index].as_buffer(), np.uint8)
+            long[index] = len(body) - content_bytes(name, version, body) > MAX_BODY_BYTES
+    return pa.array(long) if long.any() else None
+
+
+def _with_keys(table: pa.Table, keys: pa.RecordBatch) -> pa.Table:
+    for name in reversed(keys.schema.names):
+        table = table.add_column(0, name, keys.column(name))
+    return table

@@ -1,0 +1,1 @@
+"""Recordings as files: what holds them, and the packets in them."""

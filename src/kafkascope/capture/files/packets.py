@@ -1,0 +1,107 @@
+"""A pcap or pcapng file, plain or compressed, in; batches of whole packets out. Only what is no recording at all is an
+`InputError`; everything else that is wrong with a file is a `Problem` beside the packets that could be read."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from kafkascope.capture.base.buffer_pool import BufferPool
+from kafkascope.capture.base.flow import Bytes, Packets
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.packet_rows import Rows
+from kafkascope.capture.files.pcap import MAGICS, PcapReader
+from kafkascope.capture.files.pcapng import MAGIC, PcapngReader
+from kafkascope.capture.files.source import Input, Source, Waiting
+from kafkascope.capture.files.unread_formats import unread_format
+from kafkascope.errors import InputError
+
+# Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
+CHUNK_BYTES = 8 << 20
+# The first are smaller, so that the first exchanges come at once; each is so many times the one before.
+FIRST_BYTES = 1 << 20
+GROWTH = 2
+# Packets are looked for in so many bytes at a time, while the processor has them at hand.
+STEP_BYTES = 512 << 10
+# For all files: fresh memory would be the longest part of reading a small one.
+_FIRST_BUFFERS = BufferPool()
+
+
+def read_packets(
+    source: Input,
+    *,
+    follow: bool = False,
+    deadline: float | None = None,
+    pause: Callable[[float], None] = time.sleep,
+    waiting: Waiting | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[Packets]:
+    """`source` is a path, `-` for standard input, or an open binary file. A pipe's packets come as it delivers them.
+    `follow` goes on at the end of a growing file until `deadline` (of `time.monotonic`), or for ever; `pause` is how
+    it waits. `waiting` says the same, and is told why it ended."""
+    raw = Source(source, Waiting(deadline, pause) if follow else waiting)
+    with closing(raw):
+        yield from _batches(Unpacked(raw), raw, chunk_bytes)
+
+
+def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[Packets]:
+    rows = Rows()
+    reader: PcapReader | PcapngReader | None = None
+    pool = BufferPool()
+    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BYTES))
+    filled = position = base = 0
+    while True:
+        if filled == len(buffer):
+            # Packets handed out still lie in the old buffer: only what is not read yet moves on.
+            left = filled - position
+            larger = pool.take(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left))
+            larger[:left] = buffer[position:filled]
+            buffer, base, filled, position = larger, base + position, left, 0
+        most = len(buffer) if source.live else filled + STEP_BYTES
+        count = unpacked.fill(memoryview(buffer)[filled:most])  # type: ignore[arg-type]
+        filled += count
+        final = count == 0
+        data = buffer[:filled]
+        try:
+            if reader is None:
+                reader = _reader(data, rows, final)
+            if reader is not None:
+                rows.make_room(len(buffer))
+                position = reader.index(data, position, base, final)
+        except InputError as error:
+            # What is wrong with the compression is the cause of anything else.
+            inside = f" (inside {unpacked.form})" if unpacked.form else ""
+            raise InputError(f"{source.name}: {unpacked.problem or f'{error}{inside}'}") from None
+        if final and unpacked.problem:
+            rows.problems.add("compression", unpacked.problem, base + filled)
+        if (filled == len(buffer) or final or source.live) and (packets := rows.take(data, base)):
+            yield packets
+        if final:
+            return
+
+
+def _first_buffer(unpacked: Unpacked, source: Source, size: int) -> Bytes:
+    """Of a small file only as much as it does not fill: there is less to index, and it ends in this buffer all the
+    same."""
+    if 0 < source.left < size and unpacked.is_plain():
+        return _FIRST_BUFFERS.take(size)[: source.left + 1]
+    return _FIRST_BUFFERS.take(size)[:size]
+
+
+def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader | None:
+    """By the first bytes, never by name; None until there are enough of them."""
+    if len(data) < 4 and not final:
+        return None
+    head = data[:4].tobytes()
+    if head in MAGICS:
+        return PcapReader(rows)
+    if head == MAGIC:
+        return PcapngReader(rows)
+    if not head:
+        raise InputError("nothing is in it")
+    looks = data[:512].tobytes()
+    if named := unread_format(looks):
+        raise InputError(f"this is {named}")
+    kind = (
+        "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"
+    )
+    raise InputError(f"no recording: pcap or pcapng is read, plain or in gzip, zstd, xz or lz4, and {kind}")

@@ -1,0 +1,1 @@
+"""Streams split into Kafka frames, and what speaks Kafka at all."""

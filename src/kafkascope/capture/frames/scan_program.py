@@ -1,0 +1,232 @@
+"""What `exchanges` wants to know of a body: a message and version in, a flat program for the scan kernel out. It walks
+the whole layout, so that what passes is what the codec reads, and marks the few fields that are looked at."""
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.frames.headers import MOST_KEYS, MOST_VERSIONS
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
+
+(
+    END,
+    SKIP,  # bytes
+    NUMBER,  # fact, size
+    BYTES,  # name kind or -1, compact, nullable, is string
+    UUID,  # name kind
+    ARRAY,  # compact, nullable, where it ends, least size of an element
+    FIXED_ARRAY,  # compact, nullable, size of an element
+    NEXT,  # first operation of the element
+    PRESENT,  # where the struct ends, is tagged
+    TAGS,  # first tag row, number of tags, where the section ends
+    TAG_END,
+) = range(11)
+PROGRAM_WIDTH = 5
+
+# Numbers that a scan brings back.
+(
+    ERROR,
+    THROTTLE,
+    MAX_WAIT,
+    SESSION,  # id of the fetch session that the request names
+    SESSION_EPOCH,
+    NEW_SESSION,  # id that the answer gives
+    TOPICS,  # how many the request names
+    CONTENT,  # bytes of records, and of whatever else isn't text
+    KEY_TYPE,  # what a coordinator is wanted for; 0 is a group
+    GROUP_AT,  # the one group that the exchange is about: its place in the content, and its size
+    GROUP_SIZE,
+    MEMBER_AT,  # and the one member
+    MEMBER_SIZE,
+) = range(13)
+FACTS = 13
+# Names that it can mark. A group or member is also NOTED where the exchange may be about it: a response that lists
+# many says nothing of who asked. It is the message's OWN where it is not within an array.
+GROUP, MEMBER, TOPIC, TOPIC_ID = range(4)
+NOTED, OWN = 8, 16
+
+REQUEST, RESPONSE = 0, 1
+NOT_COMPILED, NO_PROGRAM = -2, -1
+
+
+_Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+class ScanPrograms:
+    """Programs of every message met so far in one array; `entry[direction, key, version]` is where one starts.
+
+    What one has compiled the next begins with. Arrays that others can see are never written to again, so that a kernel
+    may run over them in one thread while another compiles."""
+
+    _latest: ClassVar[_Arrays] = (
+        np.full((2, MOST_KEYS, MOST_VERSIONS), NOT_COMPILED, dtype=np.int64),
+        np.zeros((0, PROGRAM_WIDTH), dtype=np.int64),
+        np.zeros((1, 2), dtype=np.int64),
+    )
+
+    def __init__(self) -> None:
+        self.entry, self.operations, self.tags = ScanPrograms._latest
+
+    def need(self, keys: npt.NDArray[np.int64], versions: npt.NDArray[np.int64]) -> None:
+        """Compiles what is not there yet, both directions."""
+        inside = (keys >= 0) & (keys < MOST_KEYS) & (versions >= 0) & (versions < MOST_VERSIONS)
+        codes = np.unique(keys[inside] * MOST_VERSIONS + versions[inside])
+        if not self._without(codes):
+            return
+        if len(ScanPrograms._latest[1]) > len(self.operations):
+            self.entry, self.operations, self.tags = ScanPrograms._latest
+        missing = self._without(codes)
+        if missing:
+            self.entry = self.entry.copy()
+            for code in missing:
+                key, version = divmod(code, MOST_VERSIONS)
+                for direction in (REQUEST, RESPONSE):
+                    self.entry[direction, key, version] = self._compile(direction, key, version)
+            ScanPrograms._latest = self.entry, self.operations, self.tags
+
+    def _without(self, codes: npt.NDArray[np.int64]) -> list[int]:
+        """Both directions are compiled together, so one tells of both."""
+        found: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
+        return found
+
+    def _compile(self, direction: int, key: int, version: int) -> int:
+        api = apis().get(key)
+        name = f"{api}{'Response' if direction else 'Request'}"
+        if api is None or not message(name).releases_of(version):
+            return NO_PROGRAM
+        found = layout(name, version)
+        start = len(self.operations)
+        build = _Build(name, found.flexible, start, len(self.tags))
+        build.struct(found.fields, 0)
+        build.add(END)
+        self.operations = np.concatenate([self.operations, np.array(build.rows, dtype=np.int64)])
+        if build.tags:
+            self.tags = np.concatenate([self.tags, np.array(build.tags, dtype=np.int64)])
+        return start
+
+
+class _Build:
+    def __init__(self, message_name: str, flexible: bool, start: int, first_tag: int) -> None:
+        self.message = message_name
+        self.flexible = flexible
+        self.start = start
+        self.first_tag = first_tag
+        self.rows: list[list[int]] = []
+        self.tags: list[list[int]] = []
+        self.target = 0  # a jump leads here: what was skipped before must not grow
+
+    def here(self) -> int:
+        self.target = len(self.rows)
+        return self.start + len(self.rows)
+
+    def add(self, code: int, *rest: int) -> int:
+        self.rows.append([code, *rest, *([0] * (PROGRAM_WIDTH - 1 - len(rest)))])
+        return len(self.rows) - 1
+
+    def skip(self, size: int) -> None:
+        if len(self.rows) > self.target and self.rows[-1][0] == SKIP:
+            self.rows[-1][1] += size
+        else:
+            self.add(SKIP, size)
+
+    def struct(self, fields: tuple[LayoutField, ...], depth: int) -> None:
+        for one in fields:
+            if one.tag is None:
+                self.field(one, depth)
+        if self.flexible:
+            self.tag_section([one for one in fields if one.tag is not None], depth)
+
+    def tag_section(self, tagged: list[LayoutField], depth: int) -> None:
+        operation = self.add(TAGS)
+        rows = []
+        for one in tagged:
+            rows.append([one.tag or 0, self.here()])
+            self.field(one, depth)
+            self.add(TAG_END)
+        self.rows[operation][1:4] = [self.first_tag + len(self.tags), len(rows), self.here()]
+        self.tags += rows
+
+    def field(self, one: LayoutField, depth: int) -> None:
+        if not one.array:
+            self.one(one, one.nullable, depth)
+            return
+        if one.type in FIXED_SIZES and self.name_kind(one) < 0:
+            self.add(FIXED_ARRAY, one.compact, one.nullable, FIXED_SIZES[one.type])
+            return
+        operation = self.add(ARRAY, one.compact, one.nullable, 0, one.element_minimum)
+        first = self.here()
+        self.one(one, False, depth + 1)
+        self.add(NEXT, first)
+        self.rows[operation][3] = self.here()
+
+    def one(self, one: LayoutField, nullable: bool, depth: int) -> None:
+        if one.type == "struct":
+            operation = self.add(PRESENT, 0, one.tag is not None) if nullable else -1
+            self.struct(one.fields, depth + 1)
+            if nullable:
+                self.rows[operation][1] = self.here()
+        elif one.type in ("string", "bytes", "records"):
+            kind = self.name_kind(one)
+            if kind in (GROUP, MEMBER):
+                kind += note_of(self.message, depth)
+            self.add(BYTES, kind, one.compact, nullable, one.type == "string")
+        elif one.type == "uuid" and self.name_kind(one) >= 0:
+            self.add(UUID, self.name_kind(one))
+        elif (fact := self.fact(one, depth)) is not None:
+            self.add(NUMBER, fact, FIXED_SIZES[one.type])
+        else:
+            self.skip(FIXED_SIZES[one.type])
+
+    def fact(self, one: LayoutField, depth: int) -> int | None:
+        return fact_of(self.message, one, depth)
+
+    def name_kind(self, one: LayoutField) -> int:
+        return name_kind_of(self.message, one)
+
+
+def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
+    """The fact that a field tells, if any."""
+    name = one.source.name
+    if message_name.endswith("Response"):
+        if one.type == "int16" and name.endswith("ErrorCode"):
+            return ERROR
+        if depth:
+            return None
+        return THROTTLE if name == "ThrottleTimeMs" else NEW_SESSION if name == "SessionId" else None
+    if depth:
+        return None
+    if name in ("MaxWaitMs", "RebalanceTimeoutMs") or (
+        message_name == "JoinGroupRequest" and name == "SessionTimeoutMs"
+    ):
+        # A JoinGroup of v0 waits for the session timeout; later ones have a rebalance timeout behind it.
+        return MAX_WAIT
+    if name == "SessionId":
+        return SESSION
+    if name == "KeyType":
+        return KEY_TYPE
+    return SESSION_EPOCH if name in ("SessionEpoch", "ShareSessionEpoch") else None
+
+
+def note_of(message_name: str, depth: int) -> int:
+    """Of a group or member at that depth: NOTED and OWN, or 0."""
+    if depth == 0:
+        return NOTED + OWN
+    return NOTED if message_name.endswith("Request") else 0
+
+
+def name_kind_of(message_name: str, one: LayoutField) -> int:
+    """GROUP, MEMBER, TOPIC, TOPIC_ID or -1."""
+    source = one.source
+    if one.type == "uuid":
+        return TOPIC_ID if source.name == "TopicId" else -1
+    if one.type != "string":
+        return -1
+    if source.entity == "groupId" or (
+        message_name.startswith("FindCoordinator") and source.name.endswith(("Key", "Keys"))
+    ):
+        return GROUP
+    if source.entity == "topicName":
+        return TOPIC
+    return MEMBER if source.name == "MemberId" else -1

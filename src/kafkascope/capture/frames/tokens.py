@@ -1,0 +1,74 @@
+"""A frame behind a SASL handshake of version 0: in, whether it is a raw token or a Kafka frame again (GOTCHAS 6). It is
+a token unless it reads as a request, or answers one. A kernel says what is plain; what it leaves is graded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkascope.capture.base.checked import read_i16, read_i32
+from kafkascope.capture.base.flow import FRAME, TOKEN
+from kafkascope.capture.base.numbers import Number
+from kafkascope.capture.frames.detect_start import UNSURE, WAIT, Scanning, plain_request
+from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
+from kafkascope.capture.frames.grade import (
+    MOST_KEYS,
+    MOST_VERSIONS,
+    SMALLEST_REQUEST,
+    SMALLEST_RESPONSE,
+    Grade,
+    grade_request,
+    grade_response,
+    is_known,
+)
+from kafkascope.columnar.compiling import jit
+
+# Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
+SMALL_IDENTITY = 65_536
+# How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
+_TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
+# `judge` has verdicts of its own beside COMPILE and UNSURE of `fresh`.
+IS_TOKEN, IS_FRAME = 16 + TOKEN, 16 + FRAME
+
+
+@jit
+def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: Number, length: Number) -> Number:
+    """IS_TOKEN or IS_FRAME as `is_request` and `is_response` say, COMPILE where a program is missing, or UNSURE."""
+    if role:
+        if length < SMALLEST_RESPONSE:
+            return IS_TOKEN
+        identity = read_i32(data, body)
+        apart = identity - t.slots[slot, HANDSHAKE_ID]
+        if 0 <= identity < SMALL_IDENTITY or -REMEMBERED < apart < REMEMBERED:
+            return IS_FRAME
+        if t.state[2 * slot, TOKENS] == 0:
+            return UNSURE
+        for one in range(min(t.slots[slot, ASKED], REMEMBERED)):
+            if t.asked[slot, one, 0] == identity:
+                return UNSURE
+        return IS_TOKEN
+    if length < SMALLEST_REQUEST:
+        return IS_TOKEN
+    if not (0 <= read_i16(data, body) < MOST_KEYS and 0 <= read_i16(data, body + 2) < MOST_VERSIONS):
+        return IS_TOKEN
+    if length < SMALLEST_REQUEST + 2:
+        return UNSURE
+    why = plain_request(s, data, body, body + length)
+    return IS_FRAME if why == WAIT else why
+
+
+def is_request(raw: bytes) -> bool:
+    """`raw` has its length in front, here as below. One that is not exact, a string that is no UTF-8 say, is one still:
+    it reads to its last byte."""
+    graded = grade_request(raw, 0)
+    return graded.grade is Grade.STRONG or (graded.grade is Grade.WEAK and is_known(graded.api_key, graded.version))
+
+
+def is_response(raw: bytes, asked: Mapping[int, tuple[int, int]], handshake_id: int, *, tokens: bool) -> bool:
+    """Its request may come behind it. `tokens`: requests have not gone on yet behind theirs."""
+    graded = grade_response(raw, 0, asked)
+    if graded.end < 0:
+        return False
+    apart = abs(graded.correlation_id - handshake_id)
+    near = 0 <= graded.correlation_id < SMALL_IDENTITY or apart < REMEMBERED
+    # Requests have gone on behind the tokens, so answers do; some of either may be lost.
+    behind = not tokens and not raw[4:].startswith(_TOKENS)
+    return near or graded.grade in (Grade.STRONG, Grade.WEAK) or behind

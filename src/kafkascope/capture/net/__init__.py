@@ -1,0 +1,1 @@
+"""Packets: link layers, tunnels, IP fragments, and the TCP segments in them."""

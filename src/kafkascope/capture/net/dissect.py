@@ -1,0 +1,243 @@
+"""The kernel from packets to TCP segments: link layer, IP, tunnels, TCP; nothing is read before its end is compared.
+
+Fragments are set aside as rows of their own, packets that cannot be read are counted by reason."""
+
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.base.checked import prefetch
+from kafkascope.capture.base.flow import ACK
+from kafkascope.capture.base.numbers import Number, Numbers, big16, big32, big64
+from kafkascope.capture.files.link import CUT, OTHER, UNKNOWN_LINK, network_layer
+from kafkascope.capture.net.flow_table import FULL, flow_number
+from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
+from kafkascope.columnar.compiling import jit
+from kafkascope.limits import MAX_PACKET_BYTES, MAX_TUNNELS
+
+TCP = 6
+_HOP_BY_HOP, _FRAGMENT, _AUTHENTICATION = 0, 44, 51
+# With routing, destination options, mobility, host identity, shim6.
+_EXTENSIONS = (_HOP_BY_HOP, 43, _AUTHENTICATION, 60, 135, 139, 140)
+_JUMBO_OPTION = 0xC204  # RFC 2675: option type and length
+# A length that no packet had on the wire: a jumbo payload says up to 4 GB, which the columns do not hold.
+LONGEST_WIRE = 16 * MAX_PACKET_BYTES
+_MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
+
+# Headers lie far apart: those of the packet so many rows on are asked for while this one is read.
+_AHEAD = 8
+
+DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
+# Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of segments that
+# were recorded in part only the packets are counted.
+CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_PPPOE, IN_ERSPAN, IN_MACSEC, IN_GTP_U, IN_VXLAN_GPE, IN_PART = (
+    range(10)
+)
+REASONS = 10
+# Columns of the fragment rows.
+(
+    F_ROW, F_VERSION, F_LEVEL, F_IDENTIFICATION, F_PROTOCOL, F_FROM_HIGH, F_FROM_LOW, F_TO_HIGH, F_TO_LOW,
+    F_OFFSET, F_MORE, F_START, F_END, F_LENGTH,
+) = range(14)  # fmt: skip
+FRAGMENT_COLUMNS = 14
+
+
+@jit
+def _leads_to_tcp(protocol: Number) -> bool:
+    return protocol in (TCP, UDP, GRE, IP_IN_IP, IPV6_IN_IP) or _is_extension(protocol)
+
+
+@jit
+def _is_extension(protocol: Number) -> bool:
+    return protocol in _EXTENSIONS
+
+
+@jit
+def dissect(
+    data: Any, first: Number, starts: Any, captured: Any, original: Any, times: Any, links: Any, numbers: Any,
+    levels: Any, slots: Any, keys: Any, known: Any, seed: Number,
+    flow: Any, direction: Any, sequence: Any, flags: Any, start: Any, length: Any, wire_length: Any, time_ns: Any,
+    packet: Any, acknowledgement: Any, count: Number, fragments: Any, bad: Any,
+) -> Numbers:  # fmt: skip
+    """(packet to go on with, segments, fragments, why it stopped)"""
+    pieces = 0
+    for row in range(first, len(starts)):
+        if row + _AHEAD < len(starts):
+            prefetch(data, starts[row + _AHEAD])
+            prefetch(data, starts[row + _AHEAD] + 64)
+        at = starts[row]
+        end = at + captured[row]
+        wire = max(end, at + original[row])
+        level = np.int64(levels[row])
+        outer = level
+        at, version = network_layer(data, at, end, links[row])
+        reason = -1
+        while True:
+            # Each turn reads one IP header and what it carries; a tunnel makes another turn.
+            if version != 4 and version != 6:
+                if version == CUT:
+                    reason = CUT_HEADERS
+                elif version == UNKNOWN_LINK:
+                    reason = LINK_NOT_KNOWN
+                elif version < UNKNOWN_LINK:
+                    # In the order of `link`.
+                    reason = TOO_DEEP + UNKNOWN_LINK - version
+                break
+            fragment = False
+            offset = np.int64(0)
+            more = np.int64(0)
+            identification = np.int64(0)
+            if version == 4:
+                if end - at < 20:
+                    reason = CUT_HEADERS
+                    break
+                header = np.int64(data[at] & 15) * 4
+                total = big16(data, at + 2)
+                if data[at] >> 4 != 4 or header < 20 or 0 < total < header:
+                    reason = MALFORMED
+                    break
+                # Offload leaves 0: the packet is as long as the frame. Anything behind the length is padding.
+                if total:
+                    wire = at + total
+                    end = min(end, wire)
+                if end - at < header:
+                    reason = CUT_HEADERS
+                    break
+                place = big16(data, at + 6)
+                protocol = np.int64(data[at + 9])
+                from_high = np.int64(0)
+                from_low = _MAPPED | big32(data, at + 12)
+                to_high = np.int64(0)
+                to_low = _MAPPED | big32(data, at + 16)
+                if place & 0x3FFF:
+                    fragment = True
+                    offset = (place & 0x1FFF) * 8
+                    more = place & 0x2000
+                    identification = big16(data, at + 4)
+                at += header
+            else:
+                if end - at < 40:
+                    reason = CUT_HEADERS
+                    break
+                if data[at] >> 4 != 6:
+                    reason = MALFORMED
+                    break
+                total = big16(data, at + 4)
+                protocol = np.int64(data[at + 6])
+                from_high = big64(data, at + 8)
+                from_low = big64(data, at + 16)
+                to_high = big64(data, at + 24)
+                to_low = big64(data, at + 32)
+                at += 40
+                if total:
+                    wire = at + total
+                    end = min(end, wire)
+                elif protocol == _HOP_BY_HOP and end - at >= 8 and big16(data, at + 2) == _JUMBO_OPTION:
+                    wire = at + big32(data, at + 4)
+                    end = min(end, wire)
+            while not fragment and (_is_extension(protocol) or (version == 6 and protocol == _FRAGMENT)):
+                if end - at < 8:
+                    reason = CUT_HEADERS
+                    break
+                before = protocol
+                protocol = np.int64(data[at])
+                if before == _FRAGMENT:
+                    place = big16(data, at + 2)
+                    identification = big32(data, at + 4)
+                    at += 8
+                    # Offset 0 and nothing to follow is a whole packet (RFC 6946).
+                    if place & 0xFFF9:
+                        fragment = True
+                        offset = place & 0xFFF8
+                        more = place & 1
+                elif before == _AUTHENTICATION:
+                    at += (np.int64(data[at + 1]) + 2) * 4
+                else:
+                    at += (np.int64(data[at + 1]) + 1) * 8
+                if at > end:
+                    reason = CUT_HEADERS
+                    break
+            if reason >= 0:
+                break
+            if fragment:
+                if not _leads_to_tcp(protocol):
+                    break
+                if pieces == len(fragments):
+                    return row, count, pieces, FRAGMENTS_FULL
+                fragments[pieces, F_ROW] = row
+                fragments[pieces, F_VERSION] = version
+                fragments[pieces, F_LEVEL] = level
+                fragments[pieces, F_IDENTIFICATION] = identification
+                fragments[pieces, F_PROTOCOL] = protocol
+                fragments[pieces, F_FROM_HIGH] = from_high
+                fragments[pieces, F_FROM_LOW] = from_low
+                fragments[pieces, F_TO_HIGH] = to_high
+                fragments[pieces, F_TO_LOW] = to_low
+                fragments[pieces, F_OFFSET] = offset
+                fragments[pieces, F_MORE] = more
+                fragments[pieces, F_START] = at
+                fragments[pieces, F_END] = end
+                fragments[pieces, F_LENGTH] = wire - at
+                pieces += 1
+                break
+            if protocol != TCP:
+                at, version = inner(data, at, end, protocol)
+                level += 1
+                if version != OTHER and level > MAX_TUNNELS:
+                    reason = TOO_DEEP
+                    break
+                continue
+            if wire - at < 20 or wire - at > LONGEST_WIRE:
+                reason = MALFORMED
+                break
+            if end - at < 20:
+                reason = CUT_HEADERS
+                break
+            header = np.int64(data[at + 12] >> 4) * 4
+            if header < 20 or at + header > wire:
+                reason = MALFORMED
+                break
+            from_port = big16(data, at)
+            to_port = big16(data, at + 2)
+            # Halves of addresses compare unsigned; flipping the sign bit makes that of signed numbers.
+            flip = np.int64(-0x8000_0000_0000_0000)
+            back: Any = False
+            if from_high != to_high:
+                back = from_high ^ flip > to_high ^ flip
+            elif from_low != to_low:
+                back = from_low ^ flip > to_low ^ flip
+            else:
+                back = from_port > to_port
+            if back:
+                number = flow_number(
+                    slots, keys, known, seed, to_high, to_low, from_high, from_low, to_port << 16 | from_port
+                )
+            else:
+                number = flow_number(
+                    slots, keys, known, seed, from_high, from_low, to_high, to_low, from_port << 16 | to_port
+                )
+            if number == FULL:
+                return row, count, pieces, FLOWS_FULL
+            payload = at + header
+            flow[count] = number
+            direction[count] = back
+            sequence[count] = big32(data, at + 4)
+            flags[count] = data[at + 13]
+            start[count] = min(payload, end)
+            length[count] = max(0, end - payload)
+            wire_length[count] = wire - payload
+            if length[count] != wire_length[count]:
+                bad[IN_PART, 0] += 1
+            time_ns[count] = times[row]
+            packet[count] = numbers[row]
+            acknowledgement[count] = big32(data, at + 8) if data[at + 13] & ACK else np.int64(-1)
+            count += 1
+            break
+        # What only looks like a tunnel is no broken packet.
+        if reason >= 0 and (level == outer or reason >= TOO_DEEP):
+            if bad[reason, 0] == 0:
+                bad[reason, 2] = row
+                bad[reason, 3] = links[row]
+            bad[reason, 0] += 1
+            bad[reason, 1] += captured[row]
+    return len(starts), count, pieces, DONE

@@ -1,0 +1,296 @@
+r"""A small language over the columns of `exchanges`: `api == "Fetch" and latency_us > 100ms` in, a tree out that picks
+rows of an Arrow batch. Nothing is evaluated but columns, literals and comparisons; `UsageError` names the place.
+
+    expression = term {"or" term}         term = factor {"and" factor}
+    factor     = "not" factor | "(" expression ")" | column [operator literal]
+    operator   = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "in"
+    literal    = number | duration | size | "text" | true | false | null | "(" literal {"," literal} ")"
+
+A duration is 250us, 100ms, 1.5s or 2m, a size 10kb or 1mb. Times are text: "2026-11-15T09:30". `~` is a regular
+expression that is found anywhere. A comparison with what is not known is false; `== null` asks for that.
+In quotes `\"`, `\'` and `\\` stand for a quote and a backslash; any other backslash stays: `"\d"` is a digit.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.capture.exchanges.exchange_columns import SCHEMA, TIME
+from kafkascope.errors import UsageError
+
+Mask = npt.NDArray[np.bool_]
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>-?[0-9]+(?:\.[0-9]+)?)(?P<unit>[a-zA-Zµ]*)|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<sign>==|!=|<=|>=|[<>~(),=]))",
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r"""\\(["'\\])""")
+_DURATIONS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+_SIZES = {"b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_OPERATORS = (*_ORDER, "~", "in")
+# Deeper than anybody writes by hand.
+_DEEPEST = 50
+# All columns with numbers are whole ones; the widest is an int64.
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# A sign and the digits of those.
+_LONGEST_WHOLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    microseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    column: str
+    operator: str
+    literal: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    word: str  # and, or, not
+    parts: tuple["Node", ...]
+
+
+Node = Compare | Combine
+
+
+def parse_where(text: str) -> Node:
+    return _Parser(text).whole()
+
+
+def pick(node: Node, batch: pa.RecordBatch) -> Mask:
+    """Which rows of a batch with the columns of `exchanges` it holds for."""
+    if isinstance(node, Compare):
+        return _compare(node, batch.column(node.column))
+    masks = [pick(part, batch) for part in node.parts]
+    if node.word == "not":
+        return ~masks[0]
+    combine = np.logical_and if node.word == "and" else np.logical_or
+    return np.asarray(combine.reduce(masks))
+
+
+def _compare(node: Compare, column: pa.Array) -> Mask:
+    if node.operator == "in":
+        masks = [_compare(Compare(node.column, "==", literal), column) for literal in node.literal]
+        return np.asarray(np.logical_or.reduce(masks))
+    if node.literal is None:
+        there: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+        return ~there if node.operator == "==" else there
+    if node.operator == "~":
+        found = pc.match_substring_regex(column, node.literal)
+    else:
+        literal = node.literal
+        if isinstance(literal, Duration):
+            literal = literal.microseconds / (1 if node.column.endswith("_us") else 1_000)
+        if isinstance(literal, datetime):
+            literal = pa.scalar(literal, TIME)
+        if isinstance(literal, (int, float)) and not isinstance(literal, bool):
+            found = _compare_number(column, node.operator, literal)
+        else:
+            found = _ORDER[node.operator](column, literal)
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _compare_number(column: pa.Array, operator: str, number: float) -> pa.Array:
+    """As a comparison of int64, which is exact: Arrow refuses to compare a large one with a float."""
+    beyond = not _LEAST <= number <= _MOST
+    if beyond or (operator in ("==", "!=") and number != math.floor(number)):
+        always = (
+            operator == "!=" or (operator in ("<", "<=") and number > 0) or (operator in (">", ">=") and number < 0)
+        )
+        return pc.and_(column.is_valid(), always)
+    whole = math.ceil(number) if operator in ("<", ">=") else math.floor(number)
+    return _ORDER[operator](column, pa.scalar(whole, pa.int64()))
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._tokens: list[tuple[str, Any, int]] = []
+        self._next = 0
+        self._depth = 0
+        while self._at < len(text.rstrip()):
+            match = _TOKEN.match(text, self._at)
+            if match is None:
+                raise self._fail(f"'{text[self._at :].strip()[:1]}' is not understood", self._at)
+            self._tokens.append(self._token(match))
+            self._at = match.end()
+
+    def _token(self, match: re.Match[str]) -> tuple[str, Any, int]:
+        start = match.end() - len(match[0].lstrip())
+        if match["number"] is not None:
+            return "literal", self._number(match["number"], match["unit"], start), start
+        if match["word"] is not None:
+            word = match["word"]
+            constant = {"true": True, "false": False, "null": None}
+            if word in constant:
+                return "literal", constant[word], start
+            return ("keyword" if word in ("and", "or", "not", "in") else "column"), word, start
+        if match["text"] is not None:
+            return "literal", self._quoted(match["text"][1:-1], start), start
+        return "sign", match["sign"], start
+
+    def _quoted(self, text: str, start: int) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self._fail("this is text that is not UTF-8", start) from None
+        return _ESCAPED.sub(r"\1", text)
+
+    def _number(self, number: str, unit: str, start: int) -> Any:
+        if not unit:
+            # A longer one is beyond every column, and Python reads no more than 4,300 digits.
+            return int(number) if "." not in number and len(number) <= _LONGEST_WHOLE else float(number)
+        lower = unit.lower()
+        if lower in _DURATIONS:
+            return Duration(float(number) * _DURATIONS[lower])
+        if lower in _SIZES:
+            return float(number) * _SIZES[lower]
+        raise self._fail(f"'{unit}' is no unit; durations have us, ms, s, m or h, sizes b, kb, mb or gb", start)
+
+    def _fail(self, what: str, at: int) -> UsageError:
+        return UsageError(f"--where: {what} (character {at + 1})")
+
+    def _peek(self) -> tuple[str, Any, int]:
+        if self._next < len(self._tokens):
+            return self._tokens[self._next]
+        return "end", None, len(self._text)
+
+    def _take(self, kind: str, value: Any) -> bool:
+        if self._peek()[:2] == (kind, value):
+            self._next += 1
+            return True
+        return False
+
+    def whole(self) -> Node:
+        if not self._tokens:
+            raise UsageError('--where is empty; for example: api == "Fetch" and latency_us > 100ms')
+        node = self._either("or", lambda: self._either("and", self._factor))
+        kind, value, at = self._peek()
+        if kind != "end":
+            raise self._fail(f"'{value}' was not expected there; and, or, or the end were", at)
+        return node
+
+    def _either(self, word: str, inner: Callable[[], Node]) -> Node:
+        parts = [inner()]
+        while self._take("keyword", word):
+            parts.append(inner())
+        return parts[0] if len(parts) == 1 else Combine(word, tuple(parts))
+
+    def _factor(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._fail(f"more than {_DEEPEST} levels", self._peek()[2])
+        try:
+            if self._take("keyword", "not"):
+                return Combine("not", (self._factor(),))
+            if self._take("sign", "("):
+                node = self._either("or", lambda: self._either("and", self._factor))
+                if not self._take("sign", ")"):
+                    raise self._fail("a closing bracket is missing", self._peek()[2])
+                return node
+            return self._comparison()
+        finally:
+            self._depth -= 1
+
+    def _comparison(self) -> Node:
+        kind, column, at = self._peek()
+        if kind != "column":
+            found = "nothing more" if kind == "end" else f"'{column}'"
+            raise self._fail(f"a column was expected, {found} is there", at)
+        if column not in SCHEMA.names:
+            raise self._fail(f"no column is called {column}; there are {', '.join(SCHEMA.names)}", at)
+        self._next += 1
+        kind, operator, at = self._peek()
+        if kind == "end" or operator in ("and", "or", ")"):
+            if SCHEMA.field(column).type != pa.bool_():
+                raise self._fail(f"{column} needs a comparison: {', '.join(_OPERATORS)}", at)
+            return Compare(column, "==", True)
+        if operator == "=":
+            raise self._fail("= is written ==", at)
+        if operator not in _OPERATORS:
+            raise self._fail(f"'{operator}' is no comparison; there are {', '.join(_OPERATORS)}", at)
+        self._next += 1
+        if operator == "in":
+            return Compare(column, "in", self._list(column))
+        return Compare(column, operator, self._literal(column, operator))
+
+    def _list(self, column: str) -> tuple[Any, ...]:
+        if not self._take("sign", "("):
+            raise self._fail("in needs a list in brackets", self._peek()[2])
+        items = [self._literal(column, "==")]
+        while self._take("sign", ","):
+            items.append(self._literal(column, "=="))
+        if not self._take("sign", ")"):
+            raise self._fail("a closing bracket is missing", self._peek()[2])
+        return tuple(items)
+
+    def _literal(self, column: str, operator: str) -> Any:
+        kind, value, at = self._peek()
+        if kind != "literal":
+            hint = f'; text stands in quotes: "{value}"' if kind == "column" else ""
+            raise self._fail(f"a value was expected{hint}", at)
+        self._next += 1
+        type_ = SCHEMA.field(column).type
+        if value is None:
+            if operator not in ("==", "!="):
+                raise self._fail("null is compared with == or != alone", at)
+            return None
+        if operator == "~":
+            if type_ != pa.string() or not isinstance(value, str):
+                raise self._fail("~ compares text with a regular expression in quotes", at)
+            try:
+                pc.match_substring_regex(pa.array([""]), value)
+            except pa.ArrowInvalid:
+                raise self._fail("this is no regular expression", at) from None
+            return value
+        return self._typed(column, type_, value, at)
+
+    def _typed(self, column: str, type_: pa.DataType, value: Any, at: int) -> Any:
+        if type_ == TIME:
+            moment = parse_moment(value) if isinstance(value, str) else None
+            if moment is None:
+                raise self._fail(f'{column} is a time: "2026-11-15T09:30:00"', at)
+            return moment
+        if isinstance(value, Duration):
+            if not column.endswith(("_us", "_ms")):
+                raise self._fail(f"{column} is no duration", at)
+            return value
+        fits = {
+            pa.string(): isinstance(value, str),
+            pa.bool_(): isinstance(value, bool),
+        }.get(type_, isinstance(value, (int, float)) and not isinstance(value, bool))
+        if not fits:
+            wanted = {pa.string(): "text in quotes", pa.bool_(): "true or false"}.get(type_, "a number")
+            raise self._fail(f"{column} is compared with {wanted}", at)
+        return value
+
+
+def parse_moment(text: str) -> datetime | None:
+    """A time; one without a zone is UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

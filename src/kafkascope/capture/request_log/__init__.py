@@ -1,0 +1,1 @@
+"""A broker's request log."""

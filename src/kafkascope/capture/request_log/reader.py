@@ -1,0 +1,245 @@
+"""A broker's request log in (`kafka.request.logger` at DEBUG), exchanges out: the same batches as a capture gives.
+
+The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It tells no
+sizes of frames, and of record data the size alone; its times are those of the log line, written when the answer had
+been sent. Whatever a line says, nothing is raised: one that cannot be read is counted."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from typing import Any
+
+import numpy as np
+
+from kafkascope.capture.base.flow import Frames
+from kafkascope.capture.base.problems import Problems
+from kafkascope.capture.exchanges.exchange_columns import KNOWN_FROM_NS
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings, make_batch
+from kafkascope.capture.exchanges.identity import text_hash
+from kafkascope.capture.exchanges.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
+from kafkascope.capture.exchanges.record_sizes import NO_SIZES, Sizes, drop_sizes, sizes_in
+from kafkascope.capture.files.source import Input, Waiting
+from kafkascope.capture.frames.headers import API_VERSIONS, OFFSET, read_headers
+from kafkascope.capture.frames.scan_program import ScanPrograms
+from kafkascope.capture.request_log.lines import MARK, LogLine, LogLines, LongLine, parse_time
+from kafkascope.codec.frame import encode_frame
+from kafkascope.codec.json_form import from_json
+from kafkascope.codec.message import encode
+from kafkascope.errors import KafkascopeError
+from kafkascope.limits import MAX_LINE_BYTES
+from kafkascope.schema.catalog import apis
+
+# Enough for the kernels; what a person waits for comes sooner, when a growing file has no more.
+LINES_A_BATCH = 2_000
+_DECODER = json.JSONDecoder()
+# Three years: more than a broker waits, less than the room that times leave at the ends of 64 bits.
+_LONGEST_NS = 100_000_000 * 1_000_000_000
+# Durations of lines without a time count from here, back and forth.
+_NO_TIME_NS = KNOWN_FROM_NS - _LONGEST_NS
+# Of so many lines, at least, it is known what they said: the same line twice has the same time and is not far.
+_REMEMBERED = 50_000
+# What comes of values that are not what they should be; `KafkascopeError` is what the encoder says to them.
+_ODD = (KafkascopeError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    request: bytes
+    response: bytes | None
+    record_sizes: tuple[Sizes, Sizes]
+    connection: int
+    line: int
+    total_ns: int
+    end_ns: int | None
+    place: int
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and are not; `problems`
+    are lines too long to be read."""
+
+    recordings: Recordings
+    names: bool = False
+    lines: int = 0
+    entries: int = 0
+    unread: int = 0
+    without_time: int = 0
+    ends: list[Ends] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _places: "_Places" = field(default_factory=lambda: _Places())
+    _latest_ns: int = 0
+    _programs: ScanPrograms = field(default_factory=ScanPrograms)
+
+    def read(self, source: Input, waiting: Waiting | None = None, skip: int = 0) -> Iterator[ExchangeBatch]:
+        """The first `skip` lines of the file are known: they tell who the clients are, and give no exchange. A line
+        that was split there is given: what was there of it could not be read."""
+        held: list[_Entry] = []
+        lines = LogLines(source, waiting)
+        for line in lines.read():
+            self.lines = max(self.lines, lines.count)
+            if isinstance(line, LongLine):
+                self._too_long(line)
+                continue
+            if line is None:
+                if held:
+                    yield self._batch(held)
+                    held = []
+                continue
+            entry = self._entry(line)
+            if entry is not None and line.last >= skip:
+                self.entries += 1
+                held.append(entry)
+            if len(held) >= LINES_A_BATCH:
+                yield self._batch(held)
+                held = []
+        self.lines = max(self.lines, lines.count)
+        if held:
+            yield self._batch(held)
+
+    def _too_long(self, line: LongLine) -> None:
+        # The first line of a file is 1 wherever a person reads it.
+        detail = f"line {line.number + 1} has {line.length} bytes, of one line {MAX_LINE_BYTES} are read"
+        self.problems.add("long line", detail, line.offset, line.length, line.number)
+
+    def _entry(self, line: LogLine) -> _Entry | None:
+        at = line.text.find(MARK)
+        if at < 0:
+            return None
+        start = at + len(MARK)
+        try:
+            told, behind = _DECODER.raw_decode(line.text, start)
+            header = told["requestHeader"]
+            key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
+            request, asked = _frame(key, version, "Request", told["request"], header)
+            response, answered = None, NO_SIZES
+            if isinstance(answer := told.get("response"), dict):
+                response, answered = _frame(key, version, "Response", answer, header)
+            total_ns = round(float(told["totalTimeMs"]) * 1_000_000)
+            if abs(total_ns) >= _LONGEST_NS:
+                raise ValueError("no duration")
+            # The last: a line that cannot be read tells nothing of a client.
+            connection = self._connection(str(told["connection"]), told.get("clientInformation"), key, told["request"])
+        except _ODD:
+            self.unread += 1
+            return None
+        end_ns = line.time_ns if line.time_ns is not None else parse_time(line.text[:at])
+        self.without_time += end_ns is None
+        # All that the line says names it wherever the log is cut: correlation ids of requests that were forwarded on
+        # one connection are those of several clients.
+        place = self._places.of(f"{end_ns} {line.text[start:behind]}")
+        return _Entry(request, response, (asked, answered), connection, line.number, total_ns, end_ns, place)
+
+    def _connection(self, text: str, software: Any, key: int, request: Any) -> int:
+        number = self._numbers.get(text)
+        if number is None:
+            # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and which of their connections.
+            broker, _, rest = text.partition("-")
+            client = rest.partition("-")[0]
+            ends = Ends(text_hash(text.encode()), _address(client), _address(broker))
+            number = self._numbers[text] = len(self.ends)
+            self.ends.append(ends)
+        found = self.ends[number]
+        if found.software is None and isinstance(software, dict):
+            found.software = _software(software.get("softwareName"), software.get("softwareVersion"))
+        if found.software is None and key == API_VERSIONS and isinstance(request, dict):
+            # The broker knows it from this request on: the line of the request itself has "unknown" still.
+            found.software = _software(request.get("clientSoftwareName"), request.get("clientSoftwareVersion"))
+        return number
+
+    def _batch(self, entries: list[_Entry]) -> ExchangeBatch:
+        parts: list[bytes] = []
+        sizes: list[Sizes] = []
+        table: list[tuple[int, int, int, int, int]] = []
+        first_ns: list[int] = []
+        places: list[int] = []
+        request = np.empty(len(entries), dtype=np.int64)
+        response = np.full(len(entries), -1, dtype=np.int64)
+        status = np.full(len(entries), ANSWERED, dtype=np.uint8)
+        first_packet = self.recordings.first_packets[-1]
+        for index, entry in enumerate(entries):
+            if entry.end_ns is not None:
+                self._latest_ns = entry.end_ns
+                times = order = (entry.end_ns - entry.total_ns, entry.end_ns)
+            else:
+                times, order = (_NO_TIME_NS, _NO_TIME_NS + entry.total_ns), (self._latest_ns,) * 2
+            request[index] = len(parts)
+            if entry.response is not None:
+                response[index] = len(parts) + 1
+            else:
+                status[index] = NO_ANSWER_EXPECTED if entry.request[:2] == bytes(2) else UNANSWERED
+            for side, body in enumerate((entry.request, entry.response)):
+                if body is not None:
+                    parts.append(body)
+                    sizes.append(entry.record_sizes[side])
+                    # The line in place of an offset: lines of one time stay in their order.
+                    table.append((entry.connection, side, entry.line, order[side], first_packet + entry.line))
+                    first_ns.append(times[side])
+                    places.append(entry.place)
+        frames = replace(Frames.whole(parts, table), first_ns=np.array(first_ns, dtype=np.int64))
+        rows, content = read_headers(frames)
+        batch = make_batch(
+            rows, request, response, status, self.ends, self.recordings, self._programs,
+            names=self.names, sized=False, content=content, record_sizes=sizes,
+        )  # fmt: skip
+        rows[:, OFFSET] = places
+        return batch
+
+
+class _Places:
+    """What a line says in, a number for it out that no other has: a line that stood there before gets another."""
+
+    def __init__(self) -> None:
+        self._recent: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+
+    def of(self, said: str) -> int:
+        place = _number(said)
+        times = self._recent.get(place) or self._before.get(place, 0)
+        if len(self._recent) >= _REMEMBERED:
+            self._before, self._recent = self._recent, {}
+        self._recent[place] = times + 1
+        return _number(f"{times} {said}") if times else place
+
+
+def _number(said: str) -> int:
+    """Of 63 bits: places in a stream are not negative."""
+    return text_hash(said.encode(errors="surrogatepass")) >> 1
+
+
+def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> tuple[bytes, Sizes]:
+    """Header and body without the length, and the sizes of its record data; the header alone where the catalog cannot
+    write the body."""
+    api = apis().get(key)
+    fields: dict[str, Any] = {"correlationId": int(header["correlationId"])}
+    if kind == "Request" and not (key == 7 and version == 0):
+        fields["clientId"] = header.get("clientId")
+    name = f"{api}{kind}"
+    try:
+        if api is not None:
+            sizes = sizes_in(name, value)
+            drop_sizes(value)
+            return encode_frame(name, version, from_json(name, version, value), fields, length=False), sizes
+    except _ODD:
+        pass
+    if kind == "Response":
+        return encode("ResponseHeader", 0, fields), NO_SIZES
+    return encode("RequestHeader", 1, fields | {"requestApiKey": key, "requestApiVersion": version}), NO_SIZES
+
+
+def _software(*words: object) -> str | None:
+    """Without what is no text, and lone surrogates, which no column holds."""
+    known = " ".join(word for word in words if isinstance(word, str) and word not in ("", "unknown"))
+    return known.encode(errors="ignore").decode().strip() or None
+
+
+def _address(text: str) -> str:
+    """`[2001:db8::1]:9092` also where the log leaves the brackets out."""
+    host, _, port = text.rpartition(":")
+    try:
+        found = ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return text
+    return f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"

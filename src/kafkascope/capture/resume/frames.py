@@ -1,0 +1,299 @@
+"""Framing between two runs: its tables, searches and undecided connections in, numbers out, and back. Bytes of what is
+not complete are read again; where they are gone the frame is lost, but not its end."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.base.flow import BYTES, GAP
+from kafkascope.capture.frames.attend import CONNECTION_COST, PIECE_COST
+from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
+from kafkascope.capture.frames.detect_start import UNKNOWN
+from kafkascope.capture.frames.detection import Undecided
+from kafkascope.capture.frames.frame_table import (
+    ASKED,
+    CHUNK,
+    DAMAGED,
+    FILLED,
+    FREE_CHUNKS,
+    FRESH,
+    HANDSHAKE,
+    HANDSHAKE_ID,
+    HAVE,
+    HEAD,
+    OFFSET,
+    PACKET,
+    PYTHON,
+    REMEMBERED,
+    SKIP,
+    TAIL,
+    WANT_CHUNKS,
+    held_of,
+    with_chunks,
+    with_slots,
+    with_streams,
+)
+from kafkascope.capture.frames.framing import Framer
+from kafkascope.capture.frames.resync import Run, Search
+from kafkascope.capture.frames.split import begin, end_stream
+from kafkascope.capture.resume.places import earliest
+from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
+from kafkascope.capture.tcp.stream_table import BASE
+
+# What `framing` says beside PYTHON, SKIP and FRESH.
+FRAMED, SEARCHED = 0, 1
+
+Place = Callable[[int], int]
+LatePieces = dict[int, npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """Of one connection: what `Carried` has of it, with the packets' numbers of this run."""
+
+    starter: int
+    opened: tuple[bool, bool]
+    framing: tuple[int, int]
+    state: tuple[Ints, Ints]
+    places: Ints
+    search: tuple[CarriedSearch | None, CarriedSearch | None]
+    slot: Ints | None
+    asked: tuple[Ints, ...]
+    pieces: CarriedPieces | None
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.pieces is not None or any(self.search) or any(place != NOWHERE for place in self.places)
+
+    def packets(self) -> Iterator[int]:
+        yield from self.places
+        yield from (state[PACKET] for state in self.state if state)
+        for search in self.search:
+            if search is not None:
+                yield from (search.packet, search.place, *(mark[2] for mark in search.marks), *search.end[3:])
+        if self.pieces is not None:
+            yield from (entry[5] for entry in self.pieces.entries)
+
+
+def is_attended(framer: Framer, number: int) -> bool:
+    """More of the connection would be read."""
+    places = framer._tables.place[2 * number : 2 * number + 2]
+    return (
+        bool((places >= 0).any())
+        or number in framer._undecided
+        or any(stream in framer._searches for stream in (2 * number, 2 * number + 1))
+    )
+
+
+def leave_alone(framer: Framer, number: int) -> None:
+    """Nothing of the connection is a frame any more, not even what it began."""
+    framer._tables = with_streams(framer._tables, 2 * number + 2)
+    tables = framer._tables
+    if number in framer._undecided:
+        framer._forget(number)
+    for stream in (2 * number, 2 * number + 1):
+        search = framer._searches.pop(stream, None)
+        row = search.row if search is not None else int(tables.place[stream])
+        if search is not None:
+            framer._drop(search)
+        if row >= 0:
+            free_chunks(tables.following, tables.counts, tables.state[row])
+            begin_frame(tables.state[row])
+            end_stream(tables, stream, row)
+        tables.place[stream] = SKIP
+
+
+def framing_of(framer: Framer, number: int, late: LatePieces) -> Framing:
+    tables = framer._tables
+    if 2 * number >= len(tables.place):
+        return Framing(
+            UNKNOWN, (False, False), (FRESH, FRESH), ((), ()), (NOWHERE, NOWHERE), (None, None), None, (), None
+        )
+    framing, states, places = [SKIP, SKIP], [(), ()], [NOWHERE, NOWHERE]  # type: tuple[list[int], list[Ints], list[int]]
+    searches: list[CarriedSearch | None] = [None, None]
+    slot = -1
+    for direction in (0, 1):
+        stream = 2 * number + direction
+        row = int(tables.place[stream])
+        search = framer._searches.get(stream)
+        if search is not None:
+            row = search.row
+            framing[direction] = SEARCHED
+            searches[direction] = _searched(search, late.get(stream))
+        elif row >= 0:
+            framing[direction] = FRAMED
+        else:
+            framing[direction] = row
+            continue
+        slot = row >> 1
+        state = tables.state[row].tolist()
+        state[HEAD] = state[TAIL] = -1
+        if state[HAVE] == 0:
+            state[PACKET] = NOWHERE
+        elif held_of(state):
+            low, high = state[OFFSET] + 4, state[OFFSET] + 4 + held_of(state)
+            places[direction] = earliest(late.get(stream), low, high, state[PACKET])
+        states[direction] = tuple(state)
+    known = min(int(tables.slots[slot, ASKED]), REMEMBERED) if slot >= 0 else 0
+    undecided = framer._undecided.get(number)
+    return Framing(
+        starter=int(tables.starters[number]),
+        opened=(bool(tables.opened[2 * number]), bool(tables.opened[2 * number + 1])),
+        framing=(framing[0], framing[1]),
+        state=(states[0], states[1]),
+        places=tuple(places),
+        search=(searches[0], searches[1]),
+        slot=tuple(tables.slots[slot, [HANDSHAKE, HANDSHAKE_ID, ASKED]].tolist()) if slot >= 0 else None,
+        asked=tuple(map(tuple, tables.asked[slot, :known].tolist())) if slot >= 0 else (),
+        pieces=None if undecided is None else _undecided(undecided),
+    )
+
+
+def _searched(search: Search, late: npt.NDArray[np.int64] | None) -> CarriedSearch:
+    run = search.run
+    first = min((packet for _, _, packet in run.marks), default=NOWHERE)
+    if run.marks:
+        first = earliest(late, run.offset, run.offset + len(run.data), first)
+    looked = run.looked_for_responses
+    return CarriedSearch(
+        offset=search.offset, first_ns=search.first_ns, packet=search.packet, time_ns=search.time,
+        run_offset=run.offset, run_bytes=len(run.data), skipped=run.skipped, scanned=looked.scanned,
+        candidates=tuple(looked.candidates), marks=tuple(run.marks), place=first,
+        end=(search.end[0], *search.end[2:5]) if search.end is not None else (),
+    )  # fmt: skip
+
+
+def _undecided(undecided: Undecided) -> CarriedPieces:
+    entries = tuple((e.kind, e.direction, e.offset, e.length, e.time, e.packet) for e in undecided.pieces())
+    named = tuple(undecided._named)
+    return CarriedPieces(undecided.client, undecided.opened, undecided.hinted, undecided._looked, named, entries)
+
+
+def want_frames(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
+    for direction, stream in enumerate(one.streams):
+        at, base = 2 * number + direction, stream.row[BASE]
+        if stream.place != NOWHERE:
+            low = stream.state[OFFSET] + 4
+            wanted.want(at, flow, base, low, low + held_of(stream.state), place(stream.place))
+        search = stream.search
+        if search is not None and search.run_bytes:
+            low = search.run_offset
+            wanted.want(at, flow, base, low, low + search.run_bytes, place(search.place))
+        for low, high, packet in _runs(one.pieces, direction, place):
+            wanted.want(at, flow, base, low, high, packet)
+
+
+def _runs(pieces: CarriedPieces | None, direction: int, place: Place) -> list[tuple[int, int, int]]:
+    """Bytes of one direction, neighbours as one."""
+    found: list[tuple[int, int, int]] = []
+    for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
+        if kind == BYTES and way == direction:
+            if found and found[-1][1] == offset:
+                found[-1] = (found[-1][0], offset + length, min(found[-1][2], place(packet)))
+            else:
+                found.append((offset, offset + length, place(packet)))
+    return found
+
+
+def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wanted: Wanted) -> list[str]:
+    """Says what could not be read again."""
+    framer._tables = with_streams(framer._tables, 2 * number + 2)
+    tables = framer._tables
+    tables.starters[number] = one.starter
+    slot = -1
+    if one.slot is not None:
+        assert one.client is not None
+        slot = int(begin(tables, number, one.client))
+        if slot < 0:
+            framer._tables = tables = with_slots(tables)
+            slot = int(begin(tables, number, one.client))
+        tables.slots[slot, [HANDSHAKE, HANDSHAKE_ID, ASKED]] = one.slot
+        if one.asked:
+            tables.asked[slot, : len(one.asked)] = one.asked
+    unread: list[str] = []
+    for direction, stream in enumerate(one.streams):
+        at = 2 * number + direction
+        tables.opened[at] = stream.opened
+        row = 2 * slot + (direction != one.client)
+        if stream.framing not in (FRAMED, SEARCHED):
+            if slot >= 0:
+                end_stream(tables, at, row)
+            tables.place[at] = stream.framing
+            continue
+        framer._tables.state[row] = stream.state
+        framer._tables.state[row, PACKET] = place(stream.state[PACKET])
+        if stream.search is not None:
+            tables.place[at] = PYTHON
+            unread += _restore_search(framer, stream.search, at, row, place, wanted)
+        elif stream.place != NOWHERE:
+            unread += _collect(framer, at, row, wanted)
+            tables = framer._tables
+    if one.pieces is not None:
+        unread += _restore_undecided(framer, one.pieces, number, place, wanted)
+    return unread
+
+
+def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]:
+    """The bytes of a frame whose rest is to come."""
+    state = framer._tables.state[row]
+    low, held = int(state[OFFSET]) + 4, held_of(state.tolist())
+    data = wanted.take(stream, low, low + held)
+    if data is not None:
+        counts = framer._tables.counts
+        chunks = (held + CHUNK - 1) // CHUNK
+        if chunks > counts[FREE_CHUNKS]:
+            counts[WANT_CHUNKS] = chunks
+            larger = with_chunks(framer._tables)
+            if larger is None:
+                state[DAMAGED] = 1
+                return []
+            framer._tables = larger
+        tables = framer._tables
+        filled = int(state[FILLED])
+        state[FILLED] = 0
+        collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, held)
+        state[FILLED] = filled
+        return []
+    state[DAMAGED] = 1
+    return [f"{held} bytes of an unfinished frame"]
+
+
+def _restore_search(
+    framer: Framer, told: CarriedSearch, stream: int, row: int, place: Place, wanted: Wanted
+) -> list[str]:
+    data = wanted.take(stream, told.run_offset, told.run_offset + told.run_bytes)
+    run = Run(told.run_offset, aligned=False, skipped=told.skipped)
+    if data is None:
+        run = Run(told.run_offset + told.run_bytes, aligned=False)
+    else:
+        ends = [mark[0] for mark in told.marks[1:]] + [told.run_bytes]
+        for (start, time, packet), end in zip(told.marks, ends, strict=False):
+            run.add(data[start:end], time, place(packet))
+        looked = run.looked_for_responses
+        looked.scanned, looked.candidates = told.scanned, list(told.candidates)
+        framer._kept += told.run_bytes + PIECE_COST * len(told.marks)
+    packet = place(told.packet)
+    search = framer._searches[stream] = Search(row, told.offset, told.first_ns, packet, run, told.time_ns)
+    if told.end:
+        kind, offset, time, packet = told.end
+        search.end = (kind, stream, offset, time, place(packet), 0, b"")
+    return [] if data is not None else [f"{told.run_bytes} bytes that are searched for a frame"]
+
+
+def _restore_undecided(framer: Framer, told: CarriedPieces, number: int, place: Place, wanted: Wanted) -> list[str]:
+    undecided = Undecided(told.client, told.opened, hinted=told.hinted)
+    lost = 0
+    for kind, direction, offset, length, time, packet in told.entries:
+        data = wanted.take(2 * number + direction, offset, offset + length) if kind == BYTES else b""
+        if data is None:
+            lost += length
+            undecided.add(GAP, direction, offset, b"", length, time, place(packet))
+        else:
+            undecided.add(kind, direction, offset, data, length, time, place(packet))
+    undecided._looked, undecided._named = told.looked, list(told.named)
+    framer._undecided[number] = undecided
+    framer._kept += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
+    return [f"{lost} bytes of a connection that is not recognised yet"] if lost else []

@@ -1,0 +1,110 @@
+"""Pairing between two runs: frames without a partner in, numbers out, and back with their bytes read again."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.base.flow import Connection, Frames
+from kafkascope.capture.exchanges.exchanges import Ends, Pairer
+from kafkascope.capture.exchanges.identity import address_text, connection_name, exchange_ids
+from kafkascope.capture.frames.headers import (
+    AFTER_LOSS,
+    CONNECTION,
+    FIRST_NS,
+    KIND,
+    LAST_NS,
+    MISSING,
+    OFFSET,
+    PACKET,
+    RESPONSE,
+    SIZE,
+    read_headers,
+)
+from kafkascope.capture.resume.places import earliest
+from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.state import Carried, Ints
+from kafkascope.capture.tcp.stream_table import BASE
+
+Place = Callable[[int], int]
+_KEPT = (KIND, RESPONSE, OFFSET, SIZE, FIRST_NS, LAST_NS, PACKET, AFTER_LOSS)
+
+
+def stream_of(connection: Connection, response: int) -> int:
+    return 2 * connection.number + ((connection.client or 0) ^ response)
+
+
+def waiting_of(
+    pairer: Pairer, connections: Sequence[Connection], late: dict[int, npt.NDArray[np.int64]]
+) -> dict[int, list[Ints]]:
+    """Connection to its frames without a partner, with the first packet that each of them needs."""
+    found: dict[int, list[Ints]] = {}
+    for row in pairer._waiting.tolist():
+        kept = tuple(row[column] for column in _KEPT)
+        stream = stream_of(connections[row[CONNECTION]], row[RESPONSE])
+        first = earliest(late.get(stream), row[OFFSET], row[OFFSET] + 4 + row[SIZE], row[PACKET])
+        missing = (row[MISSING],) if row[MISSING] else ()
+        found.setdefault(row[CONNECTION], []).append((*kept, first, *missing))
+    return found
+
+
+def waiting_ids(pairer: Pairer) -> set[str]:
+    """The exchanges of frames without a partner, as they are named while they have none."""
+    rows = pairer._waiting
+    hashes = np.array([pairer.ends[number].number for number in rows[:, CONNECTION].tolist()], np.uint64)
+    return set(exchange_ids(hashes, rows[:, OFFSET].copy(), rows[:, RESPONSE].copy()).to_pylist())
+
+
+def want_waiting(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
+    for _, response, offset, size, _, _, _, _, first, *_ in one.waiting:
+        direction = (one.client or 0) ^ response
+        base = one.streams[direction].row[BASE]
+        wanted.want(2 * number + direction, flow, base, offset + 4, offset + 4 + size, place(first))
+
+
+def restore_ends(pairer: Pairer, one: Carried) -> None:
+    if one.connection_id is None:
+        pairer.ends.append(Ends(0, "", ""))
+        return
+    ends, client = one.ends, one.client or 0
+    sides = [address_text(ends.address_a, ends.port_a), address_text(ends.address_b, ends.port_b)]
+    name = int(one.connection_id, 16)
+    pairer.ends.append(Ends(name, sides[client], sides[1 - client], one.client_software, one.software_from))
+
+
+def named(ends: Ends | None) -> str | None:
+    return connection_name(ends.number) if ends is not None and ends.client_address else None
+
+
+def restore_waiting(
+    pairer: Pairer, carried: Sequence[Carried], places: Sequence[Place], wanted: Wanted
+) -> list[tuple[int, str]]:
+    """(connection, what could not be read again)"""
+    rows: list[list[int]] = []
+    bodies: list[bytes] = []
+    unread: list[tuple[int, str]] = []
+    for number, (one, place) in enumerate(zip(carried, places, strict=True)):
+        for kind, response, offset, size, first_ns, last_ns, packet, losses, _, *missing in one.waiting:
+            low = offset + 4
+            body = wanted.take(2 * number + ((one.client or 0) ^ response), low, low + size)
+            if body is None:
+                unread.append(
+                    (number, f"a {'response' if response else 'request'} of {size} bytes without its partner")
+                )
+                continue
+            rows.append([kind, number, response, offset, first_ns, last_ns, place(packet), losses, sum(missing)])
+            bodies.append(body)
+    if rows:
+        numbers = np.array(rows, np.int64)
+        ends = np.cumsum([0, *map(len, bodies)])
+        columns: dict[str, Any] = {
+            "kind": numbers[:, 0].astype(np.uint8), "connection": numbers[:, 1].astype(np.int32),
+            "is_response": numbers[:, 2].astype(np.uint8), "offset": numbers[:, 3], "first_ns": numbers[:, 4],
+            "time_ns": numbers[:, 5], "packet": numbers[:, 6], "lost": numbers[:, 8],
+        }  # fmt: skip
+        held = np.frombuffer(bytearray().join(bodies), np.uint8)
+        waiting, content = read_headers(Frames(body=held, ends=ends, **columns))
+        waiting[:, AFTER_LOSS] = numbers[:, 7]
+        pairer._waiting, pairer._waiting_bytes = waiting, content.second
+    return unread

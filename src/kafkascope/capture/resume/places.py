@@ -1,0 +1,115 @@
+"""Packets of a run as places that outlive it, and back; and which packets bytes came in whose segments were late."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kafkascope.capture.base.flow import BYTES, RENEWED, Int64s, Pieces
+from kafkascope.capture.exchanges.exchanges import Recordings
+from kafkascope.capture.frames.frame_table import PACKET
+from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried
+
+_PACKET = (1 << PACKET_BITS) - 1
+# Late pieces that are kept before those that nothing depends on are dropped.
+MOST_LATE = 65_536
+
+
+class PlaceWriter:
+    """Numbers of packets in, their places out; `files` are all from the first that is needed to the last one read:
+    bytes behind a place may lie in any of them."""
+
+    def __init__(self, recordings: Recordings, packets: Sequence[int]) -> None:
+        self._starts = recordings.first_packets
+        first = min((packet for packet in packets if packet >= 0), default=None)
+        self._first = len(self._starts) if first is None else bisect_right(self._starts, first) - 1
+        self.files = tuple(enumerate(recordings.uris))[self._first :]
+
+    def __call__(self, packet: int) -> int:
+        if packet < 0:
+            return NOWHERE
+        file = bisect_right(self._starts, packet) - 1
+        return (file - self._first) << PACKET_BITS | (packet - self._starts[file])
+
+
+class PlaceReader:
+    """The recordings of an earlier run, put in front of those of this one; `reader` tells packets' numbers here."""
+
+    def __init__(self, carried: Sequence[Carried], recordings: Recordings) -> None:
+        orders: dict[str, int] = {}
+        sizes: dict[str, int] = {}
+        for one in carried:
+            for order, uri in one.files:
+                orders[uri] = max(order, orders.get(uri, 0))
+                sizes[uri] = max(sizes.get(uri, 0), 1)
+            for place in _places(one):
+                uri = one.files[place >> PACKET_BITS][1]
+                sizes[uri] = max(sizes[uri], (place & _PACKET) + 1)
+        self.uris = sorted(orders, key=lambda uri: (orders[uri], uri))
+        self.firsts: dict[str, int] = {}
+        self.end = 0
+        for uri in self.uris:
+            self.firsts[uri] = self.end
+            recordings.uris.append(uri)
+            recordings.first_packets.append(self.end)
+            self.end += sizes[uri]
+
+    def reader(self, one: Carried) -> Callable[[int], int]:
+        firsts = [self.firsts[uri] for _, uri in one.files]
+        return lambda place: -1 if place == NOWHERE else firsts[place >> PACKET_BITS] + (place & _PACKET)
+
+
+def _places(one: Carried) -> list[int]:
+    found = [one.place, *(row[6] for row in one.waiting), *(row[8] for row in one.waiting)]
+    for stream in one.streams:
+        found += [stream.place, *(early[4] for early in stream.early)]
+        if stream.state:
+            found.append(stream.state[PACKET])
+        if stream.search is not None:
+            found += [stream.search.packet, stream.search.place, *(mark[2] for mark in stream.search.marks)]
+    if one.pieces is not None:
+        found += [entry[5] for entry in one.pieces.entries]
+    return [place for place in found if place != NOWHERE]
+
+
+class Late:
+    """Bytes that lay in an earlier packet than those before them in their stream."""
+
+    def __init__(self, needed: Callable[[], Int64s]) -> None:
+        self._needed = needed
+        self._rows: npt.NDArray[np.int64] = np.empty((0, 4), np.int64)  # (stream, offset, end, packet)
+        self._most = MOST_LATE
+
+    def note(self, pieces: Pieces, first: int) -> None:
+        """`first` is the first packet of the batch, whose frames are not made yet."""
+        if len(self._rows):
+            renewed = pieces.stream[pieces.kind == RENEWED] >> 1
+            if len(renewed):
+                self._rows = self._rows[~np.isin(self._rows[:, 0] >> 1, renewed)]
+        if len(self._rows) > self._most:
+            needed = self._needed()
+            self._rows = self._rows[self._rows[:, 2] > needed[self._rows[:, 0]]]
+            self._most = max(MOST_LATE, 2 * len(self._rows))
+        latest = np.maximum(np.maximum.accumulate(pieces.packet), first)
+        late = np.flatnonzero((pieces.packet < latest) & (pieces.kind == BYTES))
+        if len(late):
+            offset = pieces.offset[late]
+            rows = np.stack([pieces.stream[late], offset, offset + pieces.length[late], pieces.packet[late]], axis=1)
+            self.add(rows.astype(np.int64))
+
+    def add(self, rows: npt.NDArray[np.int64]) -> None:
+        self._rows = np.concatenate([self._rows, rows])
+
+    def by_stream(self) -> dict[int, npt.NDArray[np.int64]]:
+        order = self._rows[np.argsort(self._rows[:, 0], kind="stable")]
+        streams, starts = np.unique(order[:, 0], return_index=True)
+        return dict(zip(streams.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
+
+
+def earliest(late: npt.NDArray[np.int64] | None, low: int, high: int, packet: int) -> int:
+    """The first packet that any of these bytes of a stream lies in; `packet` has the first of them."""
+    if late is None:
+        return packet
+    over = late[(late[:, 1] < high) & (late[:, 2] > low)]
+    return min(packet, int(over[:, 3].min())) if len(over) else packet

@@ -1,0 +1,1 @@
+"""Segments put back together into the streams of connections."""

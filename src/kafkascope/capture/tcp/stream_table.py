@@ -1,0 +1,244 @@
+"""What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too
+early, and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkascope.capture.base.buffer_pool import BufferPool
+from kafkascope.capture.base.flow import Bytes, Int32s, Int64s, Uint8s
+from kafkascope.columnar.compiling import jit
+
+# The columns of `connections`.
+(
+    FLOW,
+    FIRST_NS,
+    LAST_NS,
+    OPENED,
+    OPENER,
+    ENDED,
+    SEGMENTS,
+    CONFLICTS,
+    RETRANSMITTED,
+    DUPLICATED,
+    PREVIOUS,  # the connection that had the flow before, -1 where none had
+    DIRTY,  # touched since Python looked
+    RESET_SEEN,
+    PROTOCOL,  # what was found in it, a number of `PROTOCOLS`
+    IS_NEW,  # 1: it took the number of another since Python looked
+    CLOSED_NS,  # time of its first FIN or RST, -1 before
+) = range(16)
+CONNECTION_WIDTH = 16
+PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
+KAFKA = 1
+# A Kafka connection that has ended and has nothing left to report: a new one may have its number.
+RETIRED = len(PROTOCOLS)
+OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
+
+# The columns of `streams`; -1 is none in all of them but the counts.
+(
+    BASE,  # the 32-bit sequence number of offset 0
+    INITIAL,  # the sequence number of its SYN
+    NEXT,  # offset of the next byte to deliver
+    FIN_AT,  # offset of its FIN
+    HEAD,  # first and last of the early segments, in the order of their offsets
+    TAIL,
+    HELD_BYTES,
+    HELD_COUNT,
+    ACKED,  # the other side has everything before this offset
+    CERTAIN,  # what was acknowledged when the wait for it began, and when that was
+    CERTAIN_COUNT,
+    CERTAIN_NS,
+    SOFT,  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
+    CLOSED,  # 1: its CLOSE or RESET was delivered
+    STRAY,  # the sequence number after a segment far from all others
+    SEEN_BYTES,
+    GAP_BYTES,
+    PLACED,  # conflicts that were told one by one
+) = range(18)
+STREAM_WIDTH = 18
+
+# The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
+# `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`.
+# `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane;
+# `FAR` is the same of the far lane, which leads along some nodes of the express lane. `RUN` is a later node that this
+# one reaches without a hole, -1 where none is known. What a walk reads is side by side: of very many nodes each takes
+# one cache line mostly.
+KIND, OFFSET, END, FOLLOWING, EXPRESS, FAR, RUN, AT, TIME, PACKET, LISTED = range(11)
+NODE_WIDTH = 11
+# What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
+NODE_COST = 176
+LOCAL = -2
+# One early segment in so many is on the express lane and on the far one, 512 and 32 of `MAX_EARLY_SEGMENTS`. The
+# distances are powers of two.
+EXPRESS_DISTANCE, FAR_DISTANCE = 16, 256
+
+# The places of `counts`.
+(
+    CONNECTIONS,
+    ROWS,
+    FREE,
+    FRESH,
+    DIRTIES,
+    HELD_TOTAL,
+    STRAYS,
+    AFTER_FIN_BYTES,
+    REFUSED,
+    CONFLICT_ROWS,
+    SPILL_USED,
+    SPILL_LIVE,
+    WANT_ROWS,
+    WANT_NODES,
+    WANT_CONNECTIONS,
+    OTHERS,  # connections that are not known to be Kafka, or are retired
+    MOST_OTHERS,  # from so many on each new connection takes the number of one of them
+    HAND,  # where the next one to forget is looked for
+    LOOKS,  # how many were looked at for that of late
+    RANDOM,  # state of the generator that chooses nodes for the express lane
+    WALKED,  # early segments that were visited to find the place of others
+) = range(21)
+COUNT_WIDTH = 21
+
+# What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
+# a window of 32 KiB in flight between two machines of one data center.
+RINGS = 1_024
+RING_BYTES = 32_768
+MARKS = 32
+_RINGS = BufferPool()
+# What there is room for at first: the kernel comes back for more.
+_CONNECTIONS, _NODES, _FLOWS = 128, 64, 512
+
+
+class Tables(NamedTuple):
+    current: Int64s  # flow to connection
+    connections: Int64s
+    streams: Int64s
+    lanes: Int64s  # stream to the first node of its express lane and of its far lane, -1 where there is none
+    nodes: Int64s
+    free: Int64s  # nodes to use, a stack
+    fresh: Int64s  # nodes whose bytes lie in the batch
+    dirty: Int64s  # connections touched
+    counts: Int64s
+    forgotten: Int64s  # protocol, or RETIRED, to (connections, bytes)
+    spill: Bytes
+    ring_owner: Int64s
+    ring_low: Int64s  # the first offset that is there
+    marks: Int64s  # (end, time) of what was delivered
+    ring: Bytes
+
+
+class Segment(NamedTuple):
+    """The columns of `Segments`, in types that the kernels are compiled for once."""
+
+    flow: Int32s
+    direction: Uint8s
+    sequence: Int64s
+    flags: Uint8s
+    start: Int64s
+    length: Int32s
+    wire_length: Int32s
+    time: Int64s
+    packet: Int64s
+    acknowledgement: Int64s  # empty where it is not told
+
+
+class Output(NamedTuple):
+    """The columns of `Pieces`, and (stream, offset, bytes, packet) of conflicts."""
+
+    kind: Uint8s
+    stream: Int32s
+    offset: Int64s
+    start: Int64s
+    length: Int64s
+    time: Int64s
+    packet: Int64s
+    conflicts: Int64s
+
+
+def make_tables(most_others: int) -> Tables:
+    """With room to begin with."""
+    count = np.zeros(COUNT_WIDTH, np.int64)
+    count[MOST_OTHERS] = most_others
+    # Secret, so that no recording can choose which of its segments are on the lane; and not 0, which would stay 0.
+    count[RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
+    # Pages are taken as streams come; of small recordings that would be the longest part.
+    ring = _RINGS.take(RINGS * RING_BYTES)
+    spill = np.empty(0, np.uint8)
+    tables = Tables(
+        current=np.empty(_FLOWS, np.int64),
+        connections=np.empty((_CONNECTIONS, CONNECTION_WIDTH), np.int64),
+        streams=np.empty((2 * _CONNECTIONS, STREAM_WIDTH), np.int64),
+        lanes=np.empty((2 * _CONNECTIONS, 2), np.int64),
+        nodes=np.empty((_NODES, NODE_WIDTH), np.int64),
+        free=np.empty(_NODES, np.int64),
+        fresh=np.empty(_NODES, np.int64),
+        dirty=np.empty(_CONNECTIONS, np.int64),
+        counts=count,
+        forgotten=np.zeros((len(PROTOCOLS) + 1, 2), np.int64),
+        spill=spill,
+        ring_owner=np.empty(RINGS, np.int64),
+        ring_low=np.empty(RINGS, np.int64),
+        marks=np.empty((RINGS, MARKS, 2), np.int64),
+        ring=ring,
+    )
+    _begin(count, tables.current, tables.nodes, tables.free, tables.ring_owner)
+    return tables
+
+
+@jit
+def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any) -> None:
+    """No flow has a connection, all nodes are free, and no ring has an owner."""
+    current[:] = -1
+    ring_owner[:] = -1
+    for node in range(len(nodes)):
+        nodes[node, OFFSET] = -1
+        nodes[node, LISTED] = 0
+        free[node] = node
+    count[FREE] = len(nodes)
+
+
+def make_output(rows: int) -> Output:
+    return Output(
+        np.empty(rows, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.int64), np.empty(rows, np.int64),
+        np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((rows, 4), np.int64),
+    )  # fmt: skip
+
+
+def longer(array: Any, length: int, fill: int | None = None) -> Any:
+    """The same with room for `length` rows, twice as many as before at least."""
+    if len(array) >= length:
+        return array
+    made = np.empty((max(length, 2 * len(array), 64), *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    if fill is not None:
+        made[len(array) :] = fill
+    return made
+
+
+def grown(tables: Tables, flows: int) -> Tables:
+    """Room for what the kernel asked for, and for flows numbered below `flows`."""
+    count = tables.counts
+    wanted = int(count[CONNECTIONS] + count[WANT_CONNECTIONS])
+    missing = max(0, int(count[WANT_NODES] - count[FREE]))
+    if wanted <= len(tables.connections) and not missing and flows <= len(tables.current):
+        return tables
+    connections = longer(tables.connections, wanted)
+    nodes_before = len(tables.nodes)
+    nodes = longer(tables.nodes, nodes_before + missing)
+    free = longer(tables.free, len(nodes))
+    added = len(nodes) - nodes_before
+    free[count[FREE] : count[FREE] + added] = np.arange(nodes_before, len(nodes))
+    nodes[nodes_before:, OFFSET] = -1
+    nodes[nodes_before:, LISTED] = 0
+    count[FREE] += added
+    return tables._replace(
+        current=longer(tables.current, flows, -1),
+        connections=connections,
+        streams=longer(tables.streams, 2 * len(connections)),
+        lanes=longer(tables.lanes, 2 * len(connections)),
+        nodes=nodes,
+        free=free,
+        fresh=longer(tables.fresh, len(nodes)),
+        dirty=longer(tables.dirty, len(connections)),
+    )

@@ -1,0 +1,1 @@
+"""Bytes typed in, and bytes shown."""

@@ -1,0 +1,66 @@
+"""A decoded frame or body in, text or JSON out."""
+
+from typing import Any
+
+from kafkascope.cli.bytes.hex_view import print_hex
+from kafkascope.cli.bytes.records_view import print_records
+from kafkascope.cli.output import print_json
+from kafkascope.cli.terminal import heading, printable, prose, title
+from kafkascope.codec.annotate import annotate
+from kafkascope.codec.annotate_frame import annotations_of
+from kafkascope.codec.identify import Identified, identify
+from kafkascope.codec.json_form import to_json
+from kafkascope.codec.records_form import records_json
+from kafkascope.codec.result import Decoded
+from kafkascope.schema.layout import layout
+
+
+def print_decoded(found: Identified, raw: bytes, *, records: bool, full: bool) -> None:
+    frame, body = found.frame, found.body or (found.frame.body if found.frame else None)
+    if frame:
+        name = frame.name or f"request with API key {frame.api_key}"
+        facts = [f"correlation id {frame.correlation_id}"]
+        client = frame.header.value.get("clientId")
+        facts += [f"client id {printable(client)}"] if client is not None else []
+        facts += [f"{len(raw)} bytes with length" if frame.length is not None else f"{len(raw)} bytes without length"]
+        title(f"{name} v{frame.version}", " · ".join(facts))
+        print()
+        print_hex(raw, annotations_of(frame, raw, found.release), full=full)
+    elif body:
+        title(f"{body.name} v{body.version}", f"{len(raw)} bytes, the body alone")
+        print()
+        print_hex(raw, annotate(layout(body.name, body.version, found.release), body, raw), full=full)
+    if body:
+        print_records(body, found.release, contents=records, full=full)
+    for reason in found.reasons:
+        prose(f"not exact: {reason}")
+    if body:
+        heading("JSON")
+        _print_value(body, found.release)
+
+
+def print_bytes(raw: bytes, name: str, release: str | None) -> None:
+    """Bytes that were just encoded, annotated."""
+    found = identify(raw, name, release)
+    if found.frame:
+        print_hex(raw, annotations_of(found.frame, raw, release), full=True)
+    elif found.body:
+        print_hex(raw, annotate(layout(found.body.name, found.body.version, release), found.body, raw), full=True)
+
+
+def _print_value(body: Decoded, release: str | None) -> None:
+    print_json(to_json(body.name, body.version, body.value, release))
+
+
+def print_decoded_json(found: Identified, *, records: bool) -> None:
+    frame, body = found.frame, found.body or (found.frame.body if found.frame else None)
+    answer: dict[str, Any] = {"message": body.name if body else None, "version": body.version if body else None}
+    if frame:
+        header = to_json(frame.header.name, frame.header.version, frame.header.value)
+        answer |= {"message": frame.name, "version": frame.version, "apiKey": frame.api_key, "header": header}
+    if body:
+        answer["value"] = to_json(body.name, body.version, body.value, found.release)
+        if records:
+            answer["records"] = records_json(body, found.release)
+    answer |= {"exact": found.exact, "reasons": list(found.reasons)}
+    print_json(answer)

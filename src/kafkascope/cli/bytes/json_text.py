@@ -1,0 +1,46 @@
+"""JSON text in, values out; `InputError` names line and column, or a key that stands twice, never the text."""
+
+import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from typing import Any
+
+from kafkascope.cli.bytes.input import read_argument
+from kafkascope.errors import InputError
+from kafkascope.schema.names import clip
+
+
+def read_json(argument: str) -> Any:
+    """Of an argument: the JSON itself, `@file` or `-`. A byte order mark says its coding, else it is UTF-8."""
+    content = read_argument(argument)
+    if isinstance(content, str):
+        return parse_json(content)
+    coding = "UTF-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "UTF-8"
+    try:
+        text = content.decode(coding)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{argument.removeprefix('@')} is no {coding} text (offset {error.start})") from None
+    return parse_json(text)
+
+
+def parse_json(text: str) -> Any:
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise InputError("the JSON is empty")
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise InputError(f"no JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})") from None
+    except ValueError:
+        raise InputError("no JSON of a Kafka message: a number of thousands of digits") from None
+    except RecursionError:
+        raise InputError("no JSON of a Kafka message: nested too deep") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python alone would keep the last of two and drop the first without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"no JSON of a Kafka message: {clip(twice)} stands twice in one object")
+    return found

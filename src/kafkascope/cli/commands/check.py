@@ -1,0 +1,41 @@
+"""`kafkascope check WHAT HOST [GROUP…]`: a running cluster in, one line and an exit code out, or metrics."""
+
+from typing import Any
+
+import click
+
+from kafkascope.cli.arguments import json_option
+from kafkascope.cli.live.options import live_options
+from kafkascope.cli.spark.options import threshold_option
+
+ALL = "all"
+WHAT = ("quorum", "share-group", "streams-group", "group", ALL)
+
+
+@click.command
+@click.argument("what", metavar="WHAT", type=click.Choice(WHAT))
+@click.argument("host", metavar="HOST[:PORT]")
+@click.argument("groups", metavar="[GROUP…]", nargs=-1)
+@click.option("--max-lag", metavar="N", type=click.IntRange(0), help="Records of lag that are still healthy.")
+@click.option("--max-lag-ms", metavar="N", type=click.IntRange(0), help="Of a voter of the quorum, in milliseconds.")
+@click.option("--min-members", metavar="N", type=click.IntRange(0), help="Members that a group has at the least.")
+@threshold_option
+@click.option("--for", "lasting", metavar="DURATION", help="Look for so long, at what stands still or lasts; once.")
+@click.option(
+    "--fail-on", type=click.Choice(["info", "warning", "critical"]), default="warning", help="From here on not healthy."
+)
+@click.option("--format", "form", type=click.Choice(["text", "openmetrics"]), default="text", help="What is printed.")
+@click.option("--listen", metavar="[ADDRESS:]PORT", help="Serve OpenMetrics there until Ctrl-C; on loopback.")
+@json_option
+@live_options
+def run(what: str, host: str, groups: tuple[str, ...], **options: Any) -> int:
+    """Check a running cluster: one line and an exit code.
+
+    WHAT is quorum, share-group, streams-group, group (consumer and classic groups) or all. Without a GROUP all groups
+    of that type are checked. The rules are those of the report's findings, on what one look sees, or several (--for).
+
+    Exits with 0 when all is healthy, 1 when not, 4 when the cluster cannot be reached.
+    """
+    from kafkascope.cli.live.check_run import Asked, run_check
+
+    return run_check(Asked.of(what, groups, options), host, options)

@@ -1,0 +1,54 @@
+"""`kafkascope decode`: bytes in, what they say out: a tree beside the annotated bytes, or JSON."""
+
+import click
+
+from kafkascope.cli.arguments import complete_message, complete_release, json_option
+from kafkascope.codec.byte_text import FORMS
+
+
+@click.command
+@click.argument("data", metavar="[HEX|BASE64|@FILE|-]", default="-")
+@click.option(
+    "--as",
+    "name",
+    metavar="NAME:V",
+    shell_complete=complete_message,
+    help="What it is: needed for responses and bodies.",
+)
+@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
+@click.option("--input", "form", type=click.Choice(FORMS), default="auto", help="How the bytes are written.")
+@click.option("--records", is_flag=True, help="Keys, values and headers of record batches too.")
+@click.option("--full", is_flag=True, help="Every byte and item, however long.")
+@json_option
+def run(data: str, name: str | None, release: str | None, form: str, records: bool, full: bool, as_json: bool) -> int:
+    """Decode a request, a response, or a message body.
+
+    The bytes are hex, a hex dump, base64 or raw, with or without frame length and header. A request says itself what
+    it is; a response or a bare body needs --as, for example --as DescribeQuorumResponse:1.
+
+    Exits with 1 when the bytes can be read but would not be written so (it says why).
+    """
+    import sys
+
+    from kafkascope.cli.bytes.decode_view import print_decoded, print_decoded_json
+    from kafkascope.cli.bytes.input import read_bytes
+    from kafkascope.codec.identify import identify
+    from kafkascope.errors import NotFoundError, UsageError
+    from kafkascope.schema.releases import check_release
+    from kafkascope.schema.targets import parse_message
+
+    if data == "-" and sys.stdin and sys.stdin.isatty():
+        raise UsageError("nothing to decode: give hex, base64, @file, or pipe it in")
+    try:
+        if name is not None:
+            parse_message(name)
+    except NotFoundError as error:
+        raise UsageError(str(error)) from None  # 1 means here that the bytes were read
+    known_release = None if release is None else check_release(release)
+    raw = read_bytes(data, form)
+    found = identify(raw, name, known_release, spans=not as_json)
+    if as_json:
+        print_decoded_json(found, records=records)
+    else:
+        print_decoded(found, raw, records=records, full=full)
+    return 0 if found.exact else 1

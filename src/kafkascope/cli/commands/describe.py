@@ -1,0 +1,297 @@
+"""`kafkascope describe`: a cluster and what of it in, a view for people or JSON out, once or again and again."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkascope.cli.describe.look import as_seconds, look, several, view_options
+
+if TYPE_CHECKING:
+    from kafkascope.client.cluster import Cluster
+    from kafkascope.client.describe.apis import Apis
+    from kafkascope.client.describe.configs import Configs
+    from kafkascope.client.describe.gaps import Gap
+    from kafkascope.client.describe.group import ConsumerGroup
+    from kafkascope.client.describe.share_group import ShareGroup
+    from kafkascope.client.describe.streams_values import StreamsGroup
+    from kafkascope.client.describe.topic import TopicView
+    from kafkascope.client.describe.transactions import Transactions
+
+host_argument = click.argument("host")
+all_option = click.option("--all", "everything", is_flag=True, help="Everything, also what is as by default.")
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralGroups:
+    """`refused` are the errors of groups that were asked for and not shown, `gaps` what the list of groups lacks."""
+
+    groups: "tuple[ShareGroup | StreamsGroup | ConsumerGroup, ...]"
+    refused: tuple[str, ...]
+    gaps: "tuple[Gap, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralTopics:
+    topics: "tuple[TopicView, ...]"
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralConfigs:
+    resources: "tuple[Configs, ...]"
+
+    @property
+    def refused(self) -> bool:
+        """By a broker; one that did not answer refused nothing."""
+        return any(lack.code is not None for one in self.resources for lack in one.gaps)
+
+
+@click.group
+def run() -> None:
+    """Describe a part of a running cluster.
+
+    HOST is host:port, several apart by commas. Each view has --json and --watch. With half the rights it shows what it
+    may and names the ACL that is missing. Exits with 1 where a broker refuses, with 4 where none answers.
+    """
+
+
+@run.command
+@host_argument
+@view_options
+def quorum(host: str, **options: Any) -> int:
+    """Who leads the controllers, and who lags.
+
+    Every voter and observer with its lag in records and in time, last fetch, endpoints; who falls behind.
+    """
+    from kafkascope.cli.describe.quorum import show_quorum
+    from kafkascope.client.describe.quorum import describe_quorum
+
+    return look(host, options, describe_quorum, show_quorum)
+
+
+@run.command(name="share-group")
+@host_argument
+@click.argument("group", nargs=-1)
+@click.option(
+    "--sample",
+    metavar="SECONDS",
+    callback=as_seconds,
+    help="Look twice, so far apart, and tell which partitions stand still.",
+)
+@view_options
+def share_group(host: str, group: tuple[str, ...], sample: float | None, **options: Any) -> int:
+    """Share groups and their partitions.
+
+    Members, start, end and lag of every partition, delivery settings; of every share group without GROUP.
+    """
+    import asyncio
+
+    from kafkascope.cli.describe.share import show_share_group
+    from kafkascope.client.describe.share_group import ShareGroup, compared, describe_share_group
+
+    before: dict[str, ShareGroup] = {}
+
+    async def one(cluster: "Cluster", name: str) -> ShareGroup:
+        now = await describe_share_group(cluster, name)
+        if sample is not None and name not in before:
+            before[name] = now
+            await asyncio.sleep(sample)
+            now = await describe_share_group(cluster, name)
+        told = compared(before[name], now) if name in before else now
+        before[name] = now
+        return told
+
+    async def ask(cluster: "Cluster") -> SeveralGroups:
+        names, gaps = await _names(cluster, group, "share")
+        return SeveralGroups(*await several(names, lambda name: one(cluster, name)), gaps)
+
+    return look(host, options, ask, lambda view: _show_groups(view, show_share_group))
+
+
+@run.command(name="streams-group")
+@host_argument
+@click.argument("group", nargs=-1)
+@view_options
+def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
+    """Streams groups, their tasks and topology.
+
+    Members by process, target against present, lag of the input, what a rebalance waits for; of every streams group
+    without GROUP.
+    """
+    from kafkascope.cli.describe.streams import show_streams_group
+    from kafkascope.client.describe.streams_group import describe_streams_group
+
+    async def ask(cluster: "Cluster") -> SeveralGroups:
+        names, gaps = await _names(cluster, group, "streams")
+        return SeveralGroups(*await several(names, lambda name: describe_streams_group(cluster, name)), gaps)
+
+    return look(host, options, ask, lambda view: _show_groups(view, show_streams_group))
+
+
+@run.command(name="group")
+@host_argument
+@click.argument("group", nargs=-1)
+@view_options
+def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
+    """Classic and consumer groups.
+
+    Members, what each has, committed offset and lag of every partition; of every such group without GROUP.
+    """
+    from kafkascope.cli.describe.group import show_group
+    from kafkascope.client.describe.group import describe_group
+
+    async def ask(cluster: "Cluster") -> SeveralGroups:
+        names, gaps = await _names(cluster, group, "classic", "consumer")
+        return SeveralGroups(*await several(names, lambda name: describe_group(cluster, name)), gaps)
+
+    return look(host, options, ask, lambda view: _show_groups(view, show_group))
+
+
+@run.command
+@host_argument
+@view_options
+def cluster(host: str, **options: Any) -> int:
+    """Nodes, controller, sick partitions."""
+    from kafkascope.cli.describe.cluster import show_cluster
+    from kafkascope.client.describe.cluster import describe_cluster
+
+    return look(host, options, describe_cluster, show_cluster)
+
+
+@run.command
+@host_argument
+@view_options
+def features(host: str, **options: Any) -> int:
+    """Feature levels, and what nodes support."""
+    from kafkascope.cli.describe.cluster import show_features
+    from kafkascope.client.describe.features import describe_features
+
+    return look(host, options, describe_features, show_features)
+
+
+@run.command
+@host_argument
+@click.argument("topic", nargs=-1, required=True)
+@view_options
+def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
+    """Topics and their partitions.
+
+    Leader, replicas, offsets of every partition, moves under way, settings that somebody set.
+    """
+    from kafkascope.cli.describe.gaps import show_refused
+    from kafkascope.cli.describe.topic import show_topic
+    from kafkascope.client.describe.topic import describe_topic
+
+    async def ask(cluster: "Cluster") -> SeveralTopics:
+        return SeveralTopics(*await several(topic, lambda name: describe_topic(cluster, name)))
+
+    def show(view: SeveralTopics) -> int:
+        for number, one in enumerate(view.topics):
+            if number:
+                print()
+            show_topic(one)
+        return show_refused(view.refused)
+
+    return look(host, options, ask, show)
+
+
+@run.command
+@host_argument
+@click.argument("transactional_id", nargs=-1)
+@click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state, as Ongoing.")
+@view_options
+def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str, ...], **options: Any) -> int:
+    """Transactions, and how long they are open.
+
+    State, producer, timeout, partitions that each holds up; all of them without TRANSACTIONAL_ID.
+    """
+    from kafkascope.cli.describe.cluster import show_transactions
+    from kafkascope.client.describe.transactions import describe_transactions, known_states
+
+    known_states(states)
+
+    async def ask(cluster: "Cluster") -> "Transactions":
+        return await describe_transactions(cluster, transactional_id, states)
+
+    return look(host, options, ask, show_transactions)
+
+
+@run.command
+@host_argument
+@click.argument("resource", nargs=-1)
+@all_option
+@view_options
+def configs(host: str, resource: tuple[str, ...], everything: bool, **options: Any) -> int:
+    """Settings, and where each comes from.
+
+    RESOURCE is topic:NAME, broker:ID, broker: (what holds for all), group:NAME, client-metrics:NAME or
+    broker-logger:ID; every broker without one.
+    """
+    from kafkascope.cli.describe.topic import show_configs
+    from kafkascope.client.describe.configs import describe_configs, parse_resource
+    from kafkascope.client.describe.gaps import refused
+
+    wanted = [parse_resource(one) for one in resource]
+
+    async def ask(cluster: "Cluster") -> SeveralConfigs:
+        found = await describe_configs(cluster, wanted)
+        if found and all(one.gaps for one in found):
+            lack = found[0].gaps[0]
+            raise refused(lack if lack.detail else replace(lack, detail=lack.what))
+        return SeveralConfigs(found)
+
+    def show(view: SeveralConfigs) -> int:
+        for number, one in enumerate(view.resources):
+            if number:
+                print()
+            show_configs(one, everything)
+        return int(view.refused)
+
+    return look(host, options, ask, show)
+
+
+@run.command(name="apis")
+@host_argument
+@click.option(
+    "--client", "clients", multiple=True, metavar="CLIENT", help='Which APIs this client misses, as "java 2.8".'
+)
+@all_option
+@view_options
+def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options: Any) -> int:
+    """What the nodes speak, beside the catalog.
+
+    Which release they look like, and which clients they serve no more.
+    """
+    from kafkascope.cli.describe.apis import show_apis
+    from kafkascope.client.describe.apis import describe_apis, parse_client
+
+    wanted = [parse_client(one) for one in clients]
+
+    async def ask(cluster: "Cluster") -> "Apis":
+        return await describe_apis(cluster, wanted)
+
+    return look(host, options, ask, lambda view: show_apis(view, everything))
+
+
+async def _names(cluster: "Cluster", given: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
+    """Those asked for, or every group of these types, and what may be missing among them."""
+    if given:
+        return given, ()
+    from kafkascope.client.describe.groups import describe_groups
+
+    found = await describe_groups(cluster, types, members=False)
+    return tuple(one.group_id for one in found.groups), found.lacks
+
+
+def _show_groups(view: SeveralGroups, show: Any) -> int:
+    from kafkascope.cli.describe.gaps import show_gaps, show_refused
+
+    for number, one in enumerate(view.groups):
+        if number:
+            print()
+        show(one)
+    if not view.groups and not view.refused:
+        print(f"No groups of this type{' that we can see' if view.gaps else ''}.")
+    show_gaps(view.gaps)
+    return show_refused(view.refused)

@@ -1,0 +1,160 @@
+"""`kafkascope doctor`: what this machine has and lacks for each part, and the command that mends it."""
+
+from contextlib import suppress
+
+import click
+
+from kafkascope.cli.arguments import json_option
+
+# Extra to the modules that it brings and what it is for.
+EXTRAS = {
+    "columns": (("numba", "pyarrow"), "decode many frames into Arrow columns, read captures"),
+    "live": (("cryptography",), "TLS key stores and SASL for live clusters"),
+    "lake": (("deltalake", "numba", "pyarrow"), "Delta tables and reports"),
+    "spark": (("pyspark", "pandas"), "the pipeline: ingest and marts"),
+    "explorer": (("starlette", "uvicorn", "jinja2"), "the web explorer"),
+}
+
+
+@click.command
+@click.option("--spark", "start", is_flag=True, help="Start Spark too, with one worker; takes seconds.")
+@json_option
+def run(start: bool, as_json: bool) -> int:
+    """Say what this machine has and lacks, with the fix.
+
+    Exits with 1 when the codec itself is not whole, or when Spark was asked for and does not start; extras that are
+    missing are not an error.
+    """
+    from kafkascope.cli.output import print_json
+    from kafkascope.cli.terminal import paint
+
+    checks = [
+        _python(),
+        _catalog(),
+        _decoder(),
+        _module("cramjam", "record batches"),
+        _module("crc32c", "record batches"),
+    ]
+    extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
+    here = _here({str(extra["what"]) for extra in extras if extra["ok"]}, start)
+    whole = all(check["ok"] for check in checks)
+    ok = whole and (not start or bool(here[-1]["ok"]))
+    if as_json:
+        print_json({"ok": ok, "checks": checks + extras + here})
+        return 0 if ok else 1
+    _print(checks, "missing")
+    _print(extras, "not installed")
+    _print(here, "no")
+    print()
+    if whole and not ok:
+        print(paint("Spark does not start: see above.", "bold"))
+    else:
+        print(paint("The catalog and the codec are whole." if whole else "The codec is not whole: see above.", "bold"))
+    return 0 if ok else 1
+
+
+def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
+    """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
+    from kafkascope.cli.spark.doctor import java, places, session
+
+    found = []
+    if "[columns]" in extras:
+        found.append(_kernels())
+    runs = java()
+    found += [runs, *places()]
+    if not start:
+        return found
+    if "[spark]" not in extras:
+        fix = "pip install 'kafkascope[spark]'"
+        return [*found, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
+    if not runs["ok"]:
+        return [*found, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
+    return [*found, session()]
+
+
+def _print(checks: list[dict[str, object]], lacking: str) -> None:
+    from kafkascope.cli.terminal import table
+
+    rows = []
+    for check in checks:
+        fix = "" if check["ok"] else f"; {check['fix']}"
+        rows.append((f"{'ok' if check['ok'] else lacking:<13}", f"{check['what']:<18}", f"{check['found']}{fix}"))
+    table(rows, indent="")
+
+
+def _python() -> dict[str, object]:
+    import sys
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    return {"what": "Python", "ok": sys.version_info >= (3, 11), "found": version, "fix": "use Python 3.11 or newer"}
+
+
+def _catalog() -> dict[str, object]:
+    from kafkascope.schema.catalog import index, message
+    from kafkascope.schema.releases import releases
+
+    fix = "install kafkascope again"
+    try:
+        for name in index():
+            message(name)
+        known = releases()
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        return {"what": "catalog", "ok": False, "found": f"cannot be read: {error}", "fix": fix}
+    found = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
+    return {"what": "catalog", "ok": True, "found": found, "fix": fix}
+
+
+def _decoder() -> dict[str, object]:
+    """Both decode the same; the one in C is up to four times as fast."""
+    from kafkascope.codec.engine import is_native
+
+    found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
+    return {"what": "decoder", "ok": True, "found": found, "fix": ""}
+
+
+def _kernels() -> dict[str, object]:
+    """What reads many frames and packets is compiled once per version and kept, for workers of Spark too."""
+    import os
+
+    from kafkascope.cli.units import size
+    from kafkascope.columnar.compiled import warm_up
+    from kafkascope.columnar.kernel_folder import base_folder, contents, folder
+    from kafkascope.errors import UsageError
+
+    fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"
+    try:
+        kept = folder()
+        made = warm_up()
+    except UsageError as error:
+        found, _, fix = str(error).partition("; ")
+        return {"what": "kernels", "ok": False, "found": found, "fix": fix}
+    if kept is None:
+        return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
+    count, total = contents(kept)
+    found = f"{count} compiled, {size(total)} in {kept}; "
+    found += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
+    if not any(kept.glob("kafkascope.capture.*")):
+        found += ", those of captures are compiled by the first `read`"
+    ok = os.access(kept, os.W_OK)
+    return {"what": "kernels", "ok": ok, "found": found if ok else f"{kept} cannot be written to", "fix": fix}
+
+
+def _module(name: str, purpose: str) -> dict[str, object]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return {"what": name, "ok": True, "found": f"{version(name)}, for {purpose}", "fix": ""}
+    except PackageNotFoundError:
+        return {"what": name, "ok": False, "found": f"for {purpose}", "fix": f"pip install {name}"}
+
+
+def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    there = {}
+    for module in modules:
+        with suppress(PackageNotFoundError):
+            there[module] = version(module)
+    ok = len(there) == len(modules)
+    found = f"{purpose} ({', '.join(f'{module} {there[module]}' for module in there)})" if ok else purpose
+    return {"what": f"[{name}]", "ok": ok, "found": found, "fix": f"pip install 'kafkascope[{name}]'"}

@@ -1,0 +1,81 @@
+"""`kafkascope encode NAME:V [JSON]`: Kafka's JSON form in, bytes out as hex, base64, raw or annotated."""
+
+import click
+
+from kafkascope.cli.arguments import complete_message, complete_release
+
+OUTPUTS = ("hex", "base64", "raw", "annotated")
+
+
+@click.command
+@click.argument("name", metavar="NAME:V", shell_complete=complete_message)
+@click.argument("value", metavar="[JSON|@FILE|-]", default="-")
+@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
+@click.option("--frame", is_flag=True, help="With frame length and header.")
+@click.option("--correlation-id", metavar="N", type=int, help="For --frame; 0 if not given.")
+@click.option("--client-id", metavar="ID", help="For --frame of a request.")
+@click.option("--output", type=click.Choice(OUTPUTS), default="hex", help="How the bytes are written.")
+@click.option("--json", "as_json", is_flag=True, help="JSON with message, version and hex.")
+def run(
+    name: str,
+    value: str,
+    release: str | None,
+    frame: bool,
+    correlation_id: int | None,
+    client_id: str | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Encode a message from Kafka's JSON form.
+
+    Missing fields take their defaults. Field names may be camelCase or as in Kafka's definitions; uuids in Kafka's
+    form or with dashes; bytes are base64.
+    """
+    import sys
+
+    from kafkascope.cli.bytes.json_text import read_json
+    from kafkascope.codec.frame import encode_frame, header_version
+    from kafkascope.codec.json_form import from_json
+    from kafkascope.codec.message import encode
+    from kafkascope.errors import UsageError
+    from kafkascope.schema.catalog import message
+    from kafkascope.schema.layout import layout
+    from kafkascope.schema.targets import parse_message
+
+    wanted, version = parse_message(name)
+    layout(wanted, version, release)  # says which versions and releases there are
+    if value == "-" and sys.stdin and sys.stdin.isatty():
+        raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
+    content = from_json(wanted, version, read_json(value), release)
+    if not frame and (correlation_id is not None or client_id is not None):
+        raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")
+    if frame:
+        header: dict[str, object] = {"correlationId": correlation_id or 0}
+        if client_id is not None:
+            if message(wanted).kind != "request" or header_version(wanted, version) == 0:
+                raise UsageError(f"the header of {wanted} v{version} has no client id")
+            header["clientId"] = client_id
+        data = encode_frame(wanted, version, content, header, release)
+    else:
+        data = encode(wanted, version, content, release)
+    _write(data, wanted, version, release, output, as_json)
+
+
+def _write(data: bytes, name: str, version: int, release: str | None, output: str, as_json: bool) -> None:
+    import sys
+    from base64 import b64encode
+
+    from kafkascope.cli.output import print_json
+
+    if as_json:
+        print_json({"message": name, "version": version, "hex": data.hex()})
+    elif output == "raw":
+        sys.stdout.buffer.write(data)
+    elif output == "base64":
+        print(b64encode(data).decode())
+    elif output == "annotated":
+        from kafkascope.cli.bytes.decode_view import print_bytes
+
+        print_bytes(data, f"{name}:{version}", release)
+    else:
+        print(data.hex())

@@ -1,0 +1,40 @@
+"""`kafkascope groups`: a cluster in, every group by type, state, members and coordinator out."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkascope.cli.describe.look import look, view_options
+
+if TYPE_CHECKING:
+    from kafkascope.client.cluster import Cluster
+    from kafkascope.client.describe.groups import Groups
+
+
+@click.command
+@click.argument("host")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(["classic", "consumer", "share", "streams"]),
+    help="Only groups of this type; repeat it for more.",
+)
+@click.option(
+    "--state", "states", multiple=True, metavar="STATE", help="Only groups in this state, as Stable or Empty."
+)
+@view_options
+def run(host: str, types: tuple[str, ...], states: tuple[str, ...], **options: Any) -> int:
+    """List every group of a cluster.
+
+    HOST is host:port, several apart by commas. Exits with 0, with 1 where a broker refuses, with 4 where none answers.
+    """
+    from kafkascope.cli.describe.group import show_groups
+    from kafkascope.client.describe.groups import check_states, describe_groups
+
+    check_states(states)
+
+    async def ask(cluster: "Cluster") -> "Groups":
+        return await describe_groups(cluster, types, states)
+
+    return look(host, options, ask, show_groups)

@@ -1,0 +1,65 @@
+"""`kafkascope ingest`: recordings in, tables of a lake out, and the marts brought up to date."""
+
+import click
+
+from kafkascope.cli.arguments import json_option
+from kafkascope.cli.spark.options import cores_option, need_spark, parse_thresholds, threshold_option
+
+
+@click.command
+@click.argument("uris", metavar="URI…", nargs=-1, required=True)
+@click.option("--lake", "where", metavar="LAKE", required=True, help="A folder or URI; made where it is not there.")
+@click.option("--no-marts", is_flag=True, help="The tables alone; `kafkascope marts LAKE` makes the marts later.")
+@threshold_option
+@click.option("--keep-payloads", is_flag=True, help="Store keys, values and headers of records too.")
+@click.option("--pseudonymise", is_flag=True, help="Replace client ids, addresses and principals, for sharing.")
+@click.option("--plan", type=click.Choice(["auto", "buckets", "shuffle"]), default="auto", help="How tasks share work.")
+@click.option("--port", "ports", metavar="N", type=int, multiple=True, help="A port of Kafka's, where it is in doubt.")
+@click.option("--follow", is_flag=True, help="Go on with files that come into the folder, until Ctrl-C.")
+@click.option(
+    "--marts-every", "every", metavar="SECONDS", type=click.FloatRange(0), help="With --follow, marts so often at most."
+)
+@cores_option
+@json_option
+def run(
+    uris: tuple[str, ...],
+    where: str,
+    no_marts: bool,
+    thresholds: tuple[str, ...],
+    keep_payloads: bool,
+    pseudonymise: bool,
+    plan: str,
+    ports: tuple[int, ...],
+    follow: bool,
+    every: float | None,
+    cores: int | None,
+    as_json: bool,
+) -> int:
+    """Read recordings into a lake of Delta tables.
+
+    URI is a file, a folder or a pattern, here or on an object store: captures, request logs, files of frames. What is
+    in the lake already is left out, so the same call again adds nothing.
+
+    Exits with 1 where a URI is not there, with 3 when a file could not be read; the others are in the lake then.
+    """
+    from kafkascope.errors import UsageError
+
+    for port in ports:
+        if not 0 < port < 65_536:
+            raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
+    wanted = parse_thresholds(thresholds)
+    if no_marts and wanted:
+        raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
+    if every is not None and (no_marts or not follow):
+        raise UsageError("--marts-every goes with --follow, and without --no-marts")
+    need_spark()
+    from kafkascope.cli.spark.ingest_run import Command
+    from kafkascope.pipeline.ingesting import Options
+    from kafkascope.pipeline.rebuilding import EVERY_SECONDS
+
+    options = Options(
+        contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
+    )  # fmt: skip
+    every = EVERY_SECONDS if every is None else every
+    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json, every=every)
+    return command.follow() if follow else command.once()

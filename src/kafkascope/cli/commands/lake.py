@@ -1,0 +1,221 @@
+"""`kafkascope lake`: a lake in, an account of it out; leftovers and old days taken out of it."""
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkascope.cli.arguments import json_option
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from kafkascope.lake.home import Lake
+    from kafkascope.lake.info import LakeInfo
+    from kafkascope.lake.retention import TakenOut, Vacuumed
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
+
+
+@click.group
+def run() -> None:
+    """Look at a lake and keep it in order.
+
+    LAKE is a folder or a URI, as `ingest` made it. Each command has --json. Exits with 1 where there is no lake, with 3
+    where something else is there.
+    """
+
+
+@run.command(name="info")
+@click.argument("where", metavar="LAKE")
+@json_option
+def info_command(where: str, as_json: bool) -> int:
+    """List tables and ingests.
+
+    Tables with rows, files, bytes and times; ingests that run, and leftovers of those that died.
+    """
+    lake = _open(where)
+    from kafkascope.cli.output import print_json
+    from kafkascope.lake.info import info
+    from kafkascope.lake.place import readable
+
+    with readable(where):
+        said = info(lake)
+    if as_json:
+        print_json(_plain(said))
+    else:
+        _print_info(said)
+    return 0
+
+
+@run.command(name="vacuum")
+@click.argument("where", metavar="LAKE")
+@dry_run_option
+@click.option("--older-than", metavar="TIME", default="24h", show_default=True, help="Delete only files that old.")
+@json_option
+def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) -> int:
+    """Delete what nobody needs.
+
+    Rows of ingests that died are taken out, and files that no table names are deleted. Ingests that run are spared, on
+    whatever machine. Readers may still be at files that were merged or taken out just now: those are deleted once they
+    are older than --older-than.
+    """
+    from datetime import timedelta
+
+    from kafkascope.cli.output import print_json
+    from kafkascope.cli.units import parse_duration
+
+    age = timedelta(microseconds=parse_duration(older_than, "--older-than"))
+    lake = _open(where)
+    from kafkascope.lake.place import readable
+    from kafkascope.lake.retention import vacuum
+
+    with readable(where):
+        done = vacuum(lake, dry_run=dry_run, age=age)
+    if as_json:
+        print_json({"dry_run": dry_run, **_plain(done)})
+    else:
+        _print_vacuum(done, dry_run)
+    return 0
+
+
+@run.command(name="expire")
+@click.argument("where", metavar="LAKE")
+@click.option("--before", metavar="DAY", required=True, help="The first day that stays, in UTC, as 2026-11-15.")
+@dry_run_option
+@json_option
+def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int:
+    """Take the rows of whole days out of every table.
+
+    What was recorded stays known: the same recordings are not ingested again. `vacuum` deletes the files later.
+    """
+    from kafkascope.cli.output import print_json
+
+    day = _day(before)
+    lake = _open(where)
+    from kafkascope.lake.place import readable
+    from kafkascope.lake.retention import expire
+
+    with readable(where):
+        taken = expire(lake, day, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "before": day.isoformat(), "taken_out": [_plain(out) for out in taken]})
+    elif taken:
+        from kafkascope.cli.terminal import remark
+
+        print(f"Before {day}: " + _goes(dry_run, "taken out"))
+        _print_taken(taken)
+        remark(f"Marts keep the rows of those days until kafkascope marts {quote(where)} builds them anew.")
+    else:
+        print(f"Nothing is older than {day}.")
+    return 0
+
+
+def _open(where: str) -> "Lake":
+    from importlib.util import find_spec
+
+    from kafkascope.errors import UsageError
+
+    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"lake needs {' and '.join(missing)}: pip install 'kafkascope[columns,lake]'")
+    from kafkascope.lake.home import open_lake
+
+    return open_lake(where)
+
+
+def _day(text: str) -> "date":
+    from datetime import date
+
+    from kafkascope.errors import UsageError
+
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"--before: '{text}' is no day; say 2026-11-15") from None
+
+
+# Of a running ingest: between its driver and the lake.
+_INTERNAL = ("token", "given_up")
+
+
+def _plain(said: Any) -> Any:
+    """As JSON has it: objects by field, times in ISO form."""
+    from dataclasses import fields, is_dataclass
+    from datetime import datetime
+
+    if is_dataclass(said):
+        return {one.name: _plain(getattr(said, one.name)) for one in fields(said) if one.name not in _INTERNAL}
+    if isinstance(said, tuple):
+        return [_plain(one) for one in said]
+    return said.isoformat() if isinstance(said, datetime) else said
+
+
+def _print_info(said: "LakeInfo") -> None:
+    from kafkascope.cli.terminal import heading, table, title
+    from kafkascope.cli.units import number, plural, size
+
+    title(said.uri, f"{plural(said.recordings, 'recording')} in {plural(said.ingests, 'ingest')}, format {said.format}")
+    rows = [
+        (
+            one.name,
+            number(one.rows),
+            number(one.files),
+            size(one.bytes),
+            " – ".join(f"{at:%Y-%m-%d %H:%M}" for at in (one.first_at, one.last_at) if at is not None),
+        )
+        for one in said.tables
+    ]
+    if rows:
+        print()
+        table(*_right(("table", "rows", "files", "size", "times (UTC)"), rows))
+    if said.running:
+        heading("Running")
+        table(
+            [
+                (run.ingest_id, f"pid {run.pid} on {run.host}, {run.user}, since {run.started:%Y-%m-%d %H:%M:%S}")
+                for run in said.running
+            ]
+        )
+    if said.half_done:
+        heading("Left by ingests that died (the same ingest completes them, vacuum takes them out)")
+        table(
+            [
+                (one.ingest_id, f"{plural(one.rows, 'row')} in {', '.join(one.tables)}, {size(one.bytes)}")
+                for one in said.half_done
+            ]
+        )
+
+
+def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
+    from kafkascope.cli.units import plural, size
+
+    if done.ingests:
+        print(f"Of ingests that died ({', '.join(done.ingests)}): " + _goes(dry_run, "taken out"))
+        _print_taken(done.taken_out)
+    print(f"{plural(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
+    if done.waiting_files:
+        print(f"{plural(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
+
+
+def _print_taken(taken: "list[TakenOut] | tuple[TakenOut, ...]") -> None:
+    from kafkascope.cli.terminal import table
+    from kafkascope.cli.units import number, size
+
+    rows = [(out.table, number(out.rows), number(out.files), size(out.bytes)) for out in taken]
+    table(*_right(("table", "rows", "files", "size"), rows))
+
+
+def _goes(dry_run: bool, word: str) -> str:
+    return f"would be {word}" if dry_run else word
+
+
+def _right(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """Rows and head with counts and sizes, all but the name and times, below each other."""
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(4)]
+
+    def right(row: tuple[str, ...]) -> tuple[str, ...]:
+        return (row[0], *(f"{row[at]:>{widths[at]}}" for at in range(1, 4)), *row[4:])
+
+    return [right(row) for row in rows], right(head)

@@ -1,0 +1,83 @@
+"""`kafkascope marts`: the tables of a lake in, its marts anew out."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkascope.cli.arguments import json_option
+from kafkascope.cli.spark.options import cores_option, need_spark, parse_thresholds, threshold_option
+
+if TYPE_CHECKING:
+    from kafkascope.lake.home import Lake
+
+
+@click.command
+@click.argument("where", metavar="LAKE")
+@threshold_option
+@cores_option
+@json_option
+def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: bool) -> int:
+    """Build the marts of a lake.
+
+    Deliveries, tasks, quorum, latencies and findings are made anew from the lake's tables. `ingest` does so at its end;
+    this is for other thresholds, and after `ingest --no-marts` or `lake expire`.
+    """
+    wanted = parse_thresholds(thresholds)
+    need_spark()
+    from kafkascope.cli.spark.session import Waiting, spark_session
+    from kafkascope.lake.home import find_lake
+    from kafkascope.lake.place import readable
+    from kafkascope.lake.upgrade import upgraded
+    from kafkascope.pipeline.mart.build import build_marts
+
+    lake = upgraded(find_lake(where))
+    waiting = Waiting()
+    with readable(where):
+        with spark_session(cores, waiting) as spark, waiting.step("building the marts"):
+            rows = build_marts(spark, lake, wanted)
+        found = severities(lake)
+    if as_json:
+        from kafkascope.cli.output import print_json
+
+        seconds = {step: round(one, 3) for step, one in waiting.seconds.items()}
+        print_json({"lake": lake.uri, "marts": rows, "findings": found, "seconds": seconds})
+        return 0
+    _print(where, rows, found, waiting.seconds)
+    return 0
+
+
+def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dict[str, float]) -> None:
+    from shlex import quote
+
+    from kafkascope.cli.spark.ingest_account import findings_text, print_lines
+    from kafkascope.cli.spark.session import took
+    from kafkascope.cli.terminal import table
+    from kafkascope.cli.units import number
+
+    counts = [number(count) for count in rows.values()]
+    table([(f"{count:>{max(map(len, counts))}}", name) for name, count in zip(rows, counts, strict=True)])
+    print_lines([findings_text(found), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])
+
+
+def severities(lake: "Lake") -> dict[str, int]:
+    """How many findings there are of each."""
+    from collections import Counter
+
+    from kafkascope.lake.reading import dataset
+
+    if not lake.has("findings"):
+        return {}
+    found = Counter(dataset(lake, "findings").to_table(columns=["severity"]).column("severity").to_pylist())
+    return {severity: found.get(severity, 0) for severity in ("critical", "warning", "info")}
+
+
+def are_old(lake: "Lake") -> bool:
+    """Whether an ingest has landed since the marts were built, or none were. The findings are the last of them."""
+    from kafkascope.lake.commit import find_table
+    from kafkascope.lake.reading import captures_rows
+
+    landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
+    findings = find_table(lake, "findings")
+    if findings is None or not landed:
+        return bool(landed)
+    return bool(findings.history(1)[0]["timestamp"] / 1000 < max(landed))

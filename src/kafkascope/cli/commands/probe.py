@@ -1,0 +1,86 @@
+"""`kafkascope probe HOST`: every version of every API that a node offers, called and checked byte for byte."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkascope.cli.arguments import json_option
+from kafkascope.cli.live.options import live_options
+
+if TYPE_CHECKING:
+    from kafkascope.client.probe.result import Probe
+    from kafkascope.client.settings import Settings
+
+
+@click.command
+@click.argument("host", metavar="HOST[:PORT]", required=False)
+@click.option("--api", "only", metavar="API", multiple=True, help="This API alone; repeat it for more.")
+@click.option("--write", is_flag=True, help="Make a topic, groups and a transaction to ask about; remove them after.")
+@click.option("--full", is_flag=True, help="Every version with its errors, and why what was not sent was not.")
+@click.option("--schema", is_flag=True, help="The JSON Schema of what --json prints.")
+@json_option
+@live_options
+def run(
+    host: str | None, only: tuple[str, ...], write: bool, full: bool, schema: bool, as_json: bool, **options: Any
+) -> int:
+    """Prove the codec on a running cluster.
+
+    Calls every API that only reads, at every version that the node offers, and checks that each answer is read exactly
+    and written back to the same bytes. The catalog's examples are sent too. Nothing is changed without --write.
+
+    Exits with 1 when an answer is not exact, a call fails, an example is refused, or the node does not offer an --api.
+    """
+    import asyncio
+
+    from kafkascope.cli.output import print_json
+    from kafkascope.client.probe.result import as_json as to_json
+    from kafkascope.client.probe.result import schema_text
+    from kafkascope.errors import UsageError
+
+    if schema:
+        print(schema_text(), end="")
+        return 0
+    if host is None:
+        raise UsageError("whom to probe? give HOST:PORT")
+    from kafkascope.cli.live.options import settings_from
+
+    names = frozenset(_api(name) for name in only)
+    found = asyncio.run(_probe(settings_from(host, options), write, names))
+    if as_json:
+        print_json(to_json(found))
+    else:
+        from kafkascope.cli.live.probe_view import print_probe
+
+        print_probe(found, full=full)
+    return 0 if found.ok else 1
+
+
+def _api(name: str) -> str:
+    from kafkascope.errors import NotFoundError
+    from kafkascope.schema.names import clip, find_api, suggest
+
+    found = find_api(name)
+    if found is None:
+        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
+    return found
+
+
+async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Probe":
+    import time
+    from contextlib import AsyncExitStack
+
+    from kafkascope.cli.live.options import note_of_client
+    from kafkascope.client.cluster import connect, looking
+    from kafkascope.client.probe.prober import check_offered, probe
+    from kafkascope.client.probe.stage import stage
+
+    began = time.monotonic()
+    async with AsyncExitStack() as stack:
+        with looking(settings.timeout):
+            cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
+        if not write or cluster.controllers:
+            left = max(settings.timeout - (time.monotonic() - began), 0.0)
+            return await probe(cluster, write=write, apis_only=only, seconds=left)
+        await check_offered(cluster, only)  # before anything is made
+        async with stage(cluster) as name:
+            return await probe(cluster, write=True, prefer=name, apis_only=only)

@@ -1,0 +1,116 @@
+"""`kafkascope report`: the marts of a lake in, a verdict on the terminal out; page and JSON document as files."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from kafkascope.lake.home import Lake
+    from kafkascope.report.summaries.scope import Scope
+
+STDOUT = "-"
+CRITICAL, UNKNOWN = 1, 3
+
+
+@click.command
+@click.argument("where", metavar="LAKE", required=False)
+@click.option("--html", "html_file", metavar="F", help="Write the page to this file, or to standard output with -.")
+@click.option(
+    "--json", "json_file", metavar="[F]", is_flag=False, flag_value=STDOUT,
+    help="JSON for other programs, to this file or, without one, to standard output.",
+)  # fmt: skip
+@click.option("--group", "groups", metavar="G", multiple=True, help="Only this share or streams group; * and ? work.")
+@click.option("--between", metavar="A B", nargs=2, help="Only from A until before B; - is an open end.")
+def run(
+    where: str | None,
+    html_file: str | None,
+    json_file: str | None,
+    groups: tuple[str, ...],
+    between: tuple[str, str] | None,
+) -> int:
+    """Tell the health of the clusters in a lake.
+
+    LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst findings are printed. The page is one file
+    that needs no network. Times are UTC.
+
+    Exits with 1 where a finding is critical, with 3 where nothing could be judged: no exchange is recorded in that
+    time, or there is no lake, or one without marts.
+    """
+    from datetime import UTC, datetime
+
+    from kafkascope.errors import UsageError
+
+    if where is None:
+        instead = "" if json_file is None else "; it stands before --json: kafkascope report LAKE --json"
+        raise UsageError(f"LAKE is missing{instead} (see kafkascope report --help)")
+    if html_file is not None and html_file == json_file:
+        raise UsageError(f"--html and --json both write to {html_file}; give each its own file")
+    lake, scope = _open(where), _scope(groups, between)
+    from kafkascope.lake.place import readable
+    from kafkascope.report.build import build
+
+    with readable(where):
+        report = build(lake, scope, datetime.now(UTC))
+    written = []
+    if html_file is not None:
+        from kafkascope.report.page.page import page
+
+        written += _write(html_file, page(report), "page")
+    if json_file is not None:
+        from kafkascope.report.json_form import report_json, text_of
+
+        written += _write(json_file, text_of(report_json(report)) + "\n", "JSON")
+    if STDOUT not in (html_file, json_file):
+        from kafkascope.cli.report_text import print_report
+
+        print_report(report, written)
+    verdict = report.findings.verdict
+    return CRITICAL if verdict.critical else UNKNOWN if verdict.state == "unknown" else 0
+
+
+def _open(where: str) -> "Lake":
+    from importlib.util import find_spec
+
+    from kafkascope.errors import InputError, NotFoundError, UsageError
+
+    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"report needs {' and '.join(missing)}: pip install 'kafkascope[lake]'")
+    from kafkascope.lake.home import open_lake
+
+    try:
+        return open_lake(where)
+    except NotFoundError as error:
+        # Exit code 1 says that something is critical.
+        raise InputError(str(error)) from None
+
+
+def _scope(groups: tuple[str, ...], between: tuple[str, str] | None) -> "Scope":
+    from datetime import UTC, datetime, timedelta
+
+    from kafkascope.cli.units import parse_moment
+    from kafkascope.errors import UsageError
+    from kafkascope.report.summaries.scope import Scope
+
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    ends: list[int | None] = []
+    for text in between or ("-", "-"):
+        moment = parse_moment(text, "--between")
+        ends.append(None if moment is None else (moment - epoch) // timedelta(microseconds=1))
+    since, until = ends
+    if between and since is not None and until is not None and since >= until:
+        raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
+    return Scope(groups, since, until)
+
+
+def _write(file: str, text: str, what: str) -> list[tuple[str, str, int]]:
+    """What was written where, and its bytes."""
+    if file == STDOUT:
+        print(text, end="")
+        return []
+    from kafkascope.lake.place import place_of
+
+    content = text.encode()
+    place = place_of(file)
+    place.write(content)
+    return [(what, place.uri, len(content))]

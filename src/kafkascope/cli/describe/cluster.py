@@ -1,0 +1,119 @@
+"""`ClusterView`, `Features` and `Transactions` in, text out."""
+
+from collections.abc import Sequence
+
+from kafkascope.cli.describe.gaps import show_gaps, show_refused
+from kafkascope.cli.describe.grid import UNKNOWN, Cell, Content, bad, good, grid, number
+from kafkascope.cli.describe.share import held
+from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
+from kafkascope.client.describe.cluster import ClusterView
+from kafkascope.client.describe.features import Feature, Features
+from kafkascope.client.describe.transactions import Transaction, Transactions
+from kafkascope.health.findings.words import span
+
+MOST_NAMED = 10
+
+
+def show_cluster(view: ClusterView) -> None:
+    level = f"metadata.version {view.metadata_version}" if view.metadata_version else ""
+    title(f"Cluster {view.cluster_id or 'without an id'}", level)
+    print()
+    rows: list[tuple[Content, ...]] = [
+        (
+            one.node_id,
+            one.address or "?",
+            ", ".join(one.roles if view.roles_known else (*one.roles, UNKNOWN)),
+            one.rack,
+            bad("fenced") if one.fenced else "",
+            Cell("active controller", ("bold",)) if one.node_id == view.controller_id else "",
+        )
+        for one in view.nodes
+    ]
+    grid(("node", "address", "roles", "rack", "", "leads"), rows, "node")
+    print()
+    if view.topics is not None and view.partitions is not None:
+        whose = "" if "Describe" in view.operations else " that we may describe"
+        print(f"  {plural(view.topics, 'topic')}, {plural(view.partitions, 'partition')}{whose}")
+    else:
+        print("  Topics and brokers are known to brokers alone; these nodes are controllers.")
+    _named("without a leader", view.without_leader)
+    _named("under-replicated", view.under_replicated)
+    if view.operations:
+        remark(f"On the cluster we may {', '.join(view.operations)}.", "  ")
+    show_gaps(view.gaps)
+
+
+def _named(what: str, names: Sequence[str]) -> None:
+    if names:
+        some = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
+        prose(f"{paint(f'{len(names)} {what}', 'red')}: {some}", "    ", "  ")
+
+
+def show_features(view: Features) -> None:
+    title("Features", "" if view.epoch is None else f"finalized epoch {view.epoch}")
+    if not view.features:
+        remark("These brokers tell none.")
+    else:
+        print()
+    rows: list[tuple[Content, ...]] = [
+        (
+            one.name,
+            _level(one),
+            f"{one.highest}",
+            _supported(one),
+        )
+        for one in view.features
+    ]
+    grid(("feature", "level", "possible", "nodes support"), rows, "possible")
+    show_gaps(view.gaps)
+
+
+def _level(one: Feature) -> Cell:
+    if one.level is None:
+        return Cell("off", ("dim",))
+    text = f"{one.level}" + (f" ({one.release})" if one.release else "")
+    return good(text) if one.level >= one.highest else Cell(text, ("yellow",))
+
+
+def _supported(one: Feature) -> str:
+    """One range where all nodes agree."""
+    ranges: dict[str, list[str]] = {}
+    for node in one.supported:
+        ranges.setdefault(f"{node.min_level}-{node.max_level}", []).append(str(node.node.node_id))
+    if len(ranges) == 1:
+        return next(iter(ranges))
+    return "; ".join(f"{levels} on {', '.join(nodes)}" for levels, nodes in ranges.items())
+
+
+def show_transactions(view: Transactions) -> int:
+    title(plural(len(view.transactions), "transaction"))
+    if view.transactions:
+        print()
+    grid(
+        ("transactional id", "state", "producer", "node", "open", "timeout", "partitions"),
+        [_row(one) for one in view.transactions],
+        "producer,node,open,timeout",
+    )
+    late = [one.transactional_id for one in view.transactions if one.overdue]
+    if late:
+        heading("Overdue")
+        prose(
+            f"{', '.join(late)}: open beyond the timeout and not aborted. Consumers that read committed records wait "
+            "behind it. kafka-transactions.sh find-hanging and abort end one that no coordinator knows.",
+            "  ",
+        )
+    remark("Those that we may not describe are left out by brokers.") if not view.transactions else None
+    show_gaps(view.gaps)
+    return show_refused(view.refused)
+
+
+def _row(one: Transaction) -> tuple[Content, ...]:
+    return (
+        one.transactional_id,
+        bad(one.state) if one.overdue else one.state,
+        f"{one.producer_id}" + ("" if one.producer_epoch is None else f" ({one.producer_epoch})"),
+        one.coordinator.node_id,
+        "" if one.age_ms is None else span(one.age_ms),
+        "" if one.timeout_ms is None else span(one.timeout_ms),
+        held(one.partitions) if one.partitions else number(None, "none"),
+    )

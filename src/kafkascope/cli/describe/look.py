@@ -1,0 +1,208 @@
+"""A question and how to show its answer in; one look at a cluster out, or one after another with `--watch`.
+
+On a terminal the next look takes the place of the last. Elsewhere each is a block of its own, and JSON a line.
+"""
+
+import asyncio
+import contextlib
+import io
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from kafkascope.cli import terminal
+from kafkascope.cli.arguments import json_option
+from kafkascope.cli.live.options import live_options, note_of_client, settings_from
+from kafkascope.errors import ReachError, RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope.client.cluster import Cluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
+T = TypeVar("T")
+
+SECONDS = "2"
+LEAST_SECONDS = 0.1
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+HOME, CLEAR_LINE, CLEAR_BELOW = "\033[H", "\033[K", "\033[J"
+CLEAR_ALL, HIDE_CURSOR, SHOW_CURSOR = "\033[2J", "\033[?25l", "\033[?25h"
+
+
+def view_options(command: F) -> F:
+    """`--watch`, `--json`, and what a connection needs."""
+    watch = click.option(
+        "--watch",
+        metavar="[SECONDS]",
+        is_flag=False,
+        flag_value=SECONDS,
+        default=None,
+        callback=as_seconds,
+        help="Look again every 2 seconds, or as often as said, until Ctrl-C.",
+    )
+    return watch(json_option(live_options(command)))
+
+
+def as_seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """The value of `--watch` may be left out, so that what follows it may be HOST."""
+    if text is None:
+        return None
+    flag = f"--{parameter.name}"
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise UsageError(f"{flag}: '{text}' is no number of seconds; HOST goes before it") from None
+    if not LEAST_SECONDS <= seconds <= 86_400:
+        raise UsageError(f"{flag}: {seconds:g} is not between {LEAST_SECONDS:g} and 86400 seconds")
+    return seconds
+
+
+def look(
+    host: str,
+    options: Mapping[str, Any],
+    ask: "Callable[[Cluster], Awaitable[V]]",
+    show: Callable[[V], int | None],
+) -> int:
+    """`options` are the command's own. `show` prints, and gives an exit code where it is not 0."""
+    every: float | None = options["watch"]
+    settings = settings_from(host, options)
+    return asyncio.run(_look(settings, ask, show, bool(options["as_json"]), every))
+
+
+async def _look(
+    settings: Any,
+    ask: "Callable[[Cluster], Awaitable[V]]",
+    show: Callable[[V], int | None],
+    as_json: bool,
+    every: float | None,
+) -> int:
+    from kafkascope.client.cluster import connect, looking
+
+    async with contextlib.AsyncExitStack() as stack:
+        with looking(settings.timeout):
+            cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
+            view: V | None = await ask(cluster)
+        if every is None:
+            return _once(view, show, as_json)
+        screen = terminal.takes_commands(sys.stdout) and not as_json
+        terminal.colours()  # decided by the terminal, before its text goes through a buffer
+        try:
+            if screen:
+                sys.stdout.write(HIDE_CURSOR + CLEAR_ALL)
+            while True:
+                if view is not None:
+                    _again(view, show, as_json, every, screen)
+                await asyncio.sleep(every)
+                view = await _next(cluster, ask, screen)
+        finally:
+            if screen:
+                sys.stdout.write(SHOW_CURSOR)
+                sys.stdout.flush()
+
+
+async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
+    """None where nobody answered: a watch outlives a restart."""
+    try:
+        with cluster.look():
+            return await ask(cluster)
+    except ReachError as error:
+        said = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
+        if screen:
+            sys.stdout.write(HOME + terminal.paint(said, "red") + CLEAR_LINE)
+            sys.stdout.flush()
+        else:
+            terminal.note(f"kafkascope: {said}")
+        return None
+
+
+def _once(view: Any, show: Callable[[Any], int | None], as_json: bool) -> int:
+    if as_json:
+        from kafkascope.cli.output import print_json
+
+        print_json(_stamped(view))
+        return refusals_of(view)
+    return show(printable(view)) or 0
+
+
+def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
+    if as_json:
+        from kafkascope.cli.output import json_text
+
+        print(json_text(_stamped(view)), flush=True)
+        return
+    terminal.width.cache_clear()  # the window may have another size by now
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        terminal.remark(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC, every {every:g} s")
+        show(printable(view))
+    lines = text.getvalue().splitlines()
+    if not screen:
+        print("\n".join(lines), end="\n\n", flush=True)
+        return
+    room = shutil.get_terminal_size((100, 24)).lines
+    if len(lines) > room:
+        rest = len(lines) - room + 1
+        lines = [*lines[: room - 1], terminal.paint(f"… {rest} more lines; a taller window shows them", "dim")]
+    sys.stdout.write(HOME + (CLEAR_LINE + "\r\n").join(lines) + CLEAR_LINE + CLEAR_BELOW)
+    sys.stdout.flush()
+
+
+async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
+    """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
+    where nothing is left."""
+    from kafkascope.client.describe.asking import each
+    from kafkascope.client.describe.gaps import FAILURES, Failure
+
+    async def one(name: str) -> T | RefusedError | Failure:
+        try:
+            return await ask(name)
+        except RefusedError as error:
+            return error
+        except FAILURES as error:
+            # it names a node, and not what was asked of it
+            return type(error)(f"{name}: {error}") if len(names) > 1 else error
+
+    answers = await each(dict.fromkeys(names), one)
+    found = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
+    refusals = [answer for answer in answers if isinstance(answer, (RefusedError, *FAILURES))]
+    if refusals and not found:
+        raise refusals[0]
+    return tuple(found), tuple(map(str, refusals))
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: dataclasses by field, tuples as lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return value
+
+
+def printable(value: T) -> T:
+    """The same with nothing in its texts that would steer a terminal: anybody chooses a client id."""
+    return cast("T", _printable(value))
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isprintable() else "".join(c if c.isprintable() else REPLACEMENT for c in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _printable(getattr(value, one.name)) for one in fields(value)})
+    return tuple(map(_printable, value)) if isinstance(value, tuple) else value
+
+
+def _stamped(view: Any) -> dict[str, Any]:
+    return {"observed_at": datetime.now(UTC).isoformat(timespec="milliseconds"), **plain(view)}
+
+
+def refusals_of(view: Any) -> int:
+    """1 where something that was asked for by name was refused."""
+    return 1 if getattr(view, "refused", ()) else 0

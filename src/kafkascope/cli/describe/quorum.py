@@ -1,0 +1,69 @@
+"""`Quorum` in, text out: who controls, every replica with its lag and times, who falls behind."""
+
+from kafkascope.cli.describe.gaps import show_gaps
+from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd
+from kafkascope.cli.terminal import heading, paint, prose, remark, title
+from kafkascope.client.describe.quorum import Quorum, Replica
+from kafkascope.health.findings.words import span
+
+
+def show_quorum(view: Quorum) -> None:
+    title(
+        f"Quorum, led by node {view.controller_id}",
+        f"epoch {view.leader_epoch}, high watermark {number(view.high_watermark)}"
+        + (f", cluster {view.cluster_id}" if view.cluster_id else ""),
+    )
+    print()
+    head = ("node", "role", "log end", "lag", "behind", "last fetch", "last caught up", "")
+    replicas = (*view.voters, *view.observers)
+    grid(head, [_row(one, view) for one in replicas], "node,log end,lag,behind,last fetch,last caught up")
+    rows = [(one.node_id, one.directory_id, ", ".join(one.endpoints)) for one in replicas]
+    if any(row[1] or row[2] for row in rows):
+        print()
+        grid(("node", "directory", "endpoints"), rows, "node")
+    print()
+    timeout = f"The fetch timeout is {span(view.fetch_timeout_ms)}" + (
+        "." if view.fetch_timeout_known else ", Kafka's default; what is set here is not known."
+    )
+    remark(f"{timeout} A follower waits up to half a second in each fetch.")
+    if view.troubles:
+        heading("Falls behind")
+    for trouble in view.troubles:
+        prose(paint(trouble.summary, "red" if trouble.severity == "critical" else "yellow"), "  ")
+        remark(trouble.advice, "    ")
+    show_gaps(view.gaps)
+
+
+def _row(one: Replica, view: Quorum) -> tuple[Content, ...]:
+    if one.role == "leader":
+        return (one.node_id, Cell("leader", ("bold",)), number(one.log_end_offset), "", "", "", "", "")
+    state = good("in time")
+    if one.lag is None:
+        state = odd("has not fetched from this leader")
+    elif one.behind:
+        state = bad("falls behind")
+    return (
+        one.node_id,
+        one.role,
+        number(one.log_end_offset),
+        number(one.lag),
+        _span(one.lag_ms),
+        _ago(one.fetch_age_ms),
+        _ago(None if one.last_caught_up_timestamp is None else _age(one, view)),
+        state,
+    )
+
+
+def _age(one: Replica, view: Quorum) -> int | None:
+    leader = next((voter for voter in view.voters if voter.role == "leader"), None)
+    if leader is None or leader.last_caught_up_timestamp is None or one.last_caught_up_timestamp is None:
+        return None
+    return leader.last_caught_up_timestamp - one.last_caught_up_timestamp
+
+
+def _span(milliseconds: int | None) -> str:
+    return "?" if milliseconds is None else span(milliseconds)
+
+
+def _ago(milliseconds: int | None) -> str:
+    return "?" if milliseconds is None else f"{span(max(0, milliseconds))} ago"

@@ -1,0 +1,113 @@
+"""`ShareGroup` in, text out: state, members, every partition with start, end and lag, delivery settings."""
+
+import re
+from collections.abc import Sequence
+
+from kafkascope.cli.describe.gaps import show_gaps
+from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd, partitions
+from kafkascope.cli.terminal import heading, paint, prose, title
+from kafkascope.client.describe.share_group import ShareGroup, SharePartition
+from kafkascope.client.describe.values import Assigned, Node, Setting
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red", "NotReady": "red"}
+
+
+def show_share_group(group: ShareGroup) -> None:
+    group_title("Share group", group.group_id, group.state, group.coordinator, facts_of(group))
+    show_members(
+        ("client", "member", "host", "epoch", "subscribes to", "has"),
+        [
+            (
+                one.client_id,
+                short(one.member_id),
+                one.host.lstrip("/"),
+                one.member_epoch,
+                ", ".join(one.subscriptions),
+                held(one.assignment),
+            )
+            for one in group.members
+        ],
+    )
+    if group.partitions:
+        heading(f"Partitions, lag {number(group.lag)} in all")
+        names = {one.member_id: one.client_id for one in group.members}
+        head = ("topic", "partition", "start", "end", "lag", "", "members")
+        rows = [_row(one, names) for one in group.partitions]
+        grid(head, rows, "partition,start,end,lag")
+    if group.standing_still:
+        print()
+        prose(
+            paint(
+                f"Standing still: {', '.join(group.standing_still)}. Records wait there, and none was acknowledged or "
+                "archived between the two looks.",
+                "red",
+            ),
+            "  ",
+        )
+    show_settings(group.settings)
+    show_gaps(group.gaps)
+
+
+def facts_of(group: ShareGroup) -> str:
+    return f"epoch {group.group_epoch}, assignment {group.assignment_epoch} by {group.assignor or 'nobody yet'}"
+
+
+def _row(one: SharePartition, names: dict[str, str]) -> tuple[Content, ...]:
+    state: Content = ""
+    if one.standing_still:
+        state = bad("stands still")
+    elif one.standing_still is False and one.lag:
+        state = good("moves")
+    elif one.start_offset is None:
+        state = odd("not read yet")
+    holders = ", ".join(names.get(member, short(member)) for member in one.members)
+    return (
+        one.topic,
+        one.partition,
+        number(one.start_offset, "-"),
+        number(one.end_offset),
+        number(one.lag, "-" if one.start_offset is None else "?"),
+        state,
+        holders or Cell("nobody", ("yellow",)),
+    )
+
+
+def named(group: str) -> str:
+    """A classic group may have the empty id."""
+    return group or '""'
+
+
+def group_title(what: str, name: str, state: str, coordinator: Node | None, facts: str) -> None:
+    """The first lines of every kind of group."""
+    title(f"{what} {named(name)}")
+    said = paint(state, STATE_STYLES.get(state, "yellow"), "bold")
+    where = f", coordinated by node {coordinator.node_id} ({coordinator.address})" if coordinator else ""
+    prose(f"{said}, {facts}{where}", "  ")
+
+
+def show_members(head: Sequence[str], rows: Sequence[Sequence[Content]]) -> None:
+    heading("Members" if rows else "No members")
+    grid(head, rows, "epoch")
+
+
+def show_settings(settings: Sequence[Setting]) -> None:
+    if not settings:
+        return
+    heading("Settings")
+    grid(("name", "value", "from"), [(one.name, one.value or "", _from(one)) for one in settings])
+
+
+def _from(setting: Setting) -> Cell:
+    return Cell(setting.source, ("dim",) if setting.source == "default" else ("bold",))
+
+
+def short(member: str) -> str:
+    """The part of a member id that tells it apart; `--json` has all of it."""
+    own = _UUID.search(member)
+    start = own.start() if own else 0  # behind the client id, which a broker puts before the id of a classic member
+    return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]
+
+
+def held(assignment: Sequence[Assigned]) -> str:
+    return "; ".join(f"{one.topic} {partitions(one.partitions)}" for one in assignment) or "nothing"

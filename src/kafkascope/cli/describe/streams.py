@@ -1,0 +1,118 @@
+"""`StreamsGroup` in, text out: topology, processes with their tasks, target against present, lag, what it waits for."""
+
+from kafkascope.cli.describe.gaps import show_gaps
+from kafkascope.cli.describe.grid import Cell, Content, grid, number, odd
+from kafkascope.cli.describe.share import group_title, short, show_settings
+from kafkascope.cli.terminal import heading, paint, prose, remark
+from kafkascope.client.describe.streams_values import (
+    InputPartition,
+    InternalTopic,
+    StreamsGroup,
+    StreamsMember,
+    Subtopology,
+    Tasks,
+)
+
+ROLES = ("active", "standby", "warmup")
+
+
+def show_streams_group(group: StreamsGroup) -> None:
+    facts = f"epoch {group.group_epoch}, assignment {group.assignment_epoch}"
+    if group.assignor:
+        facts += f" by {group.assignor}"
+    if group.topology_epoch is not None:
+        facts += f", topology {group.topology_epoch}"
+    group_title("Streams group", group.group_id, group.state, group.coordinator, facts)
+    if group.waits:
+        heading("The rebalance waits")
+        for line in group.waits:
+            prose(paint(line, "yellow"), "    ", "  ")
+    for status in group.statuses:
+        prose(f"{paint(status.name, 'red')}: {status.detail}", "    ", "  ")
+    _topology(group)
+    _members(group)
+    if group.inputs:
+        heading(f"Input, lag {number(group.lag)} in all")
+        # names of repartition topics are as wide as a window
+        for topic in dict.fromkeys(one.topic for one in group.inputs):
+            print(f"  {paint(topic, 'bold')}")
+            rows = [_input(one) for one in group.inputs if one.topic == topic]
+            grid(("partition", "task", "committed", "end", "lag"), rows, "partition,committed,end,lag", "    ")
+    show_settings(group.settings)
+    show_gaps(group.gaps)
+
+
+def _input(one: InputPartition) -> tuple[Content, ...]:
+    figures = number(one.current_offset, "-"), number(one.end_offset), number(one.lag)
+    return one.partition, one.task, *figures
+
+
+def _topology(group: StreamsGroup) -> None:
+    if not group.subtopologies:
+        return
+    heading("Topology")
+    for part in group.subtopologies:
+        print(f"  {paint(f'sub-topology {part.subtopology_id}', 'bold')}")
+        for name, text in _lists(part):
+            if text:
+                prose(text, " " * 15, f"    {name:<11}")
+        for node in part.nodes:
+            facts = [node.kind.lower(), *(f"reads {topic}" for topic in node.source_topics)]
+            facts += [f"store {store}" for store in node.stores]
+            facts += [f"writes {node.sink_topic}"] if node.sink_topic else []
+            prose(f"{node.name} ({', '.join(facts)})", " " * 15, f"    {'node':<11}")
+    if group.topology_description is None:
+        remark("The graph inside the sub-topologies is told by brokers from 4.4 on.", "  ")
+
+
+def _lists(part: Subtopology) -> tuple[tuple[str, str], ...]:
+    return (
+        ("reads", ", ".join((*part.source_topics, *map(_internal, part.repartition_source_topics)))),
+        ("writes to", ", ".join(part.repartition_sink_topics)),
+        ("changelogs", ", ".join(map(_internal, part.changelog_topics))),
+    )
+
+
+def _internal(topic: InternalTopic) -> str:
+    return f"{topic.name} ({topic.partitions})" if topic.partitions else topic.name
+
+
+def _members(group: StreamsGroup) -> None:
+    heading("Processes" if group.processes else "No members")
+    for process in group.processes:
+        hosts = ", ".join(sorted({one.host.lstrip("/") for one in process.members}))
+        where = f" on {hosts}" + (f", serves {process.endpoint}" if process.endpoint else "")
+        print(f"  {paint(process.process_id, 'bold')}{where}")
+        head = ("client", "member", "epoch", *ROLES, "")
+        grid(head, [_row(one, group) for one in process.members], "epoch", "    ")
+        for member in process.members:
+            for offset in member.task_offsets:
+                lag = "unknown" if offset.lag is None else f"{offset.lag:,}"
+                remark(f"{offset.task}: state lag {lag}", "      ")
+
+
+def _row(one: StreamsMember, group: StreamsGroup) -> tuple[Content, ...]:
+    remarks = []
+    if one.classic:
+        remarks.append("classic protocol")
+    if group.topology_epoch is not None and one.topology_epoch != group.topology_epoch:
+        remarks.append(f"topology {one.topology_epoch}")
+    if one.instance_id:
+        remarks.append(f"instance {one.instance_id}")
+    return (
+        # Kafka Streams adds it to the name of each thread
+        one.client_id.removesuffix("-consumer"),
+        short(one.member_id),
+        one.member_epoch,
+        *(_tasks(one.assignment, one.target, role) for role in ROLES),
+        ", ".join(remarks),
+    )
+
+
+def _tasks(have: Tasks, want: Tasks, role: str) -> Cell:
+    """`0_1 -0_2 +0_3`: it has 0_1, has yet to give up 0_2 and to take 0_3."""
+    present, target = getattr(have, role), getattr(want, role)
+    words = [task if task in target else f"-{task}" for task in present]
+    words += [f"+{task}" for task in target if task not in present]
+    text = " ".join(words)
+    return odd(text) if present != target else Cell(text)

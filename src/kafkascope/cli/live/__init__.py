@@ -1,0 +1,1 @@
+"""What the commands for running clusters share."""

@@ -1,0 +1,109 @@
+"""`check` at work: flags turned into what is wanted, a look, one line or JSON or metrics, and the exit code."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.cli.commands.check import ALL
+from kafkascope.cli.live.options import note_of_client, settings_from
+from kafkascope.cli.spark.options import parse_thresholds
+from kafkascope.cli.terminal import printable
+from kafkascope.cli.units import parse_duration
+from kafkascope.client.check.look import GROUP, QUORUM, SHARE, STREAMS, Report, look, metrics, not_reached
+from kafkascope.client.check.verdicts import Wanted, one_line
+from kafkascope.client.cluster import connect, looking
+from kafkascope.errors import ReachError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope.client.settings import Settings
+
+WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
+UNHEALTHY = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to look at, for how many seconds, and what is wanted of it."""
+
+    what: str
+    groups: tuple[str, ...]
+    wanted: Wanted
+    seconds: float
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (QUORUM, SHARE, STREAMS, GROUP) if self.what == ALL else (self.what,)
+
+    @staticmethod
+    def of(what: str, groups: tuple[str, ...], options: Mapping[str, Any]) -> "Asked":
+        """UsageError where flags say nothing about what is checked."""
+        if groups and what in (QUORUM, ALL):
+            raise UsageError(f"check {what} is about no group; `check share-group HOST {groups[0]}` is")
+        if options["max_lag_ms"] is not None and what not in (QUORUM, ALL):
+            raise UsageError("--max-lag-ms is for the quorum; the lag of a group is told in records: --max-lag")
+        if options["min_members"] is not None and what == QUORUM:
+            raise UsageError("--min-members is for groups; a quorum has voters")
+        if options["as_json"] and (options["form"] != "text" or options["listen"]):
+            raise UsageError("--json and OpenMetrics are two forms; ask for one of them")
+        lasting = options["lasting"]
+        microseconds = 0 if lasting is None else parse_duration(lasting, "--for")
+        wanted = Wanted(
+            options["max_lag"], options["max_lag_ms"], options["min_members"],
+            parse_thresholds(options["thresholds"]), microseconds // 1000, options["fail_on"],
+        )  # fmt: skip
+        return Asked(what, groups, wanted, microseconds / 1_000_000)
+
+
+def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
+    if options["listen"] is not None:
+        from kafkascope.cli.live.check_listen import listen, parse_listen
+
+        place = parse_listen(options["listen"])
+        return asyncio.run(listen(settings_from(host, options), asked, place))
+    try:
+        report = asyncio.run(check(settings_from(host, options), asked))
+    except ReachError:
+        if options["form"] == "openmetrics":
+            sys.stdout.write(not_reached())
+        raise
+    if options["form"] == "openmetrics":
+        # Labels have names from the wire, and OpenMetrics doesn't escape what steers a terminal.
+        text = metrics(report)
+        sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
+    elif options["as_json"]:
+        from kafkascope.cli.output import print_json
+
+        print_json(report_json(report))
+    else:
+        print(printable(one_line(report.checked, WORDS[asked.what])))
+    return 0 if report.healthy else UNHEALTHY
+
+
+async def check(settings: "Settings", asked: Asked) -> Report:
+    with nullcontext() if asked.seconds else looking(settings.timeout):
+        async with connect(settings, on_note=note_of_client) as cluster:
+            return await look(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    return {
+        "healthy": report.healthy,
+        "seconds": round(report.seconds, 3),
+        "checks": [
+            {
+                "check": one.check,
+                "subject": one.subject,
+                "healthy": one.healthy,
+                "says": one.says,
+                "figures": dict(one.figures),
+                "problems": [asdict(problem) for problem in one.problems],
+                "notes": [asdict(problem) for problem in one.notes],
+                "gaps": [asdict(gap) for gap in one.gaps],
+            }
+            for one in report.checked
+        ],
+        "gaps": [asdict(gap) for gap in report.gaps],
+    }

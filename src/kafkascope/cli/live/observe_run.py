@@ -1,0 +1,283 @@
+"""`observe` at work: polls on time, commits beside them, a line for whoever watches, an end that loses nothing."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.cli.live.options import note_of_client
+from kafkascope.cli.terminal import note, notes_width, takes_commands
+from kafkascope.cli.units import number, plural
+from kafkascope.client.cluster import connect, looking
+from kafkascope.client.observe.observer import Observer, Poll
+from kafkascope.client.observe.portions import Gathered, Portions
+
+if TYPE_CHECKING:
+    from kafkascope.capture.exchanges.client_calls import Called, Key
+    from kafkascope.client.answer import Answer
+    from kafkascope.client.settings import Settings
+    from kafkascope.pipeline.observed import Landing
+
+MICROSECONDS = 1_000_000
+INTERRUPTED = 130
+# A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
+LEAST_TIMEOUT = 1.0
+# Of the time of a single poll: what remains for it after connecting, which also loads what the lake needs, and what it
+# gets on a machine that takes all of that for loading.
+POLL_SECONDS = 2.0
+LEAST_POLL_SECONDS = 0.5
+# For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
+# service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
+LANDING_SECONDS = 10.0
+# What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
+# and not in others.
+POLLS_UNTIL_WELL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Times are microseconds; `lasting` None is until it is stopped."""
+
+    where: str
+    every: int
+    lasting: int | None
+    once: bool
+    groups: tuple[str, ...]
+    commit_every: int
+
+
+def observe(settings: "Settings", asked: Asked, *, as_json: bool = False) -> int:
+    totals, interrupted = asyncio.run(_observe(settings, asked))
+    if as_json:
+        from kafkascope.cli.output import print_json
+
+        print_json(totals)
+    else:
+        print(_account(totals, asked.where))
+    return INTERRUPTED if interrupted else 0
+
+
+async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], bool]:
+    began = time.monotonic()
+    early: list[Answer] = []
+    async with AsyncExitStack() as stack:
+        # Until it is connected, a signal ends it at once: there is nothing to lose.
+        with _once(asked, max(settings.timeout - POLL_SECONDS, settings.timeout / 2)):
+            cluster = await stack.enter_async_context(
+                connect(settings, every_answer=early.append, on_note=note_of_client)
+            )
+        stop = await stack.enter_async_context(_stopping())
+        # Not before: it takes a second, and who is not there needs no lake.
+        from kafkascope.lake.upgrade import lake_to_write
+        from kafkascope.pipeline.observed import Landing
+
+        lake = lake_to_write(asked.where)
+        told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
+        landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
+        timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
+        run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
+        left = settings.timeout - (time.monotonic() - began)
+        with _once(asked, max(left, LEAST_POLL_SECONDS)):
+            try:
+                await run.polls()
+            finally:
+                await run.finish()
+    landed = landing.landed
+    totals = {
+        "lake": lake.uri,
+        "polls": run.polled,
+        "unanswered": run.unanswered,
+        "commits": landed.commits,
+        "exchanges": landed.exchanges,
+        "quarantined": landed.quarantined,
+        "rows": landed.rows,
+    }
+    return totals, stop.interrupted
+
+
+def _once(asked: Asked, seconds: float) -> AbstractContextManager[None]:
+    """A single poll is a look."""
+    return looking(seconds) if asked.once else nullcontext()
+
+
+class _Stop:
+    """Set once by Ctrl-C, SIGTERM or the end of the time. After a signal, what is gathered has some seconds to land; a
+    second one ends it at once."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.interrupted = False
+
+    def hear(self, *, interrupted: bool) -> None:
+        if self.event.is_set():
+            self._leave()
+        self.interrupted = self.interrupted or interrupted
+        self.event.set()
+        asyncio.get_running_loop().call_later(LANDING_SECONDS, self._leave)
+
+    def _leave(self) -> None:
+        """At once: a thread that compiles or writes is not waited for. The lake shows what was committed."""
+        note("kafkascope: stopped before the last polls were in the lake")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+    async def within(self, seconds: float) -> bool:
+        """Whether it was set before so much time had passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.event.wait()
+        return self.event.is_set()
+
+
+@asynccontextmanager
+async def _stopping() -> AsyncIterator[_Stop]:
+    stop, loop = _Stop(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lambda: stop.hear(interrupted=True))
+    loop.add_signal_handler(signal.SIGTERM, lambda: stop.hear(interrupted=False))
+    try:
+        yield stop
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+class _Run:
+    """One observer. Commits go on in a thread, one after the other, while polls keep their time."""
+
+    def __init__(self, asked: Asked, observer: Observer, landing: "Landing", stop: _Stop) -> None:
+        self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
+        self._portions = Portions(asked.commit_every / MICROSECONDS)
+        self._loading: asyncio.Task[None] | None = None
+        self._landings: asyncio.Task[None] | None = None
+        # What was said, and in which poll it last held.
+        self._told: dict[str, int] = {}
+        self._watched = _Watched()
+        self.polled = self.unanswered = 0
+
+    async def polls(self) -> None:
+        every, began = self._asked.every / MICROSECONDS, time.monotonic()
+        until = None if self._asked.lasting is None else began + self._asked.lasting / MICROSECONDS
+        if not self._asked.once:
+            ends = " until Ctrl-C" if until is None else ""
+            note(f"observing every {every:g} s into {self._asked.where}{ends}")
+        # Beside the first poll, so that nothing is left of it when its time is over.
+        self._loading = asyncio.create_task(asyncio.to_thread(self._landing.load))
+        turn = 0
+        while True:
+            await self._poll()
+            turn = max(turn + 1, int((time.monotonic() - began) / every))
+            following = began + turn * every
+            if self._asked.once or (until is not None and following >= until):
+                if until is not None:
+                    await self._stop.within(until - time.monotonic())
+                return
+            if await self._stop.within(following - time.monotonic()):
+                return
+
+    async def _poll(self) -> None:
+        """What was answered counts, also of a poll that is cut short."""
+        poll = Poll(time.time_ns())
+        asking = asyncio.create_task(self._observer.poll(poll))
+        stopped = asyncio.create_task(self._stop.event.wait())
+        try:
+            await asyncio.wait((asking, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (asking, stopped):
+                task.cancel()
+            await asyncio.wait((asking, stopped))
+        if not asking.cancelled():
+            asking.result()
+        self.polled += 1
+        self._portions.add(poll)
+        self._say(poll)
+        # Bytes wait for the commit; the values are ten times as large.
+        poll.answers.clear()
+        if self._portions.due:
+            await self._commit()
+
+    def _say(self, poll: Poll) -> None:
+        missed = [one for one in poll.vain if not one.reached]
+        self.unanswered += bool(missed)
+        for one in poll.vain:
+            if one.detail not in self._told:
+                self._watched.remark(f"kafkascope: {one.detail}")
+            self._told[one.detail] = self.polled
+        self._told = {said: last for said, last in self._told.items() if self.polled - last < POLLS_UNTIL_WELL}
+        landed = self._landing.landed
+        self._watched.line(
+            f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "
+            f"lake {plural(landed.exchanges, 'exchange')} by {plural(landed.commits, 'commit')}"
+            + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
+        )
+
+    async def _commit(self, *, last: bool = False) -> None:
+        await self._landed()
+        if self._loading is not None:
+            loading, self._loading = self._loading, None
+            await loading
+        portion = self._portions.take()
+        still_open = frozenset() if last else self._observer.open_connections()
+        self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion, still_open))
+
+    def _land(self, gathered: Gathered, still_open: "frozenset[Key]") -> None:
+        from kafkascope.pipeline.observed import Hole, Portion
+
+        calls = [_called(answer) for answer in gathered.answers]
+        holes = [Hole(at, polls, said) for said, (at, polls) in gathered.vain.items()]
+        self._landing.land(Portion(calls, holes, gathered.polls, still_open))
+
+    async def _landed(self) -> None:
+        if self._landings is not None:
+            landing, self._landings = self._landings, None
+            await landing
+
+    async def finish(self) -> None:
+        self._watched.clear()
+        await self._commit(last=True)
+        await self._landed()
+
+
+def _called(answer: "Answer") -> "Called":
+    from kafkascope.capture.exchanges.client_calls import Called
+
+    return Called(
+        answer.client_address, str(answer.address), answer.connected_at, answer.request_bytes, answer.response_bytes,
+        answer.sent_at, answer.received_at,
+    )  # fmt: skip
+
+
+class _Watched:
+    """A line that moves on a terminal; elsewhere only what goes wrong."""
+
+    def __init__(self) -> None:
+        self._moves = takes_commands(sys.stderr)
+
+    def line(self, text: str) -> None:
+        if self._moves:
+            sys.stderr.write(f"\r\033[K{text[: notes_width() - 1]}")
+            sys.stderr.flush()
+
+    def remark(self, text: str) -> None:
+        self.clear()
+        note(text)
+
+    def clear(self) -> None:
+        if self._moves:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+def _account(totals: dict[str, Any], where: str) -> str:
+    from shlex import quote
+
+    missed = f", {number(totals['unanswered'])} of them without all answers" if totals["unanswered"] else ""
+    return (
+        f"{plural(totals['polls'], 'poll')}{missed}; {plural(totals['exchanges'], 'exchange')} in "
+        f"{plural(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
+    )

@@ -1,0 +1,139 @@
+"""The flags of every command that talks to a cluster, and the `Settings` that they, the variables and a file make.
+
+No flag takes a secret: what is typed stands in the process list and in the shell's history.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kafkascope.client.config.merge import Given
+    from kafkascope.client.settings import Secret, Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path)
+_SECONDS = click.FloatRange(min=0, min_open=True, max=86_400)
+
+
+def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """The one float that no range refuses."""
+    if value is not None and value != value:
+        raise click.BadParameter("nan is no number of seconds.")
+    return value
+
+
+_OPTIONS = (
+    click.option(
+        "--config", metavar="FILE", type=_FILE, help="Settings of Java clients (client.properties) or librdkafka."
+    ),
+    click.option("--bootstrap-controller", is_flag=True, help="HOST is a controller, not a broker."),
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=_SECONDS,
+        callback=_number,
+        help="For one call or look, retries included; 10.",
+    ),
+    click.option(
+        "--connect-timeout", metavar="SECONDS", type=_SECONDS, callback=_number, help="For one connection; 5."
+    ),
+    click.option("--client-id", metavar="NAME", help="What brokers log us as; kafkascope."),
+    click.option(
+        "--resolve",
+        metavar="HOST:PORT=ADDR",
+        multiple=True,
+        help="Dial ADDR[:PORT] where HOST:PORT is meant; repeat it for port-forwards and tunnels.",
+    ),
+    click.option("--tls/--no-tls", default=None, help="TLS; any of the flags about certificates turns it on."),
+    click.option("--ca", metavar="FILE", type=_FILE, help="Authorities to trust: PEM, PKCS12 or JKS."),
+    click.option("--ca-password-file", metavar="FILE", type=_FILE, help="Holds the password of that store."),
+    click.option(
+        "--certificate", metavar="FILE", type=_FILE, help="Our certificate: PEM, or PKCS12 or JKS with its key."
+    ),
+    click.option("--key", metavar="FILE", type=_FILE, help="Its key in PEM, where it is in a file of its own."),
+    click.option("--key-password-file", metavar="FILE", type=_FILE, help="Holds the password of key or store."),
+    click.option("--server-name", metavar="NAME", help="Expect this name in the certificate, and ask for it (SNI)."),
+    click.option("--any-host-name", is_flag=True, help="Do not compare host name and certificate."),
+    click.option("--insecure", is_flag=True, help="Take any certificate. Anyone in between can read along."),
+    click.option(
+        "--sasl-mechanism", metavar="NAME", help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; turns SASL on."
+    ),
+    click.option("--username", metavar="NAME", help="Who we are to SASL."),
+    click.option("--password-file", metavar="FILE", type=_FILE, help="Holds the password; without it, a prompt."),
+    click.option("--token-file", metavar="FILE", type=_FILE, help="Holds a token for OAUTHBEARER; read each time."),
+    click.option("--token-url", metavar="URL", help="Fetch the token here, by client credentials."),
+    click.option("--token-client-id", metavar="ID", help="Who we are to that endpoint."),
+    click.option("--token-client-secret-file", metavar="FILE", type=_FILE, help="Holds the secret that goes with it."),
+    click.option("--token-scope", metavar="TEXT", help="The scope to ask for."),
+    click.option("--token-ca", metavar="FILE", type=_FILE, help="Authorities to trust for the token endpoint."),
+)
+
+
+def live_options(command: F) -> F:
+    """Adds all of them. The command takes them as keyword arguments (`**live`) and hands them to `settings_from`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
+    """Flags over variables over the file over defaults. HOST `-` stands for the addresses of KAFKASCOPE_BOOTSTRAP or of
+    the file. Names in `options` that are none of ours are left alone."""
+    from kafkascope.cli.terminal import note
+    from kafkascope.client.config.environment import config_path, from_environment
+    from kafkascope.client.config.merge import make_settings
+
+    given = _flags(host, options).over(from_environment(os.environ))
+    path = options.get("config") or config_path(os.environ)
+    if path is not None:
+        from kafkascope.client.config.file import read_config
+
+        given = given.over(read_config(path), of_file=True)
+    for line in given.notes:
+        note(f"kafkascope: {line}")
+    return make_settings(given, _ask)
+
+
+def note_of_client(text: str) -> None:
+    """What a client has to say beside its answers, as that brokers were left out."""
+    from kafkascope.cli.terminal import note, printable
+
+    note(f"kafkascope: {printable(text)}")
+
+
+def _flags(host: str, options: Mapping[str, Any]) -> "Given":
+    from kafkascope.client.config.merge import Given, read_secret
+
+    names = "timeout connect_timeout client_id tls ca certificate key server_name sasl_mechanism username token_file"
+    names += " token_url token_client_id token_scope token_ca"
+    said: dict[str, Any] = {name: options.get(name) for name in names.split()}
+    # a flag that is not there says nothing: a variable or the file may
+    said |= {
+        name: options.get(name) or None for name in ("bootstrap_controller", "any_host_name", "insecure", "resolve")
+    }
+    for name in ("ca_password", "key_password", "password", "token_client_secret"):
+        path = options.get(f"{name}_file")
+        said[name] = None if path is None else read_secret(path)
+    return Given(bootstrap=None if host in ("", "-") else host, **said).implying()
+
+
+def _ask(what: str) -> "Secret | None":
+    """At a terminal alone; what is typed does not show."""
+    from kafkascope.client.settings import Secret
+
+    if sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None or not sys.stderr.isatty():
+        return None
+    from getpass import getpass
+
+    try:
+        return Secret(getpass(f"{what}: ", sys.stderr))
+    except EOFError:
+        # Ctrl-D: nothing was given, and the prompt's line is still open
+        print(file=sys.stderr)
+        return None

@@ -1,0 +1,1 @@
+"""Exchanges of a recording as text."""

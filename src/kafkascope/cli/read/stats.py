@@ -1,0 +1,115 @@
+"""Statistics of a recording in, tables or JSON out."""
+
+from collections.abc import Callable
+from heapq import nsmallest
+from typing import Any
+
+from kafkascope.capture.query.stats import Stats
+from kafkascope.capture.query.tallies import PERCENTILES, Tallies, Tally
+from kafkascope.cli.read.summary import cut_middle
+from kafkascope.cli.terminal import cells, heading, padded, paint, remark, table, width
+from kafkascope.cli.units import latency, number, size
+
+# Connections and clients beyond these are not for reading; --json has all.
+MOST_ROWS = 20
+# Names are cut in the middle where they do not fit, but not to less than this.
+LEAST_NAME = 22
+# Two ends of IPv4.
+LEAST_ENDS = 45
+
+
+# Heads, and what goes first where there is no room; what is needed in no row is not there at all.
+COLUMNS = {
+    "calls": 11, "sent": 4, "received": 5, "errors": 10, "no answer": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
+}  # fmt: skip
+
+
+def _row(tally: Tally) -> tuple[str, ...]:
+    """In the order of the columns."""
+    return (
+        number(tally.calls),
+        size(tally.request_bytes) if tally.request_bytes else "",
+        size(tally.response_bytes) if tally.response_bytes else "",
+        number(tally.errors) if tally.errors else "",
+        number(tally.unanswered) if tally.unanswered else "",
+        *map(latency, tally.percentiles),
+        latency(tally.slowest_us),
+    )
+
+
+def print_stats(stats: Stats) -> None:
+    heading("APIs")
+    rows = sorted(zip(stats.apis, stats.apis.told(), strict=True), key=lambda row: (row[0][1], -row[1].calls))
+    _table([(f"{api}{' (waits)' if waits else ''}", tally) for (api, waits), tally in rows], "API")
+    if any(waits for _, waits in stats.apis):
+        remark("(waits): answers of long polls may wait by design, so their times are waits.", "  ")
+    heading("Clients")
+    _table(_busiest(stats.clients, lambda name: name or "(none)"), "client id")
+    heading("Connections")
+    _table(_busiest(stats.connections, lambda key: f"{key[0]} → {key[1]}"), "client → broker", LEAST_ENDS)
+    if stats.errors:
+        heading("Errors")
+        _errors([(number(count), api or "?", error) for (api, error), count in stats.errors.most_common()])
+
+
+def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, Tally]]:
+    """The rows with the most calls, and one for all others together."""
+    calls = tallies.calls()
+    keys = nsmallest(MOST_ROWS + 1, calls, key=lambda key: (-calls[key], named(key)))
+    shown = keys if len(calls) <= MOST_ROWS + 1 else keys[:MOST_ROWS]
+    others = f"{number(len(calls) - len(shown))} others (--json has all)"
+    return list(zip([*map(named, shown), others], tallies.told(shown), strict=False))
+
+
+def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
+    told = zip(COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
+    # Head and cells, and how wide they are.
+    shown = [(column, max(map(len, column))) for column in told if any(column[1:])]
+    names = [title, *(name for name, _ in rows)]
+    longest, window = max(map(cells, names)), width()
+
+    def needed() -> int:
+        return 2 + sum(2 + wide for _, wide in shown)
+
+    while needed() + min(longest, least) > window and len(shown) > 1:
+        shown.remove(min(shown, key=lambda one: COLUMNS[one[0][0]]))
+    room = min(longest, window - needed())
+    aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
+    lines = [
+        f"  {padded(cut_middle(name, room), room)}{''.join(row)}".rstrip()
+        for name, row in zip(names, zip(*aligned, strict=True), strict=True)
+    ]
+    print("\n".join([paint(lines[0], "dim"), *lines[1:]]))
+
+
+def _errors(rows: list[tuple[str, str, str]]) -> None:
+    longest = max(len("count"), *(len(count) for count, _, _ in rows))
+    table([(count.rjust(longest), api, error) for count, api, error in rows], ("count".rjust(longest), "API", "error"))
+
+
+def stats_json(stats: Stats) -> dict[str, Any]:
+    apis, clients, connections = (
+        list(zip(tallies, map(_json, tallies.told()), strict=True))
+        for tallies in (stats.apis, stats.clients, stats.connections)
+    )
+    return {
+        "apis": [{"api": api, "long_poll": waits, **told} for (api, waits), told in apis],
+        "clients": [{"client_id": name or None, **told} for name, told in clients],
+        "connections": [
+            {"client_address": client, "broker_address": broker, "connection_id": connection, **told}
+            for (client, broker, connection), told in connections
+        ],
+        "errors": [{"api": api, "error": error, "count": count} for (api, error), count in stats.errors.items()],
+    }
+
+
+def _json(tally: Tally) -> dict[str, Any]:
+    return {
+        "calls": tally.calls,
+        "request_bytes": tally.request_bytes,
+        "response_bytes": tally.response_bytes,
+        "errors": tally.errors,
+        "unanswered": tally.unanswered,
+        **{f"p{percent}_us": found for percent, found in zip(PERCENTILES, tally.percentiles, strict=True)},
+        "slowest_us": tally.slowest_us,
+    }

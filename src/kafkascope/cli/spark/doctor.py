@@ -1,0 +1,77 @@
+"""What `doctor` says of the pipeline: Java, folders that are written to, and a session that runs, if asked for."""
+
+import os
+import re
+
+Check = dict[str, object]
+# Where Spark keeps what does not fit into memory, and what a session writes beside that.
+ROOM_BYTES = 1 << 30
+
+
+def java() -> Check:
+    from kafkascope.errors import UsageError
+    from kafkascope.pipeline.session import OLDEST_JAVA, find_java, java_version
+
+    fix = f"install Java {OLDEST_JAVA} or newer, or set JAVA_HOME to one"
+    try:
+        path = find_java()
+    except UsageError as error:
+        return {"what": "Java", "ok": False, "found": re.split("[;:] ", str(error))[0], "fix": fix}
+    return {"what": "Java", "ok": True, "found": f"{java_version(path)}, {path}, for the pipeline", "fix": ""}
+
+
+def places() -> list[Check]:
+    """Folders that an ingest on this machine writes to, beside the lake."""
+    import tempfile
+
+    temporary = tempfile.gettempdir()
+    spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    found = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
+    if spark and spark != temporary:
+        fix = "set SPARK_LOCAL_DIRS to a folder with room that can be written to"
+        found.append(_place("Spark's files", spark, fix))
+    return found
+
+
+def session() -> Check:
+    """A session, and one Python worker that answers: what every ingest needs."""
+    import time
+
+    from kafkascope.cli.spark.session import Waiting, spark_session
+    from kafkascope.errors import KafkascopeError
+
+    waiting = Waiting()
+    try:
+        with spark_session(1, waiting) as spark:
+            began = time.monotonic()
+            with waiting.step("asking a worker"):
+                answer = spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
+            assert answer == 3
+            worked = time.monotonic() - began
+    except KafkascopeError as error:
+        return {"what": "Spark", "ok": False, "found": str(error), "fix": "see what its log says"}
+    started = waiting.seconds["starting Spark"]
+    found = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
+    return {"what": "Spark", "ok": True, "found": found, "fix": ""}
+
+
+def _place(what: str, folder: str, fix: str) -> Check:
+    import shutil
+
+    from kafkascope.cli.units import size
+
+    if not _writable(folder):
+        return {"what": what, "ok": False, "found": f"{folder} cannot be written to", "fix": fix}
+    free = shutil.disk_usage(folder).free
+    return {"what": what, "ok": free >= ROOM_BYTES, "found": f"{folder}, {size(free)} free", "fix": fix}
+
+
+def _writable(folder: str) -> bool:
+    import tempfile
+
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

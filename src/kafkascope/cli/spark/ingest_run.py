@@ -1,0 +1,138 @@
+"""`ingest` at work: recordings found before Spark takes its seconds, read, the marts brought up to date, an account."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text, print_lines
+from kafkascope.cli.spark.interrupts import Wish
+from kafkascope.cli.spark.session import Waiting, spark_session, took
+from kafkascope.cli.terminal import note
+from kafkascope.errors import InputError, NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope.lake.home import Lake
+    from kafkascope.pipeline.ingesting import Ingested, Options
+
+BAD_INPUT = 3
+READING, BUILDING = "reading", "building the marts"
+
+
+class Command:
+    """`thresholds` are those of findings, None where no marts are wanted; `every` is how often they are built at most
+    while a folder is followed, in seconds."""
+
+    def __init__(
+        self, uris: tuple[str, ...], where: str, options: "Options", thresholds: Mapping[str, float] | None, *,
+        as_json: bool, every: float,
+    ) -> None:  # fmt: skip
+        self._uris, self._where, self._options = uris, where, options
+        self._thresholds, self._as_json, self._every = thresholds, as_json, every
+        self._waiting = Waiting()
+        self._wish = Wish()
+
+    def once(self) -> int:
+        from kafkascope.lake.upgrade import lake_to_write
+        from kafkascope.pipeline.inputs import find
+
+        found = find(self._uris)
+        if all(one.error is not None for one in found):
+            raise InputError(str(found[0].error))
+        lake = lake_to_write(self._where)
+        landed = False
+        try:
+            with spark_session(self._options.tasks, self._waiting) as spark:
+                done = self._read(spark, lake)
+                landed = True
+                # Of two files with the same bytes one is read, and then the lake has the other.
+                told = {*done.new, *done.known, *done.bad}
+                done.known += [one.uri for one in found if one.uri not in told]
+                rows = self._marts(spark, lake, done)
+        except KeyboardInterrupt:
+            again = f"kafkascope marts {self._where}" if landed else "the same command"
+            note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
+            raise
+        self._tell(lake, done, rows)
+        return BAD_INPUT if done.bad else 0
+
+    def follow(self) -> int:
+        from kafkascope.cli.commands.marts import are_old
+        from kafkascope.lake.place import place_of
+        from kafkascope.lake.upgrade import lake_to_write
+        from kafkascope.pipeline.following import follow
+        from kafkascope.pipeline.rebuilding import Rebuilding
+
+        place = place_of(self._uris[0])
+        if len(self._uris) > 1 or not place.local:
+            raise UsageError("--follow goes with one folder on this machine")
+        if not place.exists():
+            raise NotFoundError(f"{place.uri}: no such directory")
+        if not os.path.isdir(place.path):
+            raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
+        lake = lake_to_write(self._where)
+        with spark_session(self._options.tasks, self._waiting) as spark:
+            note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
+
+            def told(done: "Ingested") -> None:
+                # Those of the session's start, and of the batch before.
+                self._waiting.seconds.clear()
+                self._tell(lake, done, None, following=True)
+
+            rebuilding = None
+            if self._thresholds is not None:
+                rebuilding = Rebuilding(lambda: self._rebuilt(spark, lake), self._every, old=are_old(lake))
+            with self._wish.heard():
+                follow(spark, self._uris, lake, self._options, told, rebuilding=rebuilding, end=self._wish.said)
+        if self._wish.said.is_set():
+            raise KeyboardInterrupt
+        return 0
+
+    def _rebuilt(self, spark: Any, lake: "Lake") -> None:
+        """The marts of a lake that is followed. A second Ctrl-C leaves them as they were."""
+        from kafkascope.cli.commands.marts import severities
+        from kafkascope.pipeline.mart.build import build_marts
+
+        self._waiting.seconds.clear()
+        try:
+            with self._waiting.step(BUILDING), self._wish.leaving():
+                rows = build_marts(spark, lake, self._thresholds)
+        except KeyboardInterrupt:
+            note(f"interrupted; the marts are as before, kafkascope marts {self._where} builds them")
+            raise
+        if self._as_json:
+            from kafkascope.cli.output import print_json
+
+            seconds = {step: round(one, 3) for step, one in self._waiting.seconds.items()}
+            print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
+        else:
+            print_lines([f"marts: {findings_text(severities(lake))}", f"took {took(self._waiting.seconds)}"])
+
+    def _read(self, spark: Any, lake: "Lake") -> "Ingested":
+        from kafkascope.lake.place import readable
+        from kafkascope.pipeline.ingesting import ingest
+
+        with readable(self._where), self._waiting.step(READING):
+            return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
+
+    def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
+        """Also where nothing is new but an earlier run was cut off, or made none."""
+        from kafkascope.cli.commands.marts import are_old
+
+        if self._thresholds is None or not (done.new or self._thresholds or are_old(lake)):
+            return None
+        from kafkascope.pipeline.mart.build import build_marts
+
+        with self._waiting.step(BUILDING):
+            return build_marts(spark, lake, self._thresholds)
+
+    def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
+        from kafkascope.cli.commands.marts import severities
+
+        found = severities(lake) if rows is not None else None
+        if self._as_json:
+            from kafkascope.cli.output import print_json
+
+            print_json(account_json(done, lake.uri, rows, found, self._waiting.seconds))
+        else:
+            told = account_lines(done, self._where, rows, found, self._waiting.seconds, following=following)
+            print_lines(told)

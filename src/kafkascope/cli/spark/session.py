@@ -1,0 +1,197 @@
+"""A command at work on Spark: a session on this machine, one line that moves while a person waits, Spark's own words in
+a file that is kept only where something goes wrong that is not ours."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import IO, TYPE_CHECKING, Any
+
+from kafkascope.cli.spark.interrupts import after_interrupt, one_interrupt
+from kafkascope.cli.terminal import note, takes_commands, width
+from kafkascope.cli.units import number, plural, size
+from kafkascope.errors import InputError, KafkascopeError
+
+if TYPE_CHECKING:
+    from kafkascope.pipeline.progress import Step
+
+BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
+BAR_LETTERS = 20
+# Before that much is read nobody knows how long the rest takes.
+FIRST_SHARE = 0.02
+
+
+class Waiting:
+    """What a person sees who waits: a line that moves on a terminal; elsewhere a line a step, and one now and then.
+    `seconds` are those of every step that is over."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._terminal: IO[str] | None = None
+        if takes_commands(sys.stderr):
+            # Its own: the session's start sends the other one to the log.
+            self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+        self._text = ""
+        self._far: Step | None = None
+        self._began = self._told = 0.0
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        self._text, self._far = text, None
+        self._began = self._told = time.monotonic()
+        stop = Event()
+        drawing = Thread(target=self._draw, args=(stop,), daemon=True)
+        if self._terminal:
+            drawing.start()
+        else:
+            note(text)
+        try:
+            yield
+        finally:
+            stop.set()
+            if self._terminal:
+                drawing.join()
+                self._show("")
+            self.seconds[text] = time.monotonic() - self._began
+
+    def hear(self, far: "Step") -> None:
+        """How far the step is."""
+        self._far = far
+        if self._terminal is None and time.monotonic() - self._told >= PLAIN_SECONDS:
+            self._told = time.monotonic()
+            note(f"{self._text}: {far_text(far, self._told - self._began)}")
+
+    def _draw(self, stop: Event) -> None:
+        while not stop.is_set():
+            seconds = time.monotonic() - self._began
+            if self._far is None:
+                self._show(f"{self._text}, {seconds:.0f} s")
+            else:
+                self._show(bar_line(self._far, seconds, width() - 1))
+            stop.wait(BAR_SECONDS)
+
+    def _show(self, text: str) -> None:
+        if self._terminal:
+            # A terminal that is gone is nobody's loss.
+            with suppress(OSError):
+                self._terminal.write(f"\r\033[K{text[: width() - 1]}")
+                self._terminal.flush()
+
+
+def far_text(far: "Step", seconds: float) -> str:
+    share = _share(far)
+    whole = f"{share:.0%} of {size(far.total_bytes)} in {plural(far.files, 'file')}"
+    if not far.read_bytes:
+        return f"{whole}, {seconds:.0f} s"
+    left = f", {seconds * (1 - share) / share:.0f} s left" if FIRST_SHARE < share < 1 else ""
+    rate = size(round(far.read_bytes / max(seconds, 0.001)))
+    found = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
+    return f"{whole}, {rate}/s{left}, {found}{', writing' if share == 1 else ''}"
+
+
+def bar_line(far: "Step", seconds: float, room: int) -> str:
+    """The bar is what gives way in a narrow window."""
+    text = far_text(far, seconds)
+    letters = min(BAR_LETTERS, room - len(text) - 3)
+    if letters < 4:
+        return text
+    return f"[{'#' * round(_share(far) * letters):.<{letters}}] {text}"
+
+
+def _share(far: "Step") -> float:
+    return min(far.read_bytes / far.total_bytes, 1.0) if far.total_bytes else 0.0
+
+
+@contextmanager
+def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
+    """Stopped in the end, whatever happens; one that was there before goes on."""
+    from kafkascope.pipeline.session import has_session, local_session, one_line
+
+    handle, log = tempfile.mkstemp(prefix="kafkascope-spark-", suffix=".log")
+    os.close(handle)
+    keep = False
+    ours = not has_session()
+    try:
+        with _logging_to(log), one_interrupt():
+            with waiting.step("starting Spark"), _no_orphans():
+                spark = local_session(cores, log=log)
+            try:
+                # Again: the session has put its own in the place.
+                with one_interrupt():
+                    yield spark
+            finally:
+                if ours:
+                    _stop(spark)
+    except KafkascopeError:
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        if after_interrupt(error):
+            # It is the link that was cut.
+            raise KeyboardInterrupt from None
+        keep = True
+        raise InputError(f"{one_line(error)} (Spark's own log is {log})") from None
+    finally:
+        if not keep:
+            os.unlink(log)
+
+
+def _stop(spark: Any) -> None:
+    """A JVM that Ctrl-C or a kill has ended already needs no stop; PySpark warns about it in several lines."""
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spark.stop()
+
+
+@contextmanager
+def _no_orphans() -> Iterator[None]:
+    """A JVM whose start is interrupted finds nobody to tell its port to, and would stay for ever."""
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for child in _children() - before:
+            with suppress(OSError):
+                os.kill(child, signal.SIGTERM)
+        raise
+
+
+def _children() -> set[int]:
+    try:
+        said = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return set()
+    pairs = [line.split() for line in said.splitlines()]
+    return {int(pid) for pid, parent in pairs if int(parent) == os.getpid()}
+
+
+@contextmanager
+def _logging_to(path: str) -> Iterator[None]:
+    """The link to the JVM complains at length when it is cut by Ctrl-C."""
+    handler = logging.FileHandler(path, delay=True)
+    logging.root.addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)
+        handler.close()
+
+
+def took(seconds: dict[str, float]) -> str:
+    """`31 s: starting Spark 8 s, reading 10 s, building the marts 13 s`"""
+    steps = ", ".join(f"{step} {lasting(one)}" for step, one in seconds.items())
+    return f"{lasting(sum(seconds.values()))}: {steps}"
+
+
+def lasting(seconds: float) -> str:
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{number(round(seconds / 60))} min"

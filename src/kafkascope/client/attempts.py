@@ -1,0 +1,50 @@
+"""Failures of one call in, a pause before the next try or the error that ends it out: within its deadline, and with the
+reason that tells most."""
+
+import asyncio
+
+from kafkascope.client.transport.connection import LostError
+from kafkascope.client.transport.deadline import Deadline, pauses
+from kafkascope.client.transport.dialling import UnreachableError
+from kafkascope.errors import ReachError
+
+NO_ANSWER = "no answer"
+# Connections in a row that end at their first request. A broker that shuts down does it once.
+MOST_EARLY_ENDS = 3
+
+
+class Tries:
+    """One for each call, of which errors speak by its `name`."""
+
+    def __init__(self, name: str, deadline: Deadline) -> None:
+        self._name = name
+        self._deadline = deadline
+        self._pauses = pauses()
+        self._reason: str | None = None
+        self._early_ends = 0
+
+    async def failed(self, error: ReachError) -> None:
+        """Returns when it is time for the next try. Only what may be gone by then is tried again."""
+        if not isinstance(error, UnreachableError | LostError):
+            # Out of time on the way to another try: what made it necessary tells more.
+            if self._reason is not None and self._deadline.passed():
+                raise ReachError(self.at_last(self._reason)) from None
+            raise error
+        self._early_ends = self._early_ends + 1 if isinstance(error, LostError) and error.early else 0
+        if self._early_ends == MOST_EARLY_ENDS or error.final:
+            raise ReachError(str(error)) from None
+        await self.again(str(error))
+
+    async def again(self, reason: str) -> None:
+        if self._reason is None or not reason.endswith(NO_ANSWER):
+            self._reason = reason
+        pause = next(self._pauses)
+        if pause >= self._deadline.left():
+            raise ReachError(self.at_last(self._reason)) from None
+        await asyncio.sleep(pause)
+
+    def at_last(self, reason: str) -> str:
+        if reason.endswith(NO_ANSWER):
+            return f"{reason} within {self._deadline.seconds:g} s; --timeout SECONDS waits longer"
+        place = reason if reason.startswith(self._name) else f"{self._name}: {reason}"
+        return f"{place} (tried for {self._deadline.seconds:g} s)"

@@ -1,0 +1,72 @@
+"""What the settings say about a token in, a token out: as given, from its file, or from a token endpoint by client
+credentials (RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
+
+import base64
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from kafkascope.client.config.merge import read_secret
+from kafkascope.client.settings import Sasl, Secret, Tls, told_by_others
+from kafkascope.client.transport.http_post import Reply, post_form
+from kafkascope.errors import InputError, ReachError, UsageError
+
+# what the separators of OAUTHBEARER (RFC 7628) and of HTTP leave: visible characters
+_TOKEN = range(33, 127)
+
+
+async def token_of(sasl: Sasl) -> Secret:
+    """Anew for each authentication: files and endpoints give the one that is valid now."""
+    if sasl.token_file is not None:
+        return _checked(read_secret(sasl.token_file), str(sasl.token_file))
+    if sasl.token is not None:
+        return _checked(sasl.token, "the given token")
+    if sasl.token_url is not None:
+        return await _fetch(sasl, sasl.token_url)
+    raise UsageError("OAUTHBEARER needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
+
+
+def endpoint_of(sasl: Sasl) -> str | None:
+    """The endpoint that a token is fetched from, without user and query, which may hold a secret."""
+    if sasl.token_file is not None or sasl.token is not None or sasl.token_url is None:
+        return None
+    try:
+        parts = urlsplit(sasl.token_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    except ValueError:
+        return None
+
+
+async def _fetch(sasl: Sasl, url: str) -> Secret:
+    form = {"grant_type": "client_credentials", **({"scope": sasl.token_scope} if sasl.token_scope else {})}
+    secret = sasl.token_client_secret or Secret("")
+    basic = base64.b64encode(f"{sasl.token_client_id or ''}:{secret.reveal()}".encode()).decode()
+    reply = await post_form(url, form, {"Authorization": f"Basic {basic}"}, Tls(ca=sasl.token_ca))
+    place = endpoint_of(sasl) or "the given URL"
+    answer = _json(reply)
+    if reply.status != 200:
+        told = " ".join(
+            str(answer[name]) for name in ("error", "error_description") if isinstance(answer.get(name), str)
+        )
+        told = told_by_others(told, [secret])
+        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({told})' if told else ''}")
+    # Java takes either, in this order
+    token = answer.get("access_token") or answer.get("id_token")
+    if not isinstance(token, str):
+        raise ReachError(f"{place}: the token endpoint's answer has no access_token")
+    return _checked(Secret(token), place)
+
+
+def _json(reply: Reply) -> dict[str, Any]:
+    try:
+        answer = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _checked(token: Secret, where: str) -> Secret:
+    text = token.reveal().strip()
+    if not text or any(ord(character) not in _TOKEN for character in text):
+        raise InputError(f"{where} is no token: one word of visible characters is wanted")
+    return Secret(text)

@@ -1,0 +1,1 @@
+"""Verdicts and metrics of a running cluster."""

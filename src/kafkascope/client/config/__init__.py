@@ -1,0 +1,1 @@
+"""Settings from flags, variables and the files of other clients."""

@@ -1,0 +1,88 @@
+"""The `KAFKASCOPE_…` variables in, what they say out. Each flag of a live command has one; secrets have one for the
+secret itself and one for a file that holds it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafkascope.client.config.merge import Given, read_secret
+from kafkascope.client.settings import Secret
+from kafkascope.errors import UsageError
+
+PREFIX = "KAFKASCOPE_"
+
+TEXTS = (
+    *("bootstrap", "client_id", "server_name", "sasl_mechanism", "username"),
+    *("token_url", "token_client_id", "token_scope"),
+)
+NUMBERS = ("timeout", "connect_timeout")
+PATHS = ("ca", "certificate", "key", "token_file", "token_ca")
+SWITCHES = ("bootstrap_controller", "tls", "insecure", "any_host_name")
+SECRETS = ("ca_password", "key_password", "password", "token_client_secret")
+# the token's file is among the paths: it is read again for each authentication
+ALONE = ("token",)
+LISTS = ("resolve",)
+# the file itself is no setting
+CONFIG = "config"
+
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def variables() -> list[str]:
+    """Every variable that is read."""
+    names = [*TEXTS, *NUMBERS, *PATHS, *SWITCHES, *SECRETS, *(f"{one}_file" for one in SECRETS), *ALONE, *LISTS, CONFIG]
+    return sorted(f"{PREFIX}{name.upper()}" for name in names)
+
+
+def from_environment(environment: Mapping[str, str]) -> Given:
+    """An empty variable says nothing."""
+
+    def value(name: str) -> str | None:
+        return environment.get(f"{PREFIX}{name.upper()}") or None
+
+    said: dict[str, object] = {name: value(name) for name in TEXTS}
+    for name in NUMBERS:
+        if (text := value(name)) is not None:
+            said[name] = _seconds(name, text)
+    for name in PATHS:
+        if (text := value(name)) is not None:
+            said[name] = Path(text)
+    for name in SWITCHES:
+        if (text := value(name)) is not None:
+            said[name] = _switch(name, text)
+    for name in SECRETS:
+        if (text := value(name)) is not None:
+            said[name] = Secret(text)
+        elif (text := value(f"{name}_file")) is not None:
+            said[name] = read_secret(Path(text))
+    for name in ALONE:
+        if (text := value(name)) is not None:
+            said[name] = Secret(text.strip())
+    for name in LISTS:
+        if (text := value(name)) is not None:
+            said[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+    if value("bootstrap") is not None:
+        said["origins"] = {"bootstrap": f"{PREFIX}BOOTSTRAP"}
+    return Given(**said).implying()  # type: ignore[arg-type]
+
+
+def config_path(environment: Mapping[str, str]) -> Path | None:
+    text = environment.get(f"{PREFIX}{CONFIG.upper()}")
+    return Path(text) if text else None
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"{PREFIX}{name.upper()} is '{text[:60]}'; a number of seconds above 0 is wanted")
+    return seconds
+
+
+def _switch(name: str, text: str) -> bool:
+    if text.lower() in _ON:
+        return True
+    if text.lower() in _OFF:
+        return False
+    raise UsageError(f"{PREFIX}{name.upper()} is '{text[:60]}'; say 1 or 0")

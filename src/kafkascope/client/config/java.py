@@ -1,0 +1,235 @@
+"""The keys of a Java client.properties in, what they say to us out; keys of producers and consumers are passed over,
+those that would change how we connect and that we lack are named in one line."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from kafkascope.client.config.jaas import Login, parse_jaas
+from kafkascope.client.config.key_stores import certificates_of
+from kafkascope.client.config.keys import left_out, mechanism_of, refuse_run_on, seconds_of
+from kafkascope.client.config.merge import Given
+from kafkascope.client.settings import Secret
+from kafkascope.errors import InputError, UsageError
+
+PROTOCOLS = {  # security.protocol → (TLS, SASL)
+    "PLAINTEXT": (False, False),
+    "SSL": (True, False),
+    "SASL_PLAINTEXT": (False, True),
+    "SASL_SSL": (True, True),
+}
+# What Java takes where the file says nothing, GSSAPI among them: such a file works with Kerberos or not at all.
+DEFAULT_MECHANISM = "GSSAPI"
+
+READ = (
+    *("bootstrap.servers", "bootstrap.controllers", "client.id", "security.protocol", "config.providers"),
+    *("request.timeout.ms", "default.api.timeout.ms", "socket.connection.setup.timeout.ms"),
+    *("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type", "ssl.truststore.certificates"),
+    *("ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.key.password"),
+    *("ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.endpoint.identification.algorithm"),
+    *("sasl.mechanism", "sasl.jaas.config", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope"),
+    *("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret"),
+)
+# About Java's own machinery, or about refreshing what we fetch when it is needed: nothing changes without them.
+_HARMLESS = (
+    *("ssl.protocol", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
+    *("ssl.secure.random.implementation", "sasl.login.class", "sasl.login.connect.timeout.ms", "security.providers"),
+    *("sasl.login.read.timeout.ms", "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter"),
+    *("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds", "sasl.login.retry.backoff.ms"),
+    *("sasl.login.retry.backoff.max.ms", "sasl.oauthbearer.scope.claim.name", "sasl.oauthbearer.sub.claim.name"),
+    *("sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience"),
+    *("sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.header.urlencode"),
+    *("sasl.oauthbearer.jwt.validator.class",),
+)
+_HARMLESS_STARTS = ("sasl.kerberos.", "sasl.oauthbearer.jwks.")
+# What errors call the thing that was read; the later of two holds.
+_ORIGINS = (
+    *(("bootstrap", "bootstrap.controllers"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.truststore.location")),
+    *(("certificate", "ssl.keystore.location"), ("username", "sasl.jaas.config"), ("token_ca", "sasl.jaas.config")),
+)
+_MODULES = ("PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "Krb5LoginModule")
+_OPTIONS = ("username", "password", "tokenauth")
+_OTHER_WORDS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
+# Kafka's own handlers: what they do we do.
+_HANDLERS = (
+    "OAuthBearerLoginCallbackHandler",
+    "DefaultJwtRetriever",
+    "ClientCredentialsJwtRetriever",
+    "FileJwtRetriever",
+)
+_STARTS = ("ssl.", "sasl.", "security.")
+JAVA_ONLY = frozenset(
+    {
+        *(name for name in READ if name.startswith(("ssl.truststore.", "ssl.keystore.", "sasl.jaas."))),
+        *("sasl.mechanism", "bootstrap.controllers", "default.api.timeout.ms", "sasl.login.callback.handler.class"),
+        *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
+    }
+    # librdkafka has these two as well
+    - {"ssl.keystore.location", "ssl.keystore.password", "sasl.mechanism"}
+)
+
+
+def from_java(keys: Mapping[str, str], where: str) -> Given:
+    """A value that a config provider should fill in is refused: taken as it stands it would be wrong."""
+    for name in READ:
+        if "${" in keys.get(name, "") and "config.providers" in keys:
+            raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
+    refuse_run_on(keys, where)
+    tls, sasl = _protocol(keys, where)
+    said: dict[str, Any] = {
+        "bootstrap": keys.get("bootstrap.servers") or keys.get("bootstrap.controllers") or None,
+        "bootstrap_controller": True
+        if not keys.get("bootstrap.servers") and keys.get("bootstrap.controllers")
+        else None,
+        "client_id": keys.get("client.id") or None,
+        "timeout": seconds_of(keys, where, "default.api.timeout.ms", "request.timeout.ms"),
+        "connect_timeout": seconds_of(keys, where, "socket.connection.setup.timeout.ms"),
+        "tls": tls,
+        "sasl": sasl,
+        "notes": _notes(keys, where, tls=tls, sasl=sasl),
+        "origins": {name: f"{where}: {key}" for name, key in _ORIGINS if keys.get(key)},
+    }
+    if tls:
+        said |= _tls(keys)
+    if sasl:
+        found, notes = _sasl(keys, where)
+        said |= found
+        said["notes"] += notes
+    return Given(**said)
+
+
+def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
+    protocol = keys.get("security.protocol", "PLAINTEXT").strip().upper()
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]
+
+
+def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
+    found = _trust(keys, "ca")
+    if keys.get("ssl.keystore.certificate.chain"):
+        found["certificate_pem"] = _inline(keys["ssl.keystore.certificate.chain"])
+        if keys.get("ssl.keystore.key"):
+            found["key_pem"] = Secret(_inline(keys["ssl.keystore.key"]).decode())
+    elif keys.get("ssl.keystore.location"):
+        found["certificate"] = Path(keys["ssl.keystore.location"])
+    for name, key in (("store_password", "ssl.keystore.password"), ("key_password", "ssl.key.password")):
+        if keys.get(key):
+            found[name] = Secret(keys[key])
+    # Java: an empty one turns the comparison off
+    if keys.get("ssl.endpoint.identification.algorithm", "https").strip() == "":
+        found["any_host_name"] = True
+    return found
+
+
+def _trust(keys: Mapping[str, str], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if keys.get("ssl.truststore.certificates"):
+        found[f"{name}_pem"] = certificates_of(_inline(keys["ssl.truststore.certificates"])) or None
+    elif keys.get("ssl.truststore.location"):
+        found[name] = Path(keys["ssl.truststore.location"])
+    if keys.get("ssl.truststore.password"):
+        found[f"{name}_password"] = Secret(keys["ssl.truststore.password"])
+    return found
+
+
+def _inline(text: str) -> bytes:
+    """PEM in one value: line ends are continuations, or blanks where someone joined the lines."""
+    begin, dash, body = text.partition("-----BEGIN ")
+    if not dash:
+        return text.encode()
+    out = [begin]
+    for block in body.split("-----BEGIN "):
+        label, _, rest = block.partition("-----")
+        inside, _, _ = rest.partition("-----END ")
+        # an encrypted key of the older kind has headers in front of an empty line; those stay as they are
+        if ":" not in inside:
+            inside = "\n" + "\n".join(inside.split()) + "\n"
+        out.append(f"-----BEGIN {label}-----{inside}-----END {label}-----\n")
+    return "".join(out).encode()
+
+
+def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What is said, and notes."""
+    mechanism = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
+    found: dict[str, Any] = {"sasl_mechanism": mechanism}
+    login = parse_jaas(keys["sasl.jaas.config"], where) if keys.get("sasl.jaas.config") else None
+    if mechanism == "OAUTHBEARER":
+        return found | _oauth(keys, login.options if login else {}, where), ()
+    if login is None:
+        return found, ()
+    wanted = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
+    if wanted and login.module != wanted:
+        there = login.module if login.module in _MODULES else "another login module"
+        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {there}, not {wanted}")
+    if not wanted:
+        return found, ()
+    return found | _user(login), tuple(
+        f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
+        for name in login.options
+        if (near := _meant(name))
+    )
+
+
+def _meant(name: str) -> str | None:
+    """The option that a misspelt one stands for. None where a name may be anything, the rest of a password too."""
+    if name in _OPTIONS or not name.isalpha():
+        return None
+    near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)
+    return near[0] if near else _OTHER_WORDS.get(name.lower())
+
+
+def _user(login: Login) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "username" in login.options:
+        found["username"] = login.options["username"]
+    if "password" in login.options:
+        found["password"] = Secret(login.options["password"])
+    if login.options.get("tokenauth", "").lower() == "true":
+        found["delegation_token"] = True
+    return found
+
+
+def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Keys of the file hold before options of the login module, as in Java since 4.1."""
+    found: dict[str, Any] = {}
+    url = keys.get("sasl.oauthbearer.token.endpoint.url", "").strip()
+    parsed = urlparse(url)
+    if parsed.scheme == "file":
+        found["token_file"] = Path(unquote(parsed.path))
+    elif url:
+        found["token_url"] = url
+    elif any(name.startswith("unsecuredLogin") for name in options):
+        raise UsageError(
+            f"{where}: sasl.jaas.config makes an unsecured token; put a token into a file for --token-file"
+        )
+    prefix = "sasl.oauthbearer.client.credentials.client"
+    identity = keys.get(f"{prefix}.id") or options.get("clientId")
+    secret = keys.get(f"{prefix}.secret") or options.get("clientSecret")
+    scope = keys.get("sasl.oauthbearer.scope") or options.get("scope")
+    found["token_client_id"] = identity or None
+    found["token_client_secret"] = Secret(secret) if secret else None
+    found["token_scope"] = scope or None
+    extensions = tuple(
+        (name.removeprefix("extension_"), value) for name, value in options.items() if name.startswith("extension_")
+    )
+    found["extensions"] = extensions or None
+    return found | _trust(options, "token_ca")
+
+
+def _notes(keys: Mapping[str, str], where: str, *, tls: bool, sasl: bool) -> tuple[str, ...]:
+    notes = left_out(keys, (name for name in keys if _matters(name, keys[name])), READ, where)
+    unused = "sasl.jaas.config" if not sasl and keys.get("sasl.jaas.config") else None
+    unused = unused or ("ssl.truststore.location" if not tls and keys.get("ssl.truststore.location") else None)
+    if unused:
+        protocol = keys.get("security.protocol", "PLAINTEXT, the default")
+        notes.append(f"{where}: {unused} is not used, because security.protocol is {protocol}")
+    return tuple(notes)
+
+
+def _matters(name: str, value: str) -> bool:
+    if name in READ or name in _HARMLESS or name.startswith(_HARMLESS_STARTS):
+        return False
+    return name.startswith(_STARTS) and value.rpartition(".")[2] not in _HANDLERS

@@ -1,0 +1,135 @@
+"""A file of certificates and keys in (PEM, JKS or PKCS12, told by its content), PEM out; a wrong password is one line.
+
+JKS is read here: its format is small and the one library for it is no longer kept. PKCS12 needs `cryptography`.
+"""
+
+import base64
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkascope.client.settings import Secret
+from kafkascope.errors import InputError, UsageError
+from kafkascope.limits import MAX_STORE_BYTES
+
+JKS, JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+# PKCS12 is DER: a sequence, of two length bytes or of unknown length
+_PKCS12 = (b"\x30\x82", b"\x30\x80", b"\x30\x81", b"\x30\x83")
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+_CERTIFICATES = (b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What one side of mTLS shows: its certificate with the chain, and the key; both PEM."""
+
+    certificate: bytes
+    key: Secret
+    key_password: Secret | None = None
+
+
+def read_trust(path: Path, password: Secret | None) -> bytes:
+    """The certificates of a trust store."""
+    content = _read(path)
+    if content.startswith(JKS):
+        from kafkascope.client.config.jks import read_jks
+
+        store = read_jks(content, password, str(path))
+        # Java trusts the certificate of a key too, and not the rest of its chain
+        found = [*store.certificates, *(one for entry in store.keys for one in entry.chain[:1])]
+    elif content.startswith(_PKCS12):
+        _, found = _pkcs12(content, password, path)
+    else:
+        found = []
+        pem = certificates_of(content)
+        if pem:
+            return pem
+    if not found:
+        raise _nothing(path, content, "certificate to trust")
+    return b"".join(_pem("CERTIFICATE", one) for one in found)
+
+
+def read_identity(path: Path, key: Path | None, store_password: Secret | None, key_password: Secret | None) -> Identity:
+    """Certificate and key: of one store, of one PEM file, or of two."""
+    content = _read(path)
+    if content.startswith(JKS):
+        from kafkascope.client.config.jks import read_jks
+
+        store = read_jks(content, store_password, str(path))
+        if not store.keys:
+            raise InputError(f"{path} holds no private key; is this the trust store?")
+        entry = store.keys[0]
+        chain, der = entry.chain, entry.unlock(key_password or store_password, str(path))
+    elif content.startswith(_PKCS12):
+        found, chain = _pkcs12(content, store_password, path)
+        if found is None:
+            raise InputError(f"{path} holds no private key; is this the trust store?")
+        der = found
+    else:
+        certificate = certificates_of(content)
+        if not certificate:
+            raise _nothing(path, content, "certificate")
+        keys = _keys(content if key is None else _read(key))
+        if not keys:
+            raise InputError(f"{key or path} holds no private key in PEM; --key FILE names where it is")
+        return Identity(certificate, Secret(keys.decode()), key_password)
+    pem = _pem("PRIVATE KEY", der).decode()
+    return Identity(b"".join(_pem("CERTIFICATE", one) for one in chain), Secret(pem))
+
+
+def certificates_of(content: bytes) -> bytes:
+    """The certificates among the PEM blocks of a text."""
+    return b"".join(match[0] + b"\n" for match in _BLOCK.finditer(content) if match[1] in _CERTIFICATES)
+
+
+def _keys(content: bytes) -> bytes:
+    blocks = [match[0] + b"\n" for match in _BLOCK.finditer(content) if match[1].endswith(b"PRIVATE KEY")]
+    return blocks[0] if blocks else b""
+
+
+def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes | None, list[bytes]]:
+    """(private key or None, certificates, the key's own first); all DER."""
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+    except ImportError:
+        raise UsageError(f"{path} is PKCS12, which needs the extra live: pip install 'kafkascope[live]'") from None
+    try:
+        store = pkcs12.load_pkcs12(content, password.reveal().encode() if password else None)
+    except ValueError:
+        what = "the password is wrong, or this is no PKCS12 file" if password else "it needs a password"
+        raise InputError(f"{path}: {what}") from None
+    except UnsupportedAlgorithm:
+        raise InputError(
+            f"{path}: its encryption is not known here; write it anew with keytool -importkeystore"
+        ) from None
+    found = [*([store.cert] if store.cert else []), *store.additional_certs]
+    certificates = [one.certificate.public_bytes(Encoding.DER) for one in found]
+    if store.key is None:
+        return None, certificates
+    return store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()), certificates
+
+
+def _pem(label: str, der: bytes) -> bytes:
+    body = base64.encodebytes(der).replace(b"\n", b"")
+    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+    return b"\n".join([f"-----BEGIN {label}-----".encode(), *lines, f"-----END {label}-----".encode(), b""])
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_STORE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    if len(content) > MAX_STORE_BYTES:
+        raise InputError(f"{path} is larger than {MAX_STORE_BYTES} bytes; is it a key store?")
+    if content.startswith(JCEKS):
+        raise InputError(f"{path} is a JCEKS store; convert it: keytool -importkeystore -deststoretype PKCS12")
+    return content
+
+
+def _nothing(path: Path, content: bytes, what: str) -> InputError:
+    if not content.strip():
+        return InputError(f"{path} is empty; a {what} is wanted")
+    return InputError(f"{path} holds no {what}: it is no PEM, PKCS12 or JKS with one")

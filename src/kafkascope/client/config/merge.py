@@ -1,0 +1,261 @@
+"""What flags, variables and a file each say in, one `Settings` out: the first that says something about a thing wins,
+and what belongs together comes from one of them."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkascope.client.settings import Sasl, Secret, Settings, Tls, parse_addresses, parse_resolve
+from kafkascope.errors import InputError, UsageError
+from kafkascope.limits import MAX_SECRET_BYTES
+
+if TYPE_CHECKING:
+    from kafkascope.client.config.key_stores import Identity
+
+OAUTHBEARER = "OAUTHBEARER"
+_TLS_SCHEME = re.compile(r"\b((?:SASL_)?SSL)://", re.IGNORECASE)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
+
+_TLS = ("ca", "ca_pem", "certificate", "certificate_pem", "insecure", "any_host_name", "server_name")
+_SASL = ("sasl_mechanism", "username", "password", "token", "token_file", "token_url")
+# Where one of these is set, the others are not taken from a source further down.
+_INSTEAD = (("ca", "ca_pem"), ("certificate", "certificate_pem"), ("token", "token_file", "token_url"))
+# Nor, of a file, what goes with another of the first: its password is for its user and its store.
+_TOGETHER = (
+    (("ca", "ca_pem"), ("ca", "ca_pem", "ca_password")),
+    (
+        ("certificate", "certificate_pem"),
+        ("certificate", "certificate_pem", "key", "key_pem", "store_password", "key_password"),
+    ),
+    (("username",), ("password", "delegation_token")),
+    (("token_client_id",), ("token_client_secret",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one source says; None where it says nothing. `notes` are for the user, one line each; `origins` what errors
+    call the place of a field, as `client.properties: ssl.truststore.location`, where a flag does not."""
+
+    bootstrap: str | None = None
+    bootstrap_controller: bool | None = None
+    client_id: str | None = None
+    timeout: float | None = None
+    connect_timeout: float | None = None
+    resolve: tuple[str, ...] | None = None
+    tls: bool | None = None
+    ca: Path | None = None
+    ca_pem: bytes | None = None
+    ca_password: Secret | None = None
+    certificate: Path | None = None
+    certificate_pem: bytes | None = None
+    key: Path | None = None
+    key_pem: Secret | None = None
+    store_password: Secret | None = None
+    key_password: Secret | None = None
+    insecure: bool | None = None
+    any_host_name: bool | None = None
+    server_name: str | None = None
+    sasl: bool | None = None
+    sasl_mechanism: str | None = None
+    username: str | None = None
+    password: Secret | None = None
+    delegation_token: bool | None = None
+    token: Secret | None = None
+    token_file: Path | None = None
+    token_url: str | None = field(default=None, repr=False)
+    token_client_id: str | None = None
+    token_client_secret: Secret | None = None
+    token_scope: str | None = None
+    token_ca: Path | None = None
+    token_ca_pem: bytes | None = None
+    token_ca_password: Secret | None = None
+    extensions: tuple[tuple[str, str], ...] | None = None
+    notes: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def implying(self) -> "Given":
+        """Who names a certificate wants TLS, who names a user SASL: for flags and variables, which have no
+        security.protocol."""
+        tls, sasl = self.tls, self.sasl
+        if tls is None and any(getattr(self, name) for name in _TLS):
+            tls = True
+        if sasl is None and any(getattr(self, name) for name in _SASL):
+            sasl = True
+        return replace(self, tls=tls, sasl=sasl)
+
+    def over(self, lower: "Given", *, of_file: bool = False) -> "Given":
+        """A password from a variable may go with a user from a flag; one from a file goes with the file's user."""
+        kept = {one.name: getattr(lower, one.name) for one in fields(Given)}
+        for names, follow in (*((names, names) for names in _INSTEAD), *(_TOGETHER if of_file else ())):
+            if any(getattr(self, name) is not None for name in names):
+                kept.update(dict.fromkeys(follow))
+        said = {one.name: getattr(self, one.name) for one in fields(Given)}
+        merged = {name: kept[name] if value is None else value for name, value in said.items()}
+        origins = {name: place for name, place in lower.origins.items() if said.get(name) is None} | dict(self.origins)
+        return Given(**{**merged, "notes": lower.notes + self.notes, "origins": origins})
+
+
+def make_settings(given: Given, ask: Callable[[str], Secret | None]) -> Settings:
+    """`ask` prompts for a secret by the name of the thing; None where there is nobody to ask."""
+    if not given.bootstrap:
+        raise UsageError(
+            "no address is given: say HOST:PORT, set KAFKASCOPE_BOOTSTRAP, or bootstrap.servers in --config"
+        )
+    plain = Settings(parse_addresses(given.bootstrap, given.origins.get("bootstrap")))
+    if given.tls is None and (told := _TLS_SCHEME.search(given.bootstrap)):
+        raise UsageError(f"{told[1]}:// says that the listener has TLS: add --tls, or --no-tls to dial it without")
+    return Settings(
+        bootstrap=plain.bootstrap,
+        controllers=bool(given.bootstrap_controller),
+        tls=_tls(given) if given.tls else None,
+        sasl=_sasl(given, ask) if given.sasl else None,
+        client_id=plain.client_id if given.client_id is None else given.client_id,
+        timeout=plain.timeout if given.timeout is None else given.timeout,
+        connect_timeout=plain.connect_timeout if given.connect_timeout is None else given.connect_timeout,
+        resolve=tuple(parse_resolve(one) for one in given.resolve or ()),
+    )
+
+
+def _tls(given: Given) -> Tls:
+    ca = _trust(given, "ca", given.ca_pem, given.ca_password)
+    identity = _identity(given)
+    made = Tls(
+        ca=ca,
+        certificate=identity.certificate if identity else None,
+        key=identity.key if identity else None,
+        key_password=identity.key_password if identity else None,
+        verify=not given.insecure,
+        check_host_name=not given.any_host_name,
+        server_name=given.server_name,
+    )
+    # tried here, where files are known by name; it is kept for the connections
+    from kafkascope.client.transport.tls import context
+
+    if ca is not None:
+        with _placed(given, "ca"):
+            context(Tls(ca=ca))
+    if identity is not None:
+        with _placed(given, "certificate" if given.key is None else "key"):
+            context(made)
+    return made
+
+
+def _trust(given: Given, name: str, pem: bytes | None, password: Secret | None) -> bytes | None:
+    path: Path | None = getattr(given, name)
+    if path is None:
+        return pem
+    # only where there is a store: most calls go without
+    from kafkascope.client.config.key_stores import read_trust
+
+    with _placed(given, name):
+        return read_trust(path, password)
+
+
+@contextmanager
+def _placed(given: Given, *names: str) -> Iterator[None]:
+    """Errors inside name the file that one of these fields leads to, and where that was read; the first of them is
+    meant where an error does not say."""
+    paths = {name: path for name in names if (path := getattr(given, name)) is not None}
+    for name, path in paths.items():
+        # two lines that ran together: the path holds the next key, and its value
+        if name in given.origins and "=" in str(path) and not path.exists():
+            raise InputError(f"{given.origins[name]}: there is no such file")
+    try:
+        yield
+    except InputError as error:
+        told = str(error)
+        meant = next((name for name, path in paths.items() if told.startswith(str(path))), None)
+        if meant is None and names[0] in paths:
+            told = f"{paths[names[0]]}: {told}"
+        origin = given.origins.get(meant or names[0])
+        raise InputError(f"{origin}: {told}" if origin else told) from None
+
+
+def _identity(given: Given) -> "Identity | None":
+    from kafkascope.client.config.key_stores import Identity, read_identity
+
+    if given.certificate is not None:
+        store_password = given.store_password or given.key_password
+        with _placed(given, "certificate", "key"):
+            return read_identity(given.certificate, given.key, store_password, given.key_password)
+    if given.certificate_pem is not None:
+        if given.key_pem is None:
+            raise UsageError("a certificate is given without its key")
+        return Identity(given.certificate_pem, given.key_pem, given.key_password)
+    if given.key is not None:
+        raise UsageError("a key is given without its certificate; say --certificate FILE too")
+    return None
+
+
+def _sasl(given: Given, ask: Callable[[str], Secret | None]) -> Sasl:
+    by_token = given.token or given.token_file or given.token_url
+    mechanism = given.sasl_mechanism or (OAUTHBEARER if by_token else None)
+    if mechanism is None:
+        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(MECHANISMS)}")
+    mechanism = mechanism.upper()
+    password, secret = given.password, given.token_client_secret
+    if mechanism == OAUTHBEARER:
+        secret = _token_secret(given, ask)
+    elif mechanism in MECHANISMS:
+        if given.username is None:
+            path, _, key = given.origins.get("username", "").rpartition(": ")
+            there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
+            ways = there if key else "or set KAFKASCOPE_USERNAME"
+            raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
+        password = given.password or ask(f"password of {given.username}")
+        if password is None:
+            raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
+    token_ca = _trust(given, "token_ca", given.token_ca_pem, given.token_ca_password)
+    return Sasl(
+        mechanism=mechanism,
+        username=given.username,
+        password=password,
+        delegation_token=bool(given.delegation_token),
+        token=given.token,
+        token_file=given.token_file,
+        token_url=given.token_url,
+        token_client_id=given.token_client_id,
+        token_client_secret=secret,
+        token_scope=given.token_scope,
+        token_ca=token_ca,
+        extensions=given.extensions or (),
+    )
+
+
+def _token_secret(given: Given, ask: Callable[[str], Secret | None]) -> Secret | None:
+    """The client secret, where a token has to be fetched with one."""
+    if given.token is not None or given.token_file is not None:
+        return None
+    if given.token_url is None:
+        raise UsageError(f"{OAUTHBEARER} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
+    if given.token_client_id is None:
+        raise UsageError("a token endpoint wants to know who asks: say --token-client-id")
+    secret = given.token_client_secret or ask(f"client secret of {given.token_client_id}")
+    if secret is None:
+        raise UsageError(
+            "a token endpoint wants a client secret: --token-client-secret-file FILE or KAFKASCOPE_TOKEN_CLIENT_SECRET"
+        )
+    return secret
+
+
+def read_secret(path: Path) -> Secret:
+    """A file that holds one secret. The line end that editors put behind it is no part of it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_SECRET_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    if len(content) > MAX_SECRET_BYTES:
+        raise InputError(f"{path} is larger than {MAX_SECRET_BYTES} bytes; a secret is one line")
+    try:
+        # what Windows editors put in front is no part of it either
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no UTF-8 text; a secret is one line of it") from None
+    if not text.strip("\r\n"):
+        raise InputError(f"{path} is empty; it should hold a secret")
+    return Secret(text.removesuffix("\n").removesuffix("\r"))

@@ -1,0 +1,1 @@
+"""A cluster polled for the lake."""

@@ -1,0 +1,1 @@
+"""Every version of every API that a node offers, called and checked."""

@@ -1,0 +1,279 @@
+"""A cluster in, a `Probe` out: every version of every API that a node offers, called, each answer decoded and encoded
+back. One call at a time, nothing that waits, nothing that changes state unless told so."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkascope.client.cluster import Cluster
+from kafkascope.client.names import substitute
+from kafkascope.client.probe.arguments import PREFIX, Case, Survey, cases
+from kafkascope.client.probe.nowhere import nowhere
+from kafkascope.client.probe.release import looks_like
+from kafkascope.client.probe.result import Probe, Proof, Sighting, sorted_sightings
+from kafkascope.client.probe.survey import survey
+from kafkascope.client.routing import target_of
+from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Coordinator, Target
+from kafkascope.client.transport.reading import Response, read_response
+from kafkascope.client.writes import COORDINATOR_TOPICS, effect, kind_of
+from kafkascope.codec.frame import encode_frame, header_version
+from kafkascope.codec.json_form import parse_uuid
+from kafkascope.errors import DecodeError, EncodeError, NotFoundError, ReachError, RefusedError
+from kafkascope.limits import MAX_UNKNOWN_VERSIONS
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.examples import example
+from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.message_errors import is_error_field
+from kafkascope.schema.releases import newest_release
+
+INVALID_REQUEST, UNSUPPORTED_VERSION = 42, 35
+# The id of the topic that all examples are about.
+ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
+# Offered, and answered with UNSUPPORTED_VERSION whatever is asked.
+UNSERVED = {
+    ("OffsetCommit", 0): "it kept offsets in ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
+    ("OffsetFetch", 0): "it read offsets from ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
+    ("ConsumerGroupHeartbeat", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
+    ("ConsumerGroupDescribe", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
+}
+# A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
+_LONGEST_PAUSE = 2.0
+CALL_SECONDS = 5.0
+# What a call takes that waits for nothing. The rest of it counts as waiting, and there are two thousand calls.
+USUAL_SECONDS = 0.2
+
+
+async def probe(
+    cluster: Cluster,
+    *,
+    write: bool = False,
+    prefer: str = "",
+    apis_only: frozenset[str] = frozenset(),
+    seconds: float | None = None,
+) -> Probe:
+    """With `write` the catalog's examples of requests that change something are sent too, but only to a cluster that
+    holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
+    `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them. `seconds` are for the
+    survey and all waiting after it, those of one call unless given."""
+    patience, began = cluster.settings.timeout if seconds is None else seconds, time.monotonic()
+    with cluster.look(patience):
+        await check_offered(cluster, apis_only)
+        found = await survey(cluster, prefer, write=write)
+    patience -= time.monotonic() - began
+    return await _Prober(cluster, write, found, patience).run(apis_only)
+
+
+async def check_offered(cluster: Cluster, wanted: Iterable[str]) -> None:
+    offered = await cluster.versions()
+    for api in sorted(wanted):
+        known = message(f"{api}Request")
+        if known.key not in offered:
+            served = known.listeners_in(newest_release())
+            here, other = ("controller", "broker") if cluster.controllers else ("broker", "controller")
+            hint = f"; it is for {other}s" if other in served and here not in served else ""
+            raise NotFoundError(f"this {here} does not offer {api}{hint}")
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the calls of one (API, version) have shown so far."""
+
+    answers: int = 0
+    sightings: list[Sighting] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+class _Prober:
+    def __init__(self, cluster: Cluster, write: bool, found: Survey, patience: float) -> None:
+        self.cluster = cluster
+        self.write = write
+        self.survey = found
+        self.correlation_id = 1_000_000
+        # Seconds that may still be waited.
+        self.patience = patience
+
+    async def run(self, apis_only: frozenset[str]) -> Probe:
+        with self.cluster.look(max(self.patience, 0.0)):
+            offered = await self.cluster.versions()
+        proofs = []
+        for key, (first, last) in sorted(offered.items()):
+            api = apis().get(key)
+            if apis_only and api not in apis_only:
+                continue
+            known = message(f"{api}Request").all_versions() if api else []
+            unknown = 0
+            for version in range(first, last + 1):
+                if api is not None and version in known:
+                    proofs.append(await self._prove(api, key, version))
+                elif unknown < MAX_UNKNOWN_VERSIONS:
+                    unknown += 1
+                    name = api or f"API key {key}"
+                    more = f"; up to v{last} are offered" if unknown == MAX_UNKNOWN_VERSIONS else ""
+                    why = f"newer than the catalog, or not in it{more}"
+                    proofs.append(Proof(name, key, version, "unknown", "unknown", 0, why=why))
+        address = ", ".join(map(str, self.cluster.settings.bootstrap))
+        return Probe(address, looks_like(offered), self.write, tuple(proofs))
+
+    async def _prove(self, api: str, key: int, version: int) -> Proof:
+        tally = _Tally()
+        refused: list[Sighting] | str = []
+        skipped: list[str] = []
+        for case in cases(api, version, self.survey):
+            why = self._why_not(api, version, case.value)
+            if why:
+                skipped.append(f"{case.what}: {why}")
+                continue
+            await self._one(api, version, case, tally)
+        case = _example(api, version, self.survey)
+        why = self._why_not(api, version, case.value) or self._why_no_example(api)
+        if not why:
+            refused = await self._one(api, version, case, tally)
+        state = "failed" if tally.wrong else "proven" if tally.answers else "not sent"
+        reason = "; ".join(dict.fromkeys(tally.wrong)) or ("" if tally.answers else "; ".join([*skipped, why][:1]))
+        return Proof(
+            api,
+            key,
+            version,
+            kind_of(api),
+            state,
+            tally.answers,
+            sorted_sightings(tally.sightings),
+            reason,
+            *self._judged(api, version, refused, why),
+        )
+
+    def _judged(self, api: str, version: int, refused: list[Sighting] | str, why: str) -> tuple[str, str]:
+        """What became of the example, and why."""
+        if why:
+            return "not sent", why
+        if isinstance(refused, str):
+            return "refused", refused
+        if refused and all(seen.code == UNSUPPORTED_VERSION for seen in refused) and (api, version) in UNSERVED:
+            return "unserved", UNSERVED[api, version]
+        told = "; ".join(f"{seen.error} in {seen.place}" for seen in refused)
+        return ("refused" if refused else "accepted"), told
+
+    def _why_not(self, api: str, version: int, value: Mapping[str, Any]) -> str:
+        """Empty where it may be sent."""
+        found = effect(api, version, value)
+        creates = found.unless_topic is not None and found.unless_topic not in self.survey.internal
+        if found.changes or creates:
+            if not self.write:
+                return f"would {found.does}"
+            if found.changes and self.survey.in_use:
+                return f"would {found.does}, and this cluster is in use"
+        return _never(api, self.survey)
+
+    def _why_no_example(self, api: str) -> str:
+        """Examples are what brokers are asked, save for what only controllers serve."""
+        served = message(f"{api}Request").listeners_in(newest_release())
+        return "the example is for brokers" if self.survey.controllers and "broker" in served else ""
+
+    async def _one(self, api: str, version: int, case: Case, tally: _Tally) -> list[Sighting] | str:
+        """Sends one and notes what came; what the broker's validation has against it is given back, or why there is no
+        answer."""
+        place = f"{case.what}: " if case.what else ""
+        began = time.monotonic()
+        try:
+            response = await self._exchange(api, version, case)
+        except (ReachError, DecodeError, EncodeError, RefusedError, NotFoundError) as error:
+            self._waited(f"{api} v{version}: {error}", time.monotonic() - began)
+            tally.wrong.append(f"{place}{error}")
+            return str(error)
+        if not self.write:  # a group that is joined lets its first member wait
+            self._waited(f"{api} v{version}", time.monotonic() - began)
+        tally.answers += 1
+        if not response.exact:
+            tally.wrong.append(f"{place}not exact: {', '.join(response.reasons)}")
+            return []
+        found = list(_sightings(layout(f"{api}Response", response.version).fields, response.value, ""))
+        tally.sightings += found
+        await self._pause(f"{api} v{version}", response.value)
+        return [seen for seen in found if seen.code in (INVALID_REQUEST, UNSUPPORTED_VERSION)]
+
+    async def _exchange(self, api: str, version: int, case: Case) -> Response:
+        """One request, one answer, and the answer encoded again must be the same bytes."""
+        self.correlation_id += 1
+        header: dict[str, Any] = {"correlationId": self.correlation_id}
+        if header_version(f"{api}Request", version) > 0:
+            header["clientId"] = self.cluster.settings.client_id
+        request = encode_frame(f"{api}Request", version, case.value, header, length=False)
+        target = self._target(api, case)
+        try:
+            came = await self.cluster.send_bytes(request, to=target, timeout=self._call_seconds())
+        except (RefusedError, NotFoundError):
+            # nobody leads or coordinates it, or this user may not know who: any broker has an answer to that too
+            came = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=self._call_seconds())
+        response = await read_response(api, version, came)
+        if response.exact:
+            header = {"correlationId": self.correlation_id}
+            again = encode_frame(f"{api}Response", response.version, response.value, header, length=False)
+            if again != came:
+                raise DecodeError(f"{api} v{version}: {len(came)} bytes came, encoded again they are other bytes")
+        return response
+
+    def _call_seconds(self) -> float:
+        return min(CALL_SECONDS, max(self.patience, 0.0) + USUAL_SECONDS)
+
+    def _target(self, api: str, case: Case) -> Target:
+        if case.any_broker:
+            return AnyBroker()
+        target = target_of(api, case.value, controllers=self.survey.controllers)
+        if isinstance(target, Coordinator):
+            topic = COORDINATOR_TOPICS[COORDINATOR_KEY_TYPES[target.kind]]
+            if not self.write and topic not in self.survey.internal:
+                # to ask where it is would create the topic
+                return AnyBroker()
+        return target
+
+    async def _pause(self, place: str, value: Mapping[str, Any]) -> None:
+        throttled = value.get("throttleTimeMs", 0)
+        if throttled > 0:
+            seconds = min(throttled / 1000, _LONGEST_PAUSE)
+            self._waited(f"{place}: {throttled} ms of pause are asked for", seconds + USUAL_SECONDS)
+            await asyncio.sleep(seconds)
+
+    def _waited(self, place: str, seconds: float) -> None:
+        """ReachError where that was too long, with what went before."""
+        self.patience -= max(0.0, seconds - USUAL_SECONDS)
+        if self.patience < 0:
+            told = "calls and pauses took longer than the time for them; --timeout SECONDS waits longer"
+            raise ReachError(f"{place}; {told}")
+
+
+def _never(api: str, found: Survey) -> str:
+    if api in ("SaslHandshake", "SaslAuthenticate") and found.sasl:
+        return "this connection is logged in already"
+    if found.controllers and kind_of(api) == "internal":
+        return "what nodes of the quorum say to each other is never sent"
+    return ""
+
+
+def _example(api: str, version: int, found: Survey) -> Case:
+    """As the catalog has it, save that nothing is waited for, that it names no node, directory or feature of a
+    cluster, and that its topic `orders` has the id of one that the probe made, where it made one. Topics, groups and
+    users that it names are nobody's: it is not sent where there are any (`Survey.in_use`)."""
+    value = nowhere(layout(f"{api}Request", version).fields, example(f"{api}Request", version), found.nodes)
+    for wait in ("maxWaitMs", "maxWait"):
+        if wait in value:
+            value[wait] = 0
+    if api == "JoinGroup":
+        # a member of one version would wait for that of another
+        value["groupId"] += f"-{version}"
+    if found.topics and found.topics[0].name.startswith(PREFIX):
+        value = substitute(value, {ORDERS: found.topics[0].topic_id})
+    return Case("the catalog's example", value, any_broker=True)
+
+
+def _sightings(fields: tuple[LayoutField, ...], value: Mapping[str, Any], place: str) -> Iterator[Sighting]:
+    for known in fields:
+        content = value.get(known.name)
+        at = f"{place}{known.source.name}"
+        if known.type == "int16" and not known.array and is_error_field(known.name) and content:
+            yield Sighting(at, error_name(content), content)
+        elif known.type == "struct" and content is not None:
+            for item in content if known.array else [content]:
+                yield from _sightings(known.fields, item, f"{at}.")

@@ -1,0 +1,139 @@
+"""A host and a port in, a stream out, by TCP or TLS. Names are looked up where a slow name server holds nobody up."""
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+from contextlib import suppress
+
+from kafkascope.client.settings import Address, Tls, told_by_others
+from kafkascope.client.transport.deadline import Deadline
+from kafkascope.errors import ReachError
+from kafkascope.limits import MAX_HOST_CHARACTERS
+
+# Reading pauses when this much waits to be taken: frames of answers to admin requests fit.
+BUFFER_BYTES = 1_048_576
+# TLS says goodbye both ways; a peer that does not gets no more than this.
+CLOSE_SECONDS = 1.0
+# Of a host that is none.
+_SHOWN_CHARACTERS = 40
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class UnreachableError(ReachError):
+    """127.0.0.1:9092: connection refused; is a broker up, and is this its port?"""
+
+    # An address that leads nowhere, now or later.
+    final = False
+
+
+def check_address(address: Address) -> None:
+    """UnreachableError where nothing can be reached by what a broker, or whoever, names. What is odd is not shown."""
+    problem = ""
+    if not 0 < address.port < 65_536:
+        problem = f"{address.port} is no port; ports are 1 to 65535"
+    elif not address.host:
+        problem = "no host is named"
+    elif len(address.host) > MAX_HOST_CHARACTERS:
+        problem = f"a host of {len(address.host):,} characters; {MAX_HOST_CHARACTERS} are the most"
+    elif not address.host.isprintable():
+        problem = "a host with characters that no name has"
+    if problem:
+        shown = Address(told_by_others(address.host, most=_SHOWN_CHARACTERS), address.port)
+        error = UnreachableError(f"{shown}: {problem}; what the brokers advertise (advertised.listeners) is wrong")
+        error.final = True
+        raise error
+
+
+async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+    """`place` is what errors call it, `name` what a certificate must be for. Whoever calls sets the time limit; an
+    address of several gets its share of it, so that a dead one does not use it up."""
+    try:
+        numbers = await look_up(dialled.host, dialled.port)
+    except (OSError, UnicodeError) as error:
+        told = (getattr(error, "strerror", None) or "no such name").lower()
+        raise UnreachableError(
+            f"{place}: the name {dialled.host} is not known here ({told}); mend it, or say --resolve HOST:PORT=ADDRESS"
+        ) from None
+    for position, number in enumerate(numbers):
+        last = position == len(numbers) - 1
+        share = limit.left() if last else limit.left() / (len(numbers) - position)
+        try:
+            async with asyncio.timeout(None if last else share):
+                return await _connect(Address(number, dialled.port), place, tls, name, limit)
+        except TimeoutError:
+            if last:
+                raise UnreachableError(f"{place}: nothing answers there; does a firewall block the way?") from None
+        except OSError as error:
+            if last:
+                raise UnreachableError(f"{place}: {reason_of(error)}; is a broker up, and is this its port?") from None
+    raise UnreachableError(f"{place}: the name {dialled.host} has no address")
+
+
+def reason_of(error: OSError) -> str:
+    """The system's own words: asyncio puts the address in their place, and a name server has codes of its own."""
+    if error.errno is not None and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno).lower()
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+async def _connect(address: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+    if tls is None:
+        return await asyncio.open_connection(address.host, address.port, limit=BUFFER_BYTES)
+    from kafkascope.client.transport.tls import context, explain_closer
+
+    try:
+        return await asyncio.open_connection(
+            address.host,
+            address.port,
+            limit=BUFFER_BYTES,
+            ssl=context(tls),
+            server_hostname=name,
+            # ours comes first, and says more
+            ssl_handshake_timeout=limit.left() + CLOSE_SECONDS,
+            ssl_shutdown_timeout=CLOSE_SECONDS,
+        )
+    except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError) as error:
+        raise ReachError(f"{place}: {await explain_closer(error, tls, address, name)}") from None
+
+
+async def look_up(host: str, port: int) -> list[str]:
+    """The addresses of a name. In a thread that may be left behind: asyncio's own would hold up the end of the program
+    until the name server answers."""
+    if is_number(host):
+        return [host]
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(numbers: list[str], error: Exception | None) -> None:
+        if found.done():
+            return
+        if error is None:
+            found.set_result(numbers)
+        else:
+            found.set_exception(error)
+
+    def work() -> None:
+        numbers: list[str] = []
+        problem: Exception | None = None
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            numbers = list(dict.fromkeys(str(row[4][0]) for row in rows))
+        except (OSError, UnicodeError) as error:
+            problem = error
+        # the loop is closed when nobody waits any more
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, numbers, problem)
+
+    threading.Thread(target=work, name=f"kafkascope looks up {host}", daemon=True).start()
+    return await found
+
+
+def is_number(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Rules over the rows of marts, and the findings they make."""

@@ -1,0 +1,124 @@
+"""Rows of marts in, findings out: one diagnosis with its figures, advice and evidence each, the worst first; and of
+findings, a verdict.
+
+Each mart is read once, a row at a time and in any order; the findings do not depend on it. What is held grows with the
+subjects in trouble and the minutes, not with the rows.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafkascope.health.findings import api as findings_api
+from kafkascope.health.findings import quorum as findings_quorum
+from kafkascope.health.findings import recordings as findings_recordings
+from kafkascope.health.findings import share as findings_share
+from kafkascope.health.findings import streams as findings_streams
+from kafkascope.health.findings.episodes import Episode, Signs, gathered
+from kafkascope.health.findings.rule import Limits, Rule, Severity
+from kafkascope.health.findings.rules import RULES, limits_of
+from kafkascope.health.findings.words import count
+
+Row = Mapping[str, Any]
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A row of `findings`. Times are microseconds since 1970, UTC; `evidence` are exchange ids."""
+
+    rule: str
+    severity: Severity
+    subject_kind: str
+    subject: str
+    from_at: int
+    to_at: int
+    summary: str
+    figures: dict[str, int | float | str]
+    advice: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    state: Literal["healthy", "attention", "critical"]
+    sentence: str
+    critical: int
+    warning: int
+    info: int
+
+
+def findings_of(marts: Mapping[str, Iterable[Row]], thresholds: Mapping[str, float]) -> Iterator[Finding]:
+    """`marts` are rows by mart, as column to value, times whole microseconds; one that is not there has none. What is
+    read of each is told by `findings_needs`. `thresholds` are those that differ, as `rule.threshold`."""
+    limits = limits_of(thresholds)
+    signs = Signs()
+    _read(marts, signs, limits)
+    found = [finding for rule in RULES.values() for finding in _told(rule, signs, limits[rule.name])]
+    yield from sorted(found, key=order)
+
+
+def order(finding: Finding) -> tuple[int, int, str, str, int]:
+    return SEVERITIES.index(finding.severity), finding.from_at, finding.rule, finding.subject, finding.to_at
+
+
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    ordered = sorted(findings, key=order)
+    numbers = {severity: sum(one.severity == severity for one in ordered) for severity in SEVERITIES}
+    critical, warning, info = (numbers[severity] for severity in SEVERITIES)
+    notes = f"{count(info, 'note')}"
+    if critical or warning:
+        parts = [count(critical, "critical finding")] * bool(critical) + [count(warning, "warning")] * bool(warning)
+        first = ordered[0].summary
+        more = "" if critical + warning == 1 else "first of them: "
+        state: Literal["attention", "critical"] = "critical" if critical else "attention"
+        return Verdict(state, f"{' and '.join(parts)}; {more}{first}", critical, warning, info)
+    return Verdict("healthy", f"Nothing is beyond a threshold{f', {notes}' if info else ''}.", critical, warning, info)
+
+
+def _read(marts: Mapping[str, Iterable[Row]], signs: Signs, limits: Mapping[str, Limits]) -> None:
+    def rows(mart: str) -> Iterable[Row]:
+        return marts.get(mart, ())
+
+    recorded = findings_recordings.captures(rows("captures"), signs)
+    findings_recordings.quarantine(rows("quarantine"), recorded, signs)
+    slow = findings_share.deliveries(rows("share_deliveries"), signs, limits)
+    findings_share.minutes(rows("share_group_health"), slow, signs, limits)
+    ends = findings_streams.Ends(recorded.until)
+    findings_streams.minutes(rows("streams_group_health"), signs, ends)
+    findings_streams.unheld(rows("streams_unheld"), signs, ends)
+    findings_streams.moves(rows("streams_moves"), signs, limits["streams_long_pause"]["ms"])
+    findings_streams.lost_members(rows("streams_lost_members"), signs)
+    findings_streams.warmups(rows("streams_tasks"), signs, ends)
+    findings_streams.statuses(rows("streams_statuses"), signs, ends)
+    findings_quorum.replicas(rows("quorum_replicas"), signs, limits)
+    findings_quorum.events(rows("quorum_events"), signs, limits)
+    calls = findings_api.latencies(rows("api_latency"), signs, limits)
+    findings_api.errors(rows("api_errors"), calls, signs)
+    findings_api.throttling(rows("throttling"), signs)
+    findings_api.client_versions(rows("client_versions"), signs)
+
+
+def _told(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Finding]:
+    def fires(episode: Episode) -> bool:
+        return rule.tell(episode, limits) is not None
+
+    for episode in gathered(signs.episodes(rule.name, rule.gap_us), fires, rule.gap_us):
+        told = rule.tell(episode, limits)
+        if told is None:
+            continue
+        severity, summary = told
+        kind = episode.parent[0] if episode.parent and episode.subjects > 1 else rule.subject_kind
+        yield Finding(
+            rule.name,
+            severity,
+            kind,
+            episode.subject,
+            episode.from_at,
+            episode.to_at,
+            summary,
+            episode.figures(),
+            rule.advice.replace("{group}", shlex.quote(episode.group)),
+            episode.evidence,
+        )

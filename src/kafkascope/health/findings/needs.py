@@ -1,0 +1,101 @@
+"""Thresholds in, what the rules read of each mart out, so that whoever brings the rows reads little.
+
+`where` may be left out: the rules look again. It is given what makes a column of a name, times as whole microseconds,
+and combines columns as the expressions of Arrow are combined, which are not imported here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import floor
+from typing import Any
+
+from kafkascope.health.findings.rules import limits_of
+
+Where = Callable[[Callable[[str], Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Columns of a mart, and which of its rows; None is all."""
+
+    columns: tuple[str, ...]
+    where: Where | None = None
+
+
+def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
+    limits = limits_of(thresholds)
+    late_us = _whole(limits["share_slow_acknowledgement"]["lock_share"] * 1000)
+    pause_ms = _whole(limits["streams_long_pause"]["ms"])
+    return {
+        "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
+        "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
+        "share_deliveries": _need(
+            "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
+            " lock_timeout_ms renewals outcome outcome_at archived acquire_exchange_id outcome_exchange_id rule",
+            lambda of: (
+                (of("delivery_count") > 1)
+                | of("archived")
+                | of("outcome").isin(["lock_expired", "disconnected", "moved"])
+                | ((of("renewals") == 0) & (of("outcome_at") - of("acquired_at") >= of("lock_timeout_ms") * late_us))
+            ),
+        ),
+        "share_group_health": _need(
+            "group_id minute_at members acquired redelivered accepted released rejected lag lag_partitions"
+            " standing_still near_limit"
+        ),
+        "streams_group_health": _need(
+            "group_id minute_at members joined left lost fenced tasks moves pause_max_ms standbys_missing"
+            " shutdown_requests"
+        ),
+        "streams_tasks": _need(
+            "group_id member_id client_id subtopology_id partition role from_at to_at ended_by from_exchange_id"
+            " to_exchange_id",
+            lambda of: of("role") == "warmup",
+        ),
+        "streams_moves": _need(
+            "group_id subtopology_id partition released_at taken_at pause_ms cause warm exchange_id",
+            lambda of: of("pause_ms") >= pause_ms,
+        ),
+        "streams_unheld": _need(
+            "group_id subtopology_id partition from_at to_at cause ended_by known exchange_id",
+            lambda of: of("known") & ((of("cause") == "new") | of("ended_by").is_null() | (of("ended_by") != "taken")),
+        ),
+        "streams_lost_members": _need(
+            "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks warmup_tasks"
+            " exchange_id"
+        ),
+        "streams_statuses": _need("group_id name detail from_at to_at members exchange_id"),
+        "quorum_replicas": _need(
+            "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id cluster_id"
+        ),
+        "quorum_events": _need(
+            "occurred_at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
+            lambda of: of("kind").isin(["elected", "election_failed", "leaderless", "resigned", "voters_changed"]),
+        ),
+        "api_latency": _need(
+            "minute_at api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"
+        ),
+        "api_errors": _need(
+            "minute_at api error_code error client_id broker_address calls first_at last_at first_exchange_id"
+        ),
+        "throttling": _need(
+            "minute_at api client_id broker_address throttled throttle_ms max_throttle_ms longest_exchange_id"
+        ),
+        "client_versions": _need(
+            "client_software client_id api_key api api_version calls connections first_at last_at first_release"
+            " last_release in_newest_release last_exchange_id",
+            lambda of: ~of("in_newest_release"),
+        ),
+    }
+
+
+def _whole(threshold: float) -> int:
+    """No higher than it, and no product with 32 bits of milliseconds too large: Arrow compares a whole number with a
+    fraction only where both are small."""
+    return floor(min(threshold, 1 << 31))
+
+
+def _need(columns: str, where: Where | None = None) -> Need:
+    return Need(tuple(columns.split()), where)
+
+
+NEEDS = needs_of({})

@@ -1,0 +1,142 @@
+"""Signs of losses, of TLS and of what could not be read, from the rows of `captures` and `quarantine`. Files that
+follow each other are one recording: into how many files it was cut does not matter."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kafkascope.health.findings.episodes import MERGE_US, Signs
+
+Row = Mapping[str, Any]
+
+A_RECORDING = "a recording"
+# Values of `captures.kind`. An observer's own calls are no recording of what others do. Rows of a file of plain frames
+# that has grown have all of its frames each, those of other files what is new.
+OBSERVED, PLAIN = "observe", "frames"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _File:
+    first_at: int
+    last_at: int
+    uri: str
+    kind: str | None
+    frames: int
+    tcp_bytes: int
+    tls_bytes: int
+    lost_bytes: int
+
+
+@dataclass
+class Recording:
+    """Files that overlap, or follow each other within the time that makes two findings one."""
+
+    files: list[_File] = field(default_factory=list)
+    last_at: int = 0
+    counted: bool = False
+
+    @cached_property
+    def first_at(self) -> dict[str, int]:
+        """Of each file; 0 where it has no time."""
+        began: dict[str, int] = {}
+        for file in self.files:
+            began.setdefault(file.uri, file.first_at)
+        return began
+
+    @cached_property
+    def began_at(self) -> int:
+        return min(filter(None, self.first_at.values()), default=0)
+
+    @cached_property
+    def subject(self) -> str:
+        first = next(iter(self.first_at), A_RECORDING)
+        more = len(self.first_at) - 1
+        return f"{first} and {more} more" if more > 0 else first
+
+    @property
+    def frames(self) -> int:
+        frames: Counter[tuple[str, bool]] = Counter()
+        for file in self.files:
+            key = (file.uri, file.kind == PLAIN)
+            frames[key] = max(frames[key], file.frames) if file.kind == PLAIN else frames[key] + file.frames
+        return frames.total()
+
+
+@dataclass(slots=True)
+class Recorded:
+    """All recordings: by the name of each of their files, and when the last of them ends."""
+
+    recordings: list[Recording]
+    by_uri: dict[str, list[Recording]]
+    until: int | None
+
+    def holding(self, uri: str, at: int | None) -> Recording:
+        """The recording that a place in a file is of: a file that has grown can be in several."""
+        candidates = self.by_uri.get(uri) or self.recordings[:1] or [Recording()]
+        return next((known for known in candidates if at is None or at <= known.last_at), candidates[-1])
+
+
+def captures(rows: Iterable[Row], signs: Signs) -> Recorded:
+    files: dict[bool, list[_File]] = {True: [], False: []}
+    timeless: list[_File] = []
+    for row in rows:
+        file = _file(row)
+        (files[file.kind == OBSERVED] if file.first_at else timeless).append(file)
+    recordings = _recordings(files[False])
+    if timeless:
+        # What could not be read at all has no time: it is of the earliest recording.
+        recordings = recordings or [Recording()]
+        recordings[0].files += timeless
+    for recording in recordings:
+        _tls_and_losses(recording, signs)
+    recordings += _recordings(files[True])
+    by_uri: dict[str, list[Recording]] = {}
+    for recording in recordings:
+        for uri in recording.first_at:
+            by_uri.setdefault(uri, []).append(recording)
+    return Recorded(recordings, by_uri, max((known.last_at for known in recordings), default=0) or None)
+
+
+def _file(row: Row) -> _File:
+    first_at = row["first_at"] or 0
+    counts = (row[name] or 0 for name in ("frames", "tcp_bytes", "tls_bytes", "lost_bytes"))
+    return _File(first_at, max(first_at, row["last_at"] or 0), row["capture_uri"] or A_RECORDING, row["kind"], *counts)
+
+
+def _recordings(files: list[_File]) -> list[Recording]:
+    recordings: list[Recording] = []
+    for file in sorted(files, key=lambda file: (file.first_at, file.uri)):
+        if not recordings or file.first_at - recordings[-1].last_at > MERGE_US:
+            recordings.append(Recording())
+        recordings[-1].files.append(file)
+        recordings[-1].last_at = max(recordings[-1].last_at, file.last_at)
+    return recordings
+
+
+def _tls_and_losses(recording: Recording, signs: Signs) -> None:
+    for rule, column in (("recording_tls", "tls_bytes"), ("recording_lost", "lost_bytes")):
+        concerned = [file for file in recording.files if getattr(file, column)]
+        for file in concerned:
+            episode = signs.of(rule, recording.subject, concerned[0].first_at, file.last_at)
+            episode.add(column, getattr(file, column))
+            episode.name("recordings", file.uri, getattr(file, column))
+        if concerned:
+            episode.add("tcp_bytes", sum(file.tcp_bytes for file in recording.files))
+
+
+def quarantine(rows: Iterable[Row], recorded: Recorded, signs: Signs) -> None:
+    for row in rows:
+        uri, at = row["capture_uri"] or A_RECORDING, row["recorded_at"]
+        recording = recorded.holding(uri, at)
+        at = at or recording.first_at.get(uri) or recording.began_at
+        episode = signs.of("recording_unreadable", recording.subject, at)
+        episode.add("places")
+        episode.add("undecoded", row["kind"] == "undecoded")
+        episode.name("kinds", row["message"] or row["kind"])
+        episode.name("recordings", uri)
+        episode.prove(at, row["exchange_id"])
+        if not recording.counted:
+            recording.counted = True
+            episode.add("frames", recording.frames)

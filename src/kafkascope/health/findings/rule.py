@@ -1,0 +1,37 @@
+"""What a rule is: its name, its thresholds with their reasons, what it says and advises."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kafkascope.health.findings.episodes import MERGE_US, Episode
+
+Severity = Literal["info", "warning", "critical"]
+Limits = Mapping[str, float]  # the thresholds of one rule, by name
+Told = tuple[Severity, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A rule fires at this value and above, unless its reason says otherwise."""
+
+    name: str
+    default: float
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`tell` takes an episode and the rule's thresholds, and gives severity and summary, or None where it is nothing to
+    speak of. `{group}` in the advice is the group, as a shell wants it."""
+
+    name: str
+    severity: str
+    subject_kind: str
+    says: str
+    marts: tuple[str, ...]
+    thresholds: tuple[Threshold, ...]
+    advice: str
+    tell: Callable[[Episode, Limits], Told | None]
+    gap_us: int = MERGE_US

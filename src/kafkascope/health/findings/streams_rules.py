@@ -1,0 +1,321 @@
+"""The rules about streams groups: thresholds with their reasons, what each says and what to do."""
+
+from kafkascope.health.findings.episodes import Episode
+from kafkascope.health.findings.rule import Limits, Rule, Severity, Threshold, Told
+from kafkascope.health.findings.words import count, names, span, times, told
+
+_MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
+_DESCRIBE = "kafka-streams-groups.sh --bootstrap-server BROKER --describe --group {group}"
+_CONFIG = "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups --entity-name {group} --add-config"
+# group.streams.heartbeat.interval.ms is 5 s, group.streams.session.timeout.ms 45 s.
+_HANDOVER_MS, _TAKEOVER_MS = 15_000, 60_000
+_HANDOVER = "three heartbeats (5 s by default): given up, granted, reported"
+_TAKEOVER = "the session timeout (45 s) and three heartbeats: even a crash is over by then"
+
+
+def _task(episode: Episode) -> str:
+    if episode.subjects > 1:
+        return f"{episode.subjects} tasks of streams group {episode.group} ({names(episode.named['tasks'])})"
+    return f"Task {episode.subject.removeprefix(episode.group + '/')} of streams group {episode.group}"
+
+
+def _unheld(episode: Episode, limits: Limits) -> Told | None:
+    longest = episode.number("longest_ms")
+    if longest < limits["ms"]:
+        return None
+    still = ", and nobody took it again" if episode.number("open") and episode.subjects == 1 else ""
+    up_to = "up to " if episode.subjects > 1 else ""
+    said = f"{_task(episode)} had no member for {up_to}{span(longest)}{still}: {told(episode.named['causes'])}."
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+
+
+def _long_pause(episode: Episode, limits: Limits) -> Told | None:
+    longest = episode.number("longest_ms")
+    if longest < limits["ms"]:
+        return None
+    cold = episode.number("cold")
+    state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
+    said = (
+        f"{_task(episode)} stood still for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
+        f"{told(episode.named['causes'])}."
+    )
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+
+
+def _member_lost(episode: Episode, limits: Limits) -> Told | None:
+    silent = episode.number("silent_ms")
+    if silent < limits["silent_ms"]:
+        return None
+    client = max(episode.named["clients"], default=episode.subject.rpartition("/")[2])
+    who = f"Member {client}" if episode.subjects == 1 else f"{episode.subjects} members"
+    said = (
+        f"{who} of streams group {episode.group} went without leaving, with "
+        f"{count(episode.number('active_tasks'), 'active task')}; the group noticed after {span(silent)}."
+    )
+    return "warning", said
+
+
+def _many_moves(episode: Episode, limits: Limits) -> Told | None:
+    moves, tasks = episode.number("moves"), episode.number("tasks")
+    if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
+        return None
+    said = (
+        f"Streams group {episode.subject} moved its {count(tasks, 'task')} {times(moves)} in "
+        f"{span(episode.length_ms)}, with {count(episode.number('joined'), 'join')}, "
+        f"{count(episode.number('left'), 'leave')} and {count(episode.number('lost'), 'lost member')}."
+    )
+    return "warning", said
+
+
+def _standbys_missing(episode: Episode, limits: Limits) -> Told | None:
+    minutes = episode.number("minutes")
+    if minutes < limits["minutes"]:
+        return None
+    missing = count(episode.number("missing"), "standby task")
+    return "warning", f"Streams group {episode.subject} lacked up to {missing} for {count(minutes, 'minute')}."
+
+
+def _warmup_stuck(episode: Episode, limits: Limits) -> Told | None:
+    longest, dropped = episode.number("longest_ms"), episode.number("dropped")
+    if longest < limits["ms"] and dropped < limits["dropped"]:
+        return None
+    said = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
+    return "warning", f"{said}, given up {times(dropped)}, and did not become active there."
+
+
+def _fenced(episode: Episode, limits: Limits) -> Told | None:
+    members = episode.number("members")
+    if members < limits["members"]:
+        return None
+    said = (
+        f"{count(members, 'member')} of streams group {episode.subject} had to join anew: the group had given them up."
+    )
+    return "warning", said
+
+
+def _shutdown(episode: Episode, limits: Limits) -> Told | None:
+    requests = episode.number("requests")
+    if requests < limits["requests"] and not episode.number("statuses"):
+        return None
+    asked = f" by {count(requests, 'request')}" if requests else ""
+    return "critical", f"All members of streams group {episode.subject} were told to shut down{asked}."
+
+
+def _topology_refused(episode: Episode, limits: Limits) -> Told | None:
+    calls = episode.number("calls")
+    if calls < limits["calls"]:
+        return None
+    return "warning", f"The topology of client {episode.subject} was refused: {told(episode.named['errors'])}."
+
+
+def _status(severity: Severity, after: Severity | None, says: str) -> "_StatusTeller":
+    return _StatusTeller(severity, after, says)
+
+
+class _StatusTeller:
+    """A status from `ms` on; `after` is its severity from `later_ms` on."""
+
+    __slots__ = ("after", "says", "severity")
+
+    def __init__(self, severity: Severity, after: Severity | None, says: str) -> None:
+        self.severity, self.after, self.says = severity, after, says
+
+    def __call__(self, episode: Episode, limits: Limits) -> Told | None:
+        longest = episode.number("longest_ms")
+        if longest < limits["ms"]:
+            return None
+        details = episode.samples("details")
+        detail = f": {details[0].rstrip('.')}" if details else ""
+        severity = self.after if self.after and longest >= limits["later_ms"] else self.severity
+        lasting = f" for {span(longest)}" if longest else ""  # it was seen once
+        return severity, f"Streams group {episode.subject} {self.says}{lasting}{detail}."
+
+
+STATUS_RULES = {
+    "STALE_TOPOLOGY": "streams_stale_topology",
+    "MISSING_SOURCE_TOPICS": "streams_missing_source_topics",
+    "INCORRECTLY_PARTITIONED_TOPICS": "streams_incorrectly_partitioned_topics",
+    "MISSING_INTERNAL_TOPICS": "streams_missing_internal_topics",
+    "SHUTDOWN_APPLICATION": "streams_shutdown",
+    "ASSIGNMENT_DELAYED": "streams_assignment_delayed",
+}
+OTHER_STATUS = "streams_other_status"
+
+RULES = (
+    Rule(
+        "streams_task_unheld",
+        "warning; critical from `critical_ms` on",
+        "streams_task",
+        "A task had no member: a new one that nobody took, or one that nobody took again. Tasks that were taken again "
+        "are told by streams_long_pause.",
+        ("streams_unheld", "streams_group_health", "captures"),
+        (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
+        f"{_DESCRIBE} --members --verbose shows assignment and target: a target that waits names the member that does "
+        "not let go. --state shows NotReady where topics are missing.",
+        _unheld,
+    ),
+    Rule(
+        "streams_long_pause",
+        "warning; critical from `critical_ms` on",
+        "streams_task",
+        "A task stood still between two members.",
+        ("streams_moves",),
+        (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
+        "After a crash the pause is the session timeout (streams.session.timeout.ms of the group, 45 s, not less than "
+        "the broker's group.streams.min.session.timeout.ms): shorten it, or have members leave on shutdown "
+        f"(KafkaStreams.close). Keep warm copies: {_CONFIG} streams.num.standby.replicas=1.",
+        _long_pause,
+    ),
+    Rule(
+        "streams_member_lost",
+        "warning",
+        "streams_member",
+        "A member went without leaving: a crash, a kill, a network cut, or a pause longer than the session timeout.",
+        ("streams_lost_members",),
+        (Threshold("silent_ms", 0, "ms", "each costs a rebalance, however soon it is noticed"),),
+        "Look at the member's process: out of memory, killed by its supervisor, long garbage collections. "
+        f"{_DESCRIBE} --members shows who took over.",
+        _member_lost,
+    ),
+    Rule(
+        "streams_many_moves",
+        "warning",
+        "streams_group",
+        "Tasks move again and again: members come and go, and state is restored instead of records processed.",
+        _MINUTES,
+        (
+            Threshold("moves_per_task", 3, "moves a task", "a rolling restart moves a task away and back: two"),
+            Threshold("moves", 10, "moves", "groups of a few tasks move them all with each member"),
+        ),
+        "Find out who joins and leaves (client ids in streams_tasks): a crash loop, an autoscaler that flaps. A "
+        "longer streams.session.timeout.ms (60 s is the most by default) bridges short restarts.",
+        _many_moves,
+    ),
+    Rule(
+        "streams_standbys_missing",
+        "warning",
+        "streams_group",
+        "Tasks have fewer standby copies than configured: the next crash restores them from the changelog.",
+        _MINUTES,
+        (Threshold("minutes", 5, "minutes", "longer than a restart of a member takes"),),
+        "A standby is never in the process that has the task: streams.num.standby.replicas + 1 processes are needed. "
+        f"{_DESCRIBE} --members --verbose shows who holds what.",
+        _standbys_missing,
+    ),
+    Rule(
+        "streams_warmup_stuck",
+        "warning",
+        "streams_task",
+        "A member restores a task's state and does not get to the end of it.",
+        ("streams_tasks", "streams_group_health", "captures"),
+        (
+            Threshold("ms", 600_000, "ms", "probing.rebalance.interval.ms of Kafka Streams: as often it looks itself"),
+            Threshold("dropped", 3, "times", "once is a change of plan, three times is a pattern"),
+        ),
+        "Compare the lag of the restore consumer (metric restore-remaining-records-total) with the rate at which the "
+        "changelog grows; a larger acceptable.recovery.lag, or more bandwidth for restoring, ends it.",
+        _warmup_stuck,
+    ),
+    Rule(
+        "streams_fenced_members",
+        "warning",
+        "streams_group",
+        "Members were answered FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID, and closed their tasks.",
+        _MINUTES,
+        (Threshold("members", 1, "members", "a member that is alive and was given up has worked for nothing"),),
+        "The member was silent for longer than streams.session.timeout.ms (45 s): look for long garbage collections, "
+        "a suspended machine, or a coordinator that lost the group.",
+        _fenced,
+    ),
+    Rule(
+        "streams_missing_source_topics",
+        "critical",
+        "streams_group",
+        "Topics that the application reads do not exist. It processes nothing.",
+        _STATUSES,
+        (Threshold("ms", 0, "ms", "the application stops at once"),),
+        "Create the topics that the status names (kafka-topics.sh --create), or correct the names in the topology.",
+        _status("critical", None, "lacked source topics"),
+    ),
+    Rule(
+        "streams_incorrectly_partitioned_topics",
+        "critical",
+        "streams_group",
+        "Topics that are joined differ in their number of partitions, or an internal topic has the wrong number.",
+        _STATUSES,
+        (Threshold("ms", 0, "ms", "the application stops at once"),),
+        "Give the topics that the status names the same number of partitions, or repartition() one of them in the "
+        "topology; after a change of partitions reset the application: kafka-streams-groups.sh --reset-offsets "
+        "--group {group} --delete-all-internal-topics.",
+        _status("critical", None, "had topics with the wrong number of partitions"),
+    ),
+    Rule(
+        "streams_missing_internal_topics",
+        "warning; critical from `later_ms` on",
+        "streams_group",
+        "Repartition or changelog topics do not exist and are not being created.",
+        _STATUSES,
+        (
+            Threshold("ms", 10_000, "ms", "two heartbeats: a new application is told so until the broker created them"),
+            Threshold("later_ms", _TAKEOVER_MS, "ms", "creating them failed"),
+        ),
+        "See in the coordinator's log why it cannot create them: CREATE on the topics or the cluster is not allowed, "
+        "the replication factor is higher than there are brokers, or a policy forbids it.",
+        _status("warning", "critical", "lacked internal topics"),
+    ),
+    Rule(
+        "streams_stale_topology",
+        "info; warning from `later_ms` on",
+        "streams_group",
+        "Members run an older topology than the group has.",
+        _STATUSES,
+        (
+            Threshold("ms", 0, "ms", "each rolling upgrade shows it"),
+            Threshold("later_ms", 600_000, "ms", "a rolling upgrade of a few instances is over in ten minutes"),
+        ),
+        f"Finish the upgrade: {_DESCRIBE} --members --verbose shows the topology epoch of each member.",
+        _status("info", "warning", "had members with an older topology"),
+    ),
+    Rule(
+        "streams_topology_refused",
+        "warning",
+        "client",
+        "A client's topology, or its epoch, is not the group's: STREAMS_INVALID_TOPOLOGY, "
+        "STREAMS_INVALID_TOPOLOGY_EPOCH, STREAMS_TOPOLOGY_FENCED. It cannot join.",
+        ("api_errors",),
+        (Threshold("calls", 1, "calls", "it does not heal by itself"),),
+        "Roll every instance to the same build, or give the changed application another application.id.",
+        _topology_refused,
+    ),
+    Rule(
+        "streams_shutdown",
+        "critical",
+        "streams_group",
+        "A member asked the whole application to stop (StreamThreadExceptionResponse.SHUTDOWN_APPLICATION).",
+        _STATUSES,
+        (Threshold("requests", 1, "requests", "one stops every member"),),
+        "Find the exception in the log of the member that asked, mend its cause, start the application again.",
+        _shutdown,
+    ),
+    Rule(
+        "streams_assignment_delayed",
+        "info",
+        "streams_group",
+        "The coordinator waits before it assigns tasks.",
+        _STATUSES,
+        (Threshold("ms", 10_000, "ms", "group.streams.initial.rebalance.delay.ms is 3 s, a heartbeat 5 s"),),
+        "Compare streams.initial.rebalance.delay.ms and streams.assignment.interval.ms of the group with what was "
+        "meant.",
+        _status("info", None, "waited for its assignment"),
+    ),
+    Rule(
+        OTHER_STATUS,
+        "info",
+        "streams_group",
+        "Answers carried a status that has no rule of its own, as MISSING_CLIENT_TAGS.",
+        _STATUSES,
+        (Threshold("ms", 0, "ms", "what it costs is not known"),),
+        f"{_DESCRIBE} --state, and the log of the coordinator, tell more.",
+        _status("info", None, "carried another status"),
+    ),
+)

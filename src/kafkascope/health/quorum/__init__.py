@@ -1,0 +1,1 @@
+"""The KRaft quorum: leaders, elections, replicas and their lag."""

@@ -1,0 +1,219 @@
+"""Raft messages of one cluster in time order, in; leaders by epoch, elections with cause and length, votes, out.
+
+Signs of a leader are what only it sends: an answer to Fetch without an error, BeginQuorumEpoch, EndQuorumEpoch, an
+answer to DescribeQuorum without an error. Other nodes name the leader too, in answers with an error: that is hearsay,
+which can tell of a new epoch but not that an old leader lives. An epoch has one leader (KIP-595); what is said of an
+older epoch changes nothing.
+
+An election lasts from the last sign of the old leader to the first of the new one. Its cause, the first that holds:
+
+- `resigned`: the old leader sent EndQuorumEpoch in its epoch. One that starts again with an old epoch on its disk sends
+  it late, is refused with FENCED_LEADER_EPOCH, and has resigned from nothing.
+- `lost`: since its last sign a connection to the old leader was closed, or a fetch waits for it beyond its time.
+- `timeout`: votes were asked for, while nothing showed that the old leader failed: a voter had not heard of it.
+- `no_leader`: the nodes said that there was none when the recording began.
+- `unknown`: the recording does not show it.
+"""
+
+from dataclasses import replace
+
+from kafkascope.health.quorum.events import QuorumEvent
+from kafkascope.health.quorum.rows import QuorumHappening
+
+
+class Elections:
+    """`leader` leads `leader_epoch` as far as is known; `epoch` is the highest that anyone named."""
+
+    def __init__(self) -> None:
+        self.rows: list[QuorumHappening] = []
+        self.leader: int | None = None
+        self.leader_epoch = -1
+        self.epoch = -1
+        self.addresses: set[str | None] = set()
+        self.begun: set[int] = set()
+        self._first_at: int | None = None
+        self._last_at = 0
+        self._last_sign = 0
+        self._none_led = False
+        self._resigned_at: int | None = None
+        self._closed: tuple[int, str] | None = None
+        self._connections: set[str | None] = set()
+        self._waiting: dict[int | None, tuple[int, int, str | None]] = {}
+        self._votes: dict[int, QuorumEvent] = {}
+        self._pre_vote_at: int | None = None
+        self._asked: dict[str | None, QuorumEvent] = {}
+        self._once: set[tuple[str, int | None, int | None]] = set()
+
+    def feed(self, event: QuorumEvent) -> None:
+        kind = event.kind
+        self._last_at = event.at_us
+        if self._first_at is None:
+            self._first_at = event.at_us
+        if kind == "fetch":
+            epoch = event.leader_epoch
+            if epoch is not None and epoch > self.epoch:
+                self.epoch = epoch
+            if epoch == self.leader_epoch and event.broker in self.addresses:
+                self._waiting[event.node_id] = (event.at_us, event.max_wait_ms or 0, event.exchange_id)
+        elif kind == "fetch_answer":
+            waiting = self._waiting.get(event.node_id)
+            if waiting is not None and waiting[2] == event.exchange_id:
+                del self._waiting[event.node_id]
+            self._told(event, not event.error_code)
+        elif kind == "described":
+            if not event.error_code:
+                self._told(event, True)
+        elif kind == "disconnected":
+            if event.connection_id in self._connections and self._closed is None:
+                self._closed = (event.at_us, event.how or "closed")
+        elif kind == "vote":
+            self._vote(event)
+        elif kind == "vote_answer":
+            asked = self._asked.pop(event.exchange_id, event)
+            self._vote_row(asked, event)
+            self._told(event, False)
+        elif kind == "begin":
+            self._told(event, True)
+            self.begun.add(event.leader_epoch if event.leader_epoch is not None else -1)
+            self._one(event, "announced", event.leader_id, event.peer_id)
+        elif kind == "end":
+            self._end(event)
+        elif kind in ("begin_answer", "end_answer"):
+            self._told(event, False)
+
+    def _told(self, event: QuorumEvent, by_itself: bool) -> None:
+        """Somebody named the epoch, and who leads it if anyone does."""
+        leader, epoch = event.leader_id, event.leader_epoch
+        if epoch is None:
+            return
+        if leader is None or leader < 0:
+            if self.leader is None:
+                self._none_led = True
+        elif epoch > self.leader_epoch:
+            self._elected(event, leader, epoch)
+        if epoch > self.epoch:
+            self.epoch = epoch
+        if by_itself and leader == self.leader and epoch == self.leader_epoch:
+            self._last_sign = event.at_us
+            self._closed = self._pre_vote_at = None
+            if event.kind == "fetch_answer":
+                self.addresses.add(event.broker)
+                self._connections.add(event.connection_id)
+
+    def _elected(self, event: QuorumEvent, leader: int, epoch: int) -> None:
+        at, old, voted = event.at_us, self.leader, epoch in self._votes
+        for failed in sorted(self._votes):
+            if failed < epoch:
+                vote = self._votes[failed]
+                self.rows.append(
+                    QuorumHappening(vote.at_us, "election_failed", failed, vote.node_id, exchange_id=vote.exchange_id)
+                )
+        starts = [vote.at_us for vote in self._votes.values()]
+        starts += [] if self._pre_vote_at is None else [self._pre_vote_at]
+        seen = old is not None or voted or self._none_led or 0 <= self.epoch < epoch
+        cause, detail = self._cause(at)
+        self.rows.append(
+            QuorumHappening(
+                at,
+                "elected" if seen else "observed",
+                epoch,
+                leader,
+                cause if seen else "unknown",
+                None if old is None else (at - self._last_sign) // 1000,
+                (at - min(starts)) // 1000 if starts and seen else None,
+                None if old is None else epoch - self.leader_epoch,
+                old,
+                detail=detail,
+                exchange_id=event.exchange_id,
+            )
+        )
+        self.leader, self.leader_epoch, self._last_sign = leader, epoch, at
+        self._resigned_at = self._closed = self._pre_vote_at = None
+        self._votes = {later: vote for later, vote in self._votes.items() if later > epoch}
+        self.addresses.clear()
+        self._connections.clear()
+        self._waiting.clear()
+
+    def _cause(self, at: int) -> tuple[str, str | None]:
+        if self.leader is None:
+            return ("no_leader", None) if self._none_led else ("unknown", None)
+        if self._resigned_at is not None:
+            return "resigned", None
+        if self._closed is not None:
+            closed_at, how = self._closed
+            return "lost", f"connection to {self.leader} closed ({how}) {(closed_at - self._last_sign) // 1000} ms on"
+        overdue = [
+            (at - asked_at) // 1000 for asked_at, wait, _ in self._waiting.values() if at - asked_at > wait * 1000
+        ]
+        if overdue:
+            return "lost", f"fetch unanswered by {self.leader} for {max(overdue)} ms"
+        if self._votes or self._pre_vote_at is not None:
+            return "timeout", None
+        return "unknown", None
+
+    def _vote(self, event: QuorumEvent) -> None:
+        self._asked[event.exchange_id] = event
+        epoch = event.epoch if event.epoch is not None else -1
+        if event.pre_vote:
+            if self._pre_vote_at is None:
+                self._pre_vote_at = event.at_us
+        elif epoch > self.leader_epoch:
+            self._votes.setdefault(epoch, event)
+
+    def _vote_row(self, asked: QuorumEvent, answer: QuorumEvent | None) -> None:
+        granted, error = (None, None) if answer is None else (answer.granted, answer.error_code)
+        self.rows.append(
+            QuorumHappening(
+                asked.at_us,
+                "pre_vote" if asked.pre_vote else "vote",
+                asked.epoch,
+                asked.node_id,
+                voter_id=asked.peer_id,
+                granted=granted,
+                detail=f"error {error}" if error else None,
+                exchange_id=asked.exchange_id,
+            )
+        )
+
+    def _end(self, event: QuorumEvent) -> None:
+        if self._resigned_at is not None and event.leader_epoch == self.leader_epoch:  # to the next voter
+            return
+        if event.leader_epoch is not None and event.leader_epoch < max(self.leader_epoch, self.epoch):
+            self._one(event, "late_resignation", event.leader_id, None)
+            return
+        self._told(event, True)
+        self._resigned_at = event.at_us
+        self._one(event, "resigned", event.leader_id, None)
+
+    def _one(self, event: QuorumEvent, kind: str, node_id: int | None, voter_id: int | None) -> None:
+        """The same message goes to every voter, and again: one row for each epoch and voter."""
+        key = (kind, event.leader_epoch, voter_id)
+        if key not in self._once:
+            self._once.add(key)
+            self.rows.append(
+                QuorumHappening(
+                    event.at_us,
+                    kind,
+                    event.leader_epoch,
+                    node_id,
+                    voter_id=voter_id,
+                    exchange_id=event.exchange_id,
+                )
+            )
+
+    def finish(self) -> list[QuorumHappening]:
+        """The rows by time. A quorum that has no leader when the recording ends is `leaderless`."""
+        at = self._last_at
+        for vote in self._asked.values():
+            self._vote_row(vote, None)
+        cause, detail = self._cause(at)
+        if self.leader is None:
+            if self._none_led and self._first_at is not None:
+                waited = (at - self._first_at) // 1000
+                self.rows.append(QuorumHappening(self._first_at, "leaderless", self.epoch, None, cause, waited))
+        elif cause == "resigned" or self._votes or (cause == "lost" and self._pre_vote_at is not None):
+            silent = (at - self._last_sign) // 1000
+            row = QuorumHappening(self._last_sign, "leaderless", self.leader_epoch, self.leader, cause, silent)
+            self.rows.append(replace(row, detail=detail))
+        self.rows.sort(key=lambda row: row.occurred_at)
+        return self.rows

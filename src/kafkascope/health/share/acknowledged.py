@@ -1,0 +1,156 @@
+"""Acknowledgements into the book: `acknowledged` events in, deliveries ended, renewed or left alone out.
+
+What the broker answered decides: 0 counts, an error undoes every acknowledgement of that request for the partition
+(SharePartition.rollbackOrProcessStateUpdates), no answer is a claim that something else must prove.
+"""
+
+from kafkascope.health.share.book import FOREVER, LATE_US, Book
+from kafkascope.health.share.brokers import LOST_PARTITION, lost
+from kafkascope.health.share.events import ACCEPT, GAP, REJECT, RELEASE, RENEW, SAID, ShareEvent
+from kafkascope.health.share.pieces import NO_NOTES, Claim, Partition, Piece
+
+INVALID_RECORD_STATE = 121
+ENDING = frozenset({GAP, ACCEPT, RELEASE, REJECT})
+
+
+def acknowledged(book: Book, event: ShareEvent) -> None:
+    partition = book.partition_of(event)
+    error = event.error_code
+    if error is None:
+        _unanswered(event, partition)
+    elif error:
+        _refused(book, event, partition)
+    elif not _twice(event, partition):
+        _counted(book, event, partition)
+
+
+def _twice(event: ShareEvent, partition: Partition) -> bool:
+    """The same acknowledgement again, as a recording that was put together of two may have it."""
+    place = (event.first_offset, event.last_offset)
+    if partition.acked_by != event.exchange_id or event.exchange_id is None:
+        partition.acked_by = event.exchange_id
+        partition.acked = {place}
+        return False
+    if place in partition.acked:
+        return True
+    partition.acked.add(place)
+    return False
+
+
+def _counted(book: Book, event: ShareEvent, partition: Partition) -> None:
+    first, last, member = event.first_offset, event.last_offset, event.member_id
+    free = first
+    for found in partition.overlapping(first, last):
+        # An answer of 0 says that it was held, whatever was inferred before.
+        if found.origin.member_id != member or (found.outcome is not None and found.rule == "acknowledged"):
+            continue
+        start, end = max(first, found.first), min(last, found.last)
+        if free < start:
+            _unheld(book, event, partition, free, start - 1)
+        free = end + 1
+        exact = found.first == start and found.last == end
+        _taken(book, event, partition, found if exact else partition.cut(found, start, end))
+    if free <= last:
+        _unheld(book, event, partition, free, last)
+
+
+def _taken(book: Book, event: ShareEvent, partition: Partition, piece: Piece) -> None:
+    kind = event.value
+    if kind not in ENDING and kind != RENEW:
+        # A type that no release we know has.
+        return
+    piece.outcome, piece.claim, piece.archived, piece.notes = None, None, None, NO_NOTES
+    if kind == RENEW:
+        piece.renewals += 1
+        piece.written = None
+        piece.lock_low = event.at_us
+        piece.lock_high = max(event.at_us, event.answered_us or 0)
+        piece.lock_ms = event.lock_timeout_ms or piece.lock_ms
+    elif kind == GAP:
+        book.settle(partition, piece)
+    else:
+        assert kind is not None
+        book.end(partition, piece, SAID[kind], "acknowledged", event.at_us, event.exchange_id)
+
+
+def _unanswered(event: ShareEvent, partition: Partition) -> None:
+    kind = event.value
+    if kind not in ENDING:
+        return
+    assert kind is not None
+    for found in partition.overlapping(event.first_offset, event.last_offset):
+        if found.outcome is None and found.origin.member_id == event.member_id:
+            piece = partition.cut(found, max(event.first_offset, found.first), min(event.last_offset, found.last))
+            piece.claim = Claim(kind, event.at_us, event.exchange_id)
+
+
+def _refused(book: Book, event: ShareEvent, partition: Partition) -> None:
+    leader = partition.links.get(event.member_id, (event.broker, None))[0]
+    if leader != event.broker:
+        # The member has found another leader than the one that it acquired from.
+        lost(book, partition, leader, event)
+    elif event.error_code in LOST_PARTITION:
+        lost(book, partition, event.broker, event)
+    elif event.error_code == INVALID_RECORD_STATE:
+        # Which offsets it means is not said, but a lock that had run out by then was not the member's any more.
+        for found in partition.overlapping(event.first_offset, event.last_offset):
+            held = found.outcome is None and found.origin.member_id == event.member_id
+            if held and event.at_us >= book.lock_end(found, found.lock_high):
+                first, last = max(event.first_offset, found.first), min(event.last_offset, found.last)
+                book.expired(partition.cut(found, first, last), "refused_late", event)
+
+
+def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, last: int) -> None:
+    """The broker took an acknowledgement of offsets that the member is not known to hold."""
+    kind = event.value
+    for piece in partition.limbo:
+        if piece.origin.member_id == event.member_id and piece.first <= last and piece.last >= first and kind in SAID:
+            break
+    else:
+        if kind in SAID or kind == RENEW:
+            whole = first == event.first_offset and last == event.last_offset
+            partition.early.append(event if whole else event._replace(first_offset=first, last_offset=last))
+            unrecorded(book, partition, event.at_us - LATE_US)
+        return
+    start, end = max(first, piece.first), min(last, piece.last)
+    partition.limbo.remove(piece)
+    before, after = (piece.first, start - 1), (end + 1, piece.last)
+    partition.limbo.extend(piece.clone(*rest) for rest in (before, after) if rest[0] <= rest[1])
+    piece.first, piece.last = start, end
+    piece.end(SAID[kind], "acknowledged", event.at_us, event.exchange_id)
+    piece.archived = kind == REJECT
+    book.settled(piece)
+    if first < start:
+        _unheld(book, event, partition, first, start - 1)
+    if end < last:
+        _unheld(book, event, partition, end + 1, last)
+
+
+def acknowledged_early(book: Book, event: ShareEvent, partition: Partition) -> None:
+    """Acknowledgements that stand before their acquisition in the recording."""
+    unrecorded(book, partition, event.at_us - LATE_US)
+    member = event.member_id
+    waiting, partition.early = partition.early, []
+    for early in waiting:
+        # Most wait for other offsets than came: these stay as they are, with no copy made. What a request acknowledged
+        # was not acquired by its own answer.
+        mine = early.member_id == member and early.exchange_id != event.exchange_id
+        if mine and (partition.limbo or partition.overlapping(early.first_offset, early.last_offset)):
+            _counted(book, early, partition)
+        else:
+            partition.early.append(early)
+
+
+def unrecorded(book: Book, partition: Partition, until: int = FOREVER) -> None:
+    """Acknowledgements whose acquisition did not follow: it is not in the recording."""
+    while partition.early and partition.early[0].at_us < until:
+        early = partition.early.pop(0)
+        kind = early.value
+        if kind in SAID:
+            book.unrecorded(early, SAID[kind], kind == REJECT)
+        elif not partition.overlapping(early.first_offset, early.last_offset):
+            at = early.at_us
+            piece = Piece(early, early.first_offset, early.last_offset, at, at, early.lock_timeout_ms)
+            piece.renewals = 1
+            partition.put(piece)
+            book.touched.setdefault(early.member_id, {})[partition] = None

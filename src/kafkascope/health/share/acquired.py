@@ -1,0 +1,109 @@
+"""Acquired ranges into the book: `acquired` events in, pieces held out, and the end of whatever held these offsets
+before.
+
+Offsets that come again prove that their delivery ended. Acquiring adds one to the delivery count and is not written
+to the coordinator, so a count that does not rise means that a leader read its state anew (SharePartition, 4.0 to
+4.3).
+"""
+
+from kafkascope.health.share.acknowledged import acknowledged_early
+from kafkascope.health.share.book import CLOCK_SLACK_US, Book
+from kafkascope.health.share.brokers import lost
+from kafkascope.health.share.events import RELEASE, ShareEvent
+from kafkascope.health.share.pieces import NO_NOTES, Family, Partition, Piece
+from kafkascope.health.share.sessions import opened
+
+# Ends that a lock's time alone tells: a count that did not rise knows better.
+INFERRED = frozenset({"lock_passed", "refused_late"})
+
+
+def acquired(book: Book, event: ShareEvent) -> None:
+    partition = book.partition_of(event)
+    first, last, at = event.first_offset, event.last_offset, event.at_us
+    if partition.links.get(event.member_id) != (event.broker, event.connection_id):
+        _linked(book, event, partition)
+    lock_ms = event.lock_timeout_ms or None
+    if lock_ms is not None:
+        book.lock_ms = lock_ms
+    asked = event.asked_us
+    low = asked if asked is not None and asked < at else at
+    pieces = partition.pieces
+    if not pieces or pieces[-1].last < first:
+        piece = Piece(event, first, last, low, at, lock_ms)
+        partition.starts.append(first)
+        pieces.append(piece)
+        added = [piece]
+    else:
+        added = _again(book, event, partition, low, lock_ms)
+    if book.forgotten:
+        book.forgotten.get((event.member_id, event.broker), set()).discard(partition)
+    if event.connection_id in book.closed:
+        # The answer passed the member's FIN: the broker learns of that after acquiring.
+        for piece in added:
+            book.end(partition, piece, "disconnected", "connection_closed", at, None)
+    elif partition.early:
+        acknowledged_early(book, event, partition)
+
+
+def _linked(book: Book, event: ShareEvent, partition: Partition) -> None:
+    """A member reaches a partition's leader at one address: at another there is another leader, and the locks that the
+    first one gave are lost. Members may use different listeners, so only the address that this one used counts."""
+    member, broker, connection = event.member_id, event.broker, event.connection_id
+    old = partition.links.get(member)
+    partition.links[member] = (broker, connection)
+    book.touched.setdefault(member, {})[partition] = None
+    if old is not None and old[0] != broker:
+        lost(book, partition, old[0], event)
+    if book.sessions.get((member, broker)) != connection:
+        opened(book, (member, broker), connection)
+
+
+def _again(book: Book, event: ShareEvent, partition: Partition, low: int, lock_ms: int | None) -> list[Piece]:
+    first, last = event.first_offset, event.last_offset
+    free = first
+    ranges: list[tuple[int, int]] = []
+    for found in partition.overlapping(first, last):
+        start, end = max(first, found.first), min(last, found.last)
+        if found.origin.exchange_id == event.exchange_id is not None:
+            # The same answer twice.
+            if free < start:
+                ranges.append((free, start - 1))
+            free = end + 1
+        else:
+            _superseded(book, event, partition, partition.cut(found, start, end))
+    if free <= last:
+        ranges.append((free, last))
+    added = [Piece(event, start, end, low, event.at_us, lock_ms) for start, end in ranges]
+    family = Family(sum(end - start + 1 for start, end in ranges)) if len(ranges) > 1 else None
+    for piece in added:
+        piece.family = family
+        partition.put(piece)
+    return added
+
+
+def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: Piece) -> None:
+    """Offsets that somebody has, or had, were given out again. Only the first rule that fits is said."""
+    before, now = piece.origin.delivery_count, event.delivery_count
+    rises = before is None or now is None or now > before
+    if rises and before is not None and before >= book.limit:
+        book.limit, book.limit_known = before + 1, False
+    piece.archived = False
+    claim = piece.claim
+    if piece.outcome is not None and (rises or piece.rule not in INFERRED):
+        if claim is not None:
+            # It did not count.
+            piece.notes = NO_NOTES
+    elif not rises:
+        piece.end("moved", "state_reloaded", event.at_us, event.exchange_id)
+    elif claim is not None and claim.type == RELEASE:
+        piece.end("released", "delivered_again", claim.at_us, claim.exchange_id)
+    elif piece.written is None and event.at_us >= book.lock_end(piece, piece.lock_low) - CLOCK_SLACK_US:
+        book.expired(piece, "delivered_again", event)
+    else:
+        piece.end("moved", "unexplained", event.at_us, event.exchange_id, "cause_not_recorded")
+        partition.drop(piece)
+        partition.limbo.append(piece)
+        return
+    if before is not None and now is not None and now > before + 1:
+        piece.notes = (*piece.notes, "deliveries_between_not_recorded")
+    book.settle(partition, piece)

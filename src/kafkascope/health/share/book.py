@@ -1,0 +1,217 @@
+"""The state of a share group's ledger: pieces that ended in, `Delivery` rows out as soon as a whole acquired range is
+settled; the rules are in the files beside it.
+
+A piece that ended unfinished (released, expired, closed) waits in its partition: whether the broker archived it shows
+only when its offsets come again, or in the leader's state writes.
+"""
+
+from kafkascope.health.share.events import ACKNOWLEDGED, ARCHIVED, Delivery, Outcome, ShareEvent
+from kafkascope.health.share.pieces import Partition, Piece
+
+# share.delivery.count.limit and share.record.lock.duration.ms, as a broker has them when nobody set them
+DEFAULT_DELIVERY_LIMIT = 5
+DEFAULT_LOCK_MS = 30_000
+
+# A request log tells milliseconds, and computes one time from the other.
+CLOCK_SLACK_US = 10_000
+# What explains an end may stand a little behind it in the recording.
+LATE_US = 1_000_000
+FOREVER = 1 << 63
+
+# Kafka hands these offsets out again, or archives them at the delivery limit.
+UNFINISHED = frozenset({"released", "lock_expired", "disconnected", "session_closed"})
+
+# a member on a broker
+Link = tuple[str | None, str | None]
+
+
+class Book:
+    def __init__(self, delivery_limit: int | None) -> None:
+        self.out: list[Delivery] = []
+        self.now = 0
+        self.limit = delivery_limit or DEFAULT_DELIVERY_LIMIT
+        self.limit_known = delivery_limit is not None
+        self.lock_ms: int | None = None
+        self.partitions: dict[tuple[str | None, int], Partition] = {}
+        # member on a broker to the connection whose end ends the session
+        self.sessions: dict[Link, str | None] = {}
+        self.sessions_of: dict[str, dict[Link, None]] = {}
+        self.closed: set[str] = set()
+        self.forgotten: dict[Link, set[Partition]] = {}
+        self.touched: dict[str | None, dict[Partition, None]] = {}
+        self.seen: dict[str | None, int] = {}
+
+    def partition_of(self, event: ShareEvent) -> Partition:
+        key = (event.topic_id, event.partition)
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = self.partitions[key] = Partition()
+        return partition
+
+    def lock_end(self, piece: Piece, since: int) -> int:
+        return since + (piece.lock_ms or self.lock_ms or DEFAULT_LOCK_MS) * 1000
+
+    def end(
+        self,
+        partition: Partition,
+        piece: Piece,
+        outcome: Outcome,
+        rule: str,
+        at_us: int,
+        exchange_id: str | None,
+        note: str | None = None,
+    ) -> None:
+        """A held piece ends, by something that the recording shows."""
+        written = piece.written
+        if written is not None and written.state == ACKNOWLEDGED and rule != "acknowledged":
+            self.by_written(piece)
+        elif rule != "acknowledged" and self.ran_out(piece, at_us):
+            return
+        else:
+            piece.end(outcome, rule, at_us, exchange_id, note)
+            if piece.claim is not None:
+                piece.notes = (*piece.notes, "acknowledgement_unanswered")
+            if outcome == "rejected":
+                piece.archived = True
+            elif outcome in UNFINISHED:
+                if written is None:
+                    return
+                self.found(piece, written.state)
+        self.settle(partition, piece)
+
+    def expired(self, piece: Piece, rule: str, event: ShareEvent) -> None:
+        at = min(self.lock_end(piece, piece.lock_high), event.at_us)
+        note = None if piece.lock_ms or self.lock_ms else "lock_time_unknown"
+        piece.end("lock_expired", rule, at, event.exchange_id, note)
+
+    def ran_out(self, piece: Piece, at_us: int) -> bool:
+        """Ends a held piece whose lock was over by then. The broker's timer asks nobody: without a renewal, and without
+        an acknowledgement that may have counted, the lock ended first, whatever came after."""
+        until = self.lock_end(piece, piece.lock_high)
+        if piece.claim is not None or at_us <= until + CLOCK_SLACK_US or not (piece.lock_ms or self.lock_ms):
+            return False
+        piece.end("lock_expired", "lock_passed", until, None)
+        return True
+
+    def by_written(self, piece: Piece) -> None:
+        """The leader wrote a state, and nothing else in the recording says why."""
+        written = piece.written
+        assert written is not None
+        if written.state == ACKNOWLEDGED:
+            piece.end("accepted", "state_written", written.at_us, written.exchange_id, "acknowledgement_not_recorded")
+        else:
+            piece.end("moved", "state_written", written.at_us, written.exchange_id, "cause_not_recorded")
+            piece.archived = written.state == ARCHIVED
+
+    def found(self, piece: Piece, state: int) -> None:
+        """What the leader made of a delivery that ended unfinished; archiving tells the group's delivery limit."""
+        piece.archived = state == ARCHIVED
+        if piece.archived and piece.origin.delivery_count is not None:
+            self.limit, self.limit_known = piece.origin.delivery_count, True
+
+    def settle(self, partition: Partition, piece: Piece) -> None:
+        partition.drop(piece)
+        self.settled(piece)
+
+    def settled(self, piece: Piece) -> None:
+        """A piece that is in no partition any more. Without an outcome it was a gap, and gives no row."""
+        family = piece.family
+        if family is None:
+            if piece.outcome is not None:
+                self.out.append(_row(piece))
+            return
+        family.left -= piece.last - piece.first + 1
+        if piece.outcome is not None:
+            family.done.append(piece)
+        if not family.left:
+            self.out.extend(map(_row, family.joined()))
+
+    def unrecorded(self, event: ShareEvent, outcome: Outcome, archived: bool) -> None:
+        """An acknowledgement is all that there is of a delivery. No piece is made for the row: a recording that begins
+        late, or has one broker of several, may have little else."""
+        self.out.append(
+            Delivery(
+                event.group_id,
+                event.topic,
+                event.topic_id,
+                event.partition,
+                event.first_offset,
+                event.last_offset,
+                event.delivery_count,
+                event.member_id,
+                event.client_id,
+                None,
+                event.lock_timeout_ms,
+                0,
+                outcome,
+                event.at_us,
+                archived,
+                None,
+                event.exchange_id,
+                event.broker,
+                "acknowledged",
+                "acquisition_not_recorded",
+            )
+        )
+
+    def finish(self) -> None:
+        """The end of the recording: what is held is open."""
+        for partition in self.partitions.values():
+            pieces, partition.pieces, partition.starts = partition.pieces, [], []
+            for piece in pieces:
+                if piece.outcome is not None:
+                    self.perhaps_archived(piece)
+                elif piece.written is not None:
+                    self.by_written(piece)
+                else:
+                    self._open(piece)
+                self.settled(piece)
+            for piece in partition.limbo:
+                self.settled(piece)
+
+    def _open(self, piece: Piece) -> None:
+        until = max(self.seen.get(piece.origin.broker, 0), self.seen.get(None, 0)) or self.now
+        if self.ran_out(piece, until):
+            piece.notes = ("not_delivered_again",)
+            self.perhaps_archived(piece)
+        else:
+            piece.end("open", "end_of_recording", None, None)
+            if piece.claim is not None:
+                piece.notes = ("acknowledgement_unanswered",)
+
+    def perhaps_archived(self, piece: Piece) -> None:
+        """Nothing will tell any more what became of a delivery that ended unfinished: the limit has to."""
+        count = piece.origin.delivery_count
+        if count is not None and count >= self.limit:
+            piece.archived = True
+            if not self.limit_known:
+                piece.notes = (*piece.notes, "limit_not_recorded")
+
+
+def _row(piece: Piece) -> Delivery:
+    origin = piece.origin
+    acquired = origin.kind == "acquired"
+    notes = piece.notes if acquired else ("acquisition_not_recorded", *piece.notes)
+    assert piece.outcome is not None
+    return Delivery(
+        origin.group_id,
+        origin.topic,
+        origin.topic_id,
+        origin.partition,
+        piece.first,
+        piece.last,
+        origin.delivery_count,
+        origin.member_id,
+        origin.client_id,
+        origin.at_us if acquired else None,
+        piece.lock_ms,
+        piece.renewals,
+        piece.outcome,
+        piece.outcome_at,
+        bool(piece.archived),
+        origin.exchange_id if acquired else None,
+        piece.outcome_exchange,
+        origin.broker,
+        piece.rule,
+        ",".join(notes) if notes else None,
+    )

@@ -1,0 +1,141 @@
+"""What brokers say of deliveries into the book: `state_written`, `altered`, `broker_error` and `seen` events in, ends
+that no member spoke of out.
+
+The leader writes only what changed (GOTCHAS 35). A write of state 0 or 4 at the lock's time, with nothing else to
+cause it, is an expiry. Any other write without a known cause is remembered, because the acknowledgement may stand
+behind it.
+"""
+
+from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED, Book
+from kafkascope.health.share.events import ACCEPT, ACKNOWLEDGED, ARCHIVED, GAP, REJECT, RELEASE, SAID, ShareEvent
+from kafkascope.health.share.pieces import Claim, Partition, Piece, Written
+
+# UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID,
+# FENCED_STATE_EPOCH: the broker has dropped what it knew of the partition's locks
+LOST_PARTITION = frozenset({3, 6, 74, 100, 103, 124})
+
+
+def state_written(book: Book, event: ShareEvent) -> None:
+    partition = book.partition_of(event)
+    if event.error_code:
+        if event.error_code in LOST_PARTITION:
+            lost(book, partition, event.broker, event)
+        return
+    state, first, last = event.value, event.first_offset, event.last_offset
+    if state is not None and first >= 0:
+        for found in partition.overlapping(first, last):
+            count = found.origin.delivery_count
+            if count is None or event.delivery_count in (None, count):
+                piece = partition.cut(found, max(first, found.first), min(last, found.last))
+                _written(book, event, partition, piece, state)
+    start = event.start_offset
+    if start is not None and start > partition.start_offset:
+        partition.start_offset = start
+        _passed(book, partition, start, event)
+
+
+def _written(book: Book, event: ShareEvent, partition: Partition, piece: Piece, state: int) -> None:
+    claim = piece.claim
+    if claim is not None and _proves(state, claim):
+        _claimed(book, partition, piece, claim, state)
+    elif piece.outcome is not None:
+        if piece.outcome in UNFINISHED and state != ACKNOWLEDGED:
+            book.found(piece, state)
+            # The acknowledgement did not count.
+            piece.notes = tuple(note for note in piece.notes if note != "acknowledgement_unanswered")
+            book.settle(partition, piece)
+    elif state != ACKNOWLEDGED and event.at_us >= book.lock_end(piece, piece.lock_low) - CLOCK_SLACK_US:
+        book.expired(piece, "state_written", event)
+        book.found(piece, state)
+        book.settle(partition, piece)
+    else:
+        piece.written = Written(state, event.at_us, event.exchange_id)
+
+
+def _proves(state: int, claim: Claim) -> bool:
+    if claim.type == ACCEPT:
+        return state == ACKNOWLEDGED
+    return state == ARCHIVED if claim.type in (REJECT, GAP) else state != ACKNOWLEDGED
+
+
+def _claimed(book: Book, partition: Partition, piece: Piece, claim: Claim, state: int) -> None:
+    """An acknowledgement without answer did count."""
+    if claim.type == GAP:
+        piece.outcome = None
+    else:
+        # The end of the connection would have had the same written.
+        count = piece.origin.delivery_count
+        either = piece.outcome is not None and claim.type != ACCEPT and (claim.type == RELEASE or count == book.limit)
+        note = "acknowledgement_unanswered" if either else None
+        piece.end(SAID[claim.type], "state_written", claim.at_us, claim.exchange_id, note)
+        if claim.type == RELEASE:
+            book.found(piece, state)
+        else:
+            piece.archived = claim.type == REJECT
+    book.settle(partition, piece)
+
+
+def _passed(book: Book, partition: Partition, start: int, event: ShareEvent) -> None:
+    """The start offset passes offsets that are finished, and those that the log has no more."""
+    for found in partition.overlapping(0, start - 1):
+        piece = partition.cut(found, found.first, min(start - 1, found.last))
+        claim = piece.claim
+        if claim is not None and claim.type != RELEASE:
+            _claimed(book, partition, piece, claim, ARCHIVED)
+        elif piece.outcome is not None:
+            if piece.outcome in UNFINISHED:
+                piece.archived = True
+            book.settle(partition, piece)
+        else:
+            if piece.written is not None and piece.written.state == ACKNOWLEDGED:
+                book.by_written(piece)
+            elif not book.ran_out(piece, event.at_us):
+                piece.end("moved", "start_offset_moved", event.at_us, event.exchange_id)
+            partition.drop(piece)
+            partition.limbo.append(piece)
+
+
+def altered(book: Book, event: ShareEvent) -> None:
+    start = event.start_offset
+    rule = "offsets_altered" if start is None else "records_deleted"
+    for partition in _named(book, event):
+        last = FOREVER
+        if start is None:
+            partition.start_offset = -1
+        else:
+            last = start - 1
+        for found in partition.overlapping(0, last):
+            piece = partition.cut(found, found.first, min(last, found.last))
+            if piece.outcome is None and not book.ran_out(piece, event.at_us):
+                piece.end("moved", rule, event.at_us, event.exchange_id)
+            if piece.outcome in UNFINISHED:
+                book.perhaps_archived(piece)
+            book.settle(partition, piece)
+
+
+def _named(book: Book, event: ShareEvent) -> list[Partition]:
+    """By topic id, or by name where a request has only that."""
+    if event.topic_id is not None:
+        return [book.partition_of(event)]
+    return [
+        partition
+        for (_, number), partition in book.partitions.items()
+        if number == event.partition and any(piece.origin.topic == event.topic for piece in partition.pieces)
+    ]
+
+
+def broker_error(book: Book, event: ShareEvent) -> None:
+    if event.error_code in LOST_PARTITION:
+        lost(book, book.partition_of(event), event.broker, event)
+
+
+def lost(book: Book, partition: Partition, broker: str | None, event: ShareEvent) -> None:
+    """A broker leads the partition no more: the locks it gave are void, for every member."""
+    for piece in partition.pieces[:]:
+        if piece.outcome is None and piece.origin.broker == broker and not book.ran_out(piece, event.at_us):
+            piece.end("moved", "leader_moved", event.at_us, event.exchange_id)
+            book.settle(partition, piece)
+
+
+def seen(book: Book, event: ShareEvent) -> None:
+    book.seen[event.broker] = event.at_us

@@ -1,0 +1,176 @@
+"""The acquired ranges of one share-partition: ranges in, pieces cut to measure out, rejoined where they ended alike.
+
+No offset is in two pieces. Time and memory go with the number of pieces, never with the number of offsets.
+"""
+
+from bisect import bisect_right
+from operator import attrgetter
+from typing import NamedTuple
+
+from kafkascope.health.share.events import Outcome, ShareEvent
+
+NO_NOTES: tuple[str, ...] = ()
+
+
+class Claim(NamedTuple):
+    """An acknowledgement nobody answered: it may have counted."""
+
+    type: int
+    at_us: int
+    exchange_id: str | None
+
+
+class Written(NamedTuple):
+    """A state that the partition's leader wrote, with no cause seen yet."""
+
+    state: int
+    at_us: int
+    exchange_id: str | None
+
+
+class Piece:
+    """Offsets of one delivery that share one fate. `outcome` is None while they are held; one that ended without being
+    finished stays, with its outcome, until the offsets come again or the recording ends."""
+
+    __slots__ = (
+        "archived",
+        "claim",
+        "family",
+        "first",
+        "last",
+        "lock_high",
+        "lock_low",
+        "lock_ms",
+        "notes",
+        "origin",
+        "outcome",
+        "outcome_at",
+        "outcome_exchange",
+        "renewals",
+        "rule",
+        "written",
+    )
+
+    def __init__(
+        self, origin: ShareEvent, first: int, last: int, lock_low: int, lock_high: int, lock_ms: int | None
+    ) -> None:
+        self.origin = origin
+        self.first = first
+        self.last = last
+        # The broker started the lock between these two times.
+        self.lock_low = lock_low
+        self.lock_high = lock_high
+        self.lock_ms = lock_ms
+        self.renewals = 0
+        self.claim: Claim | None = None
+        self.written: Written | None = None
+        self.outcome: Outcome | None = None
+        self.outcome_at: int | None = None
+        self.outcome_exchange: str | None = None
+        self.rule = ""
+        self.archived: bool | None = None
+        self.notes = NO_NOTES
+        self.family: Family | None = None
+
+    def end(
+        self, outcome: Outcome, rule: str, at_us: int | None, exchange_id: str | None, note: str | None = None
+    ) -> None:
+        self.outcome = outcome
+        self.rule = rule
+        self.outcome_at = at_us
+        self.outcome_exchange = exchange_id
+        self.notes = NO_NOTES if note is None else (note,)
+
+    def clone(self, first: int, last: int) -> "Piece":
+        """The same fate for part of the offsets."""
+        family = self.family
+        if family is None:
+            family = self.family = Family(self.last - self.first + 1)
+        other = Piece(self.origin, first, last, self.lock_low, self.lock_high, self.lock_ms)
+        other.renewals = self.renewals
+        other.claim = self.claim
+        other.written = self.written
+        other.outcome = self.outcome
+        other.outcome_at = self.outcome_at
+        other.outcome_exchange = self.outcome_exchange
+        other.rule = self.rule
+        other.archived = self.archived
+        other.notes = self.notes
+        other.family = family
+        return other
+
+
+class Family:
+    """The pieces of one acquired range: `left` offsets are not settled, `done` are."""
+
+    __slots__ = ("done", "left")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.done: list[Piece] = []
+
+    def joined(self) -> list[Piece]:
+        """Neighbours that say the same become one again. The family lets go of them: it is theirs, and a circle would
+        keep both."""
+        done, self.done = self.done, []
+        pieces: list[Piece] = []
+        for piece in sorted(done, key=_FIRST):
+            if pieces and pieces[-1].last + 1 == piece.first and _FATE(pieces[-1]) == _FATE(piece):
+                pieces[-1].last = piece.last
+            else:
+                pieces.append(piece)
+        return pieces
+
+
+_FIRST = attrgetter("first")
+_FATE = attrgetter("outcome", "outcome_at", "outcome_exchange", "rule", "archived", "notes", "renewals", "lock_ms")
+
+
+class Partition:
+    """`pieces` by offset. `limbo` are pieces whose offsets came again with nothing to say why, `early` acknowledgements
+    that no delivery was found for: recordings of several places, and logs in milliseconds, are not quite in order."""
+
+    __slots__ = ("acked", "acked_by", "early", "limbo", "links", "pieces", "start_offset", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.pieces: list[Piece] = []
+        self.limbo: list[Piece] = []
+        self.early: list[ShareEvent] = []
+        self.start_offset = -1
+        # member to the broker and connection that it last acquired from
+        self.links: dict[str | None, tuple[str | None, str | None]] = {}
+        self.acked_by: str | None = None
+        self.acked: set[tuple[int, int]] = set()
+
+    def overlapping(self, first: int, last: int) -> list[Piece]:
+        starts = self.starts
+        at = bisect_right(starts, first) - 1
+        if at < 0 or self.pieces[at].last < first:
+            at += 1
+        return self.pieces[at : bisect_right(starts, last, at)]
+
+    def put(self, piece: Piece) -> None:
+        at = bisect_right(self.starts, piece.first)
+        self.starts.insert(at, piece.first)
+        self.pieces.insert(at, piece)
+
+    def drop(self, piece: Piece) -> None:
+        at = bisect_right(self.starts, piece.first) - 1
+        del self.starts[at]
+        del self.pieces[at]
+
+    def cut(self, piece: Piece, first: int, last: int) -> Piece:
+        """The piece of `first` to `last` out of one that has them; what is left of it on both sides stays beside it."""
+        if piece.first < first:
+            right = piece.clone(first, piece.last)
+            piece.last = first - 1
+            self.put(right)
+            piece = right
+        if piece.last > last:
+            left = piece.clone(piece.first, last)
+            self.starts[bisect_right(self.starts, piece.first) - 1] = last + 1
+            piece.first = last + 1
+            self.put(left)
+            piece = left
+        return piece

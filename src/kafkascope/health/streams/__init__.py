@@ -1,0 +1,1 @@
+"""Streams groups: who held which task."""

@@ -1,0 +1,130 @@
+"""Pictures and tables as the page has them: a title that says what is seen, a legend, and the same as a table."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kafkascope.report.html.markup import NOTHING, Child, Html, el
+
+# A table within a picture's details; beyond it the marts are better.
+MOST_ROWS = 200
+# Letters of a word that a column is as wide as.
+LONGEST_WORD = 14
+# Columns from which on a table scrolls in a narrow window rather than break every word.
+WIDE = 4
+
+
+def figure(
+    name: str,
+    title: str,
+    note: str,
+    picture: Html,
+    legend: Html = NOTHING,
+    table: Html = NOTHING,
+    *,
+    heading: str = "h4",
+) -> Html:
+    """`name` is its own on the page."""
+    return el(
+        "figure",
+        el("figcaption", el(heading, title, id=f"{name}-title"), el("p", note, class_="note") if note else None),
+        legend,
+        scroll(picture, f"{title}: picture"),
+        el("details", el("summary", "The same as a table"), table, class_="data") if table.text else None,
+        class_="chart",
+        aria_labelledby=f"{name}-title",
+        id=name,
+    )
+
+
+def scroll(inside: Html, label: str) -> Html:
+    """What may be wider than the window; it can be scrolled by keyboard too."""
+    return el("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> Html:
+    """(class of the swatch, words)"""
+    return el(
+        "ul",
+        [
+            el(
+                "li",
+                el(
+                    "svg",
+                    el("rect", x=1, y=1, width=12, height=12, rx=2, class_=kind),
+                    viewBox="0 0 14 14",
+                    class_="swatch",
+                    aria_hidden="true",
+                ),
+                words,
+            )
+            for kind, words in entries
+        ],
+        class_="legend",
+    )
+
+
+def table(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[Child]], left_out: int = 0, words: str = ""
+) -> Html:
+    """The first column names the row. Columns whose head ends in `#` are numbers. Rows over the limit are counted."""
+    if not rows:
+        return empty(f"{caption}: none.")
+    shown = rows[:MOST_ROWS]
+    left_out += len(rows) - len(shown)
+    kinds = ["number" if name.endswith("#") else None for name in head]
+    names = [name.removesuffix("#").strip() for name in head]
+    body = [
+        el(
+            "tr",
+            [
+                el("th", _breakable(cell), scope="row") if at == 0 else el("td", _breakable(cell), class_=kinds[at])
+                for at, cell in enumerate(row)
+            ],
+        )
+        for row in shown
+    ]
+    inside = el(
+        "table",
+        el("caption", caption),
+        el(
+            "thead",
+            el("tr", [el("th", name, scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True)]),
+        ),
+        el("tbody", body),
+        class_="wide" if len(head) >= WIDE else None,
+    )
+    return el("div", scroll(inside, f"{caption}: table"), more(left_out, words or "rows"))
+
+
+def _breakable(cell: Child) -> Child:
+    """Long names and paths may break behind what joins their parts."""
+    if not isinstance(cell, str) or max(map(len, cell.split()), default=0) <= LONGEST_WORD:
+        return cell
+    parts = re.split(r"(?<=[/_.,:-])", cell)
+    return [part if at == 0 else [el("wbr"), part] for at, part in enumerate(parts)]
+
+
+def more(count: int, words: str) -> Html:
+    return el("p", f"and {count:,} more {words}", class_="more") if count > 0 else NOTHING
+
+
+def empty(words: str) -> Html:
+    """Why there is nothing to see."""
+    return el("p", words, class_="empty")
+
+
+def tiles(entries: Iterable[tuple[str, str, str]]) -> Html:
+    """(what, value, remark)"""
+    return el(
+        "dl",
+        [
+            el("div", el("dt", what), el("dd", value, el("small", remark) if remark else None))
+            for what, value, remark in entries
+        ],
+        class_="tiles",
+    )
+
+
+def tip(*lines: str) -> Html:
+    """What a mark says when it is pointed at."""
+    return el("title", "; ".join(line for line in lines if line))

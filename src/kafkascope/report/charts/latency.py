@@ -1,0 +1,81 @@
+"""APIs in, how long their answers took out: a line from the median to the worst minute's 99 %, and the slowest call."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.charts.axes import WIDTH, svg
+from kafkascope.report.charts.figure import empty, figure, legend, tip
+from kafkascope.report.html.markup import Html, coordinate, el
+from kafkascope.report.summaries.apis import ApiLatency
+from kafkascope.report.words import lasting, shorten
+
+_Place = Callable[[int], float]
+
+MOST = 15
+LEFT, RIGHT = 190, 90
+_ROW, _TOP, _BOTTOM = 20, 6, 36
+
+
+def latency_figure(latency: Sequence[ApiLatency], table: Html) -> Html:
+    title = "How long answers took, by API"
+    shown = [one for one in latency if not one.long_poll and one.max_us][:MOST]
+    if not shown:
+        return el("section", el("h3", title), empty("No answered call was recorded."), class_="chart")
+    low = min(one.p50_us or one.max_us or 1 for one in shown)
+    high = max(one.max_us or 1 for one in shown)
+    first, last = math.floor(math.log10(max(1, low))), math.ceil(math.log10(max(10, high)))
+
+    def x(microseconds: int) -> float:
+        share = (math.log10(max(1, microseconds)) - first) / max(1, last - first)
+        return LEFT + (WIDTH - RIGHT - LEFT) * min(1.0, max(0.0, share))
+
+    bottom = float(_TOP + _ROW * len(shown))
+    parts = []
+    for power in range(first, last + 1):
+        at = x(10**power)
+        parts.append(el("path", d=f"M{coordinate(at)} {_TOP}V{coordinate(bottom)}", class_="grid"))
+        parts.append(el("text", lasting(10**power), x=at, y=bottom + 15, class_="tick", text_anchor="middle"))
+    unit = "time to the answer, each line ten times the one before"
+    parts.append(el("text", unit, x=WIDTH - RIGHT, y=bottom + 30, class_="unit", text_anchor="end"))
+    for at, one in enumerate(shown):
+        parts += _row(one, _TOP + _ROW * at + _ROW / 2, x)
+    return figure(
+        "latency-picture",
+        title,
+        f"The {len(shown)} APIs with the most calls; long polls, which wait by design, are apart.",
+        svg(bottom + _BOTTOM, f"Latency: {_summary(shown)}", *parts),
+        legend((("q-range", "p50 to p99"), ("q-p50", "p50, typical"), ("q-max", "slowest call"))),
+        table,
+        heading="h3",
+    )
+
+
+def _row(one: ApiLatency, y: float, x: _Place) -> list[Html]:
+    low = one.p50_us if one.p50_us is not None else one.max_us or 1
+    high = one.p99_us if one.p99_us is not None else low
+    slowest = x(one.max_us or 1)
+    said = tip(
+        one.api,
+        count(one.calls, "call"),
+        f"p50 {lasting(one.p50_us)}, worst minute p95 {lasting(one.p95_us)} and p99 {lasting(one.p99_us)}",
+        f"slowest {lasting(one.max_us)}",
+    )
+    diamond = f"M{coordinate(slowest)} {coordinate(y - 5)}l5 5l-5 5l-5 -5z"
+    return [
+        el("text", shorten(one.api, 26), x=0, y=y + 4, class_="name"),
+        el(
+            "g",
+            said,
+            el("rect", x=x(low), y=y - 3, width=max(1.0, x(high) - x(low)), height=6, class_="q-range"),
+            el("circle", cx=x(low), cy=y, r=4.5, class_="q-p50"),
+            el("path", d=diamond, class_="q-max"),
+            class_="mark",
+        ),
+        el("text", count(one.calls, "call"), x=WIDTH - RIGHT + 10, y=y + 4, class_="name"),
+    ]
+
+
+def _summary(shown: Sequence[ApiLatency]) -> str:
+    slowest = max(shown, key=lambda one: one.max_us or 0)
+    return f"the slowest call was {slowest.api} with {lasting(slowest.max_us)}."

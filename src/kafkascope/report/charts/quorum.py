@@ -1,0 +1,283 @@
+"""The quorum in, one picture out: who led, what happened, and how far each replica was behind, below each other on one
+time."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
+from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
+from kafkascope.report.html.markup import Html, coordinate, el, join
+from kafkascope.report.summaries.quorum import Event, Quorum, Replica
+from kafkascope.report.words import clock, lasting, number, when
+
+LEFT, RIGHT = 58, 84
+COLOURS = 8
+# controller.quorum.fetch.timeout.ms: a follower that fetched nothing for so long asks for an election.
+FETCH_TIMEOUT_S = 2.0
+_FLAGS, _BAND, _PANEL, _GAP, _BOTTOM = 22, 26, 120, 40, 36
+_LETTER = 6.6
+# Steps without an observation that break a line.
+_BREAK = 8
+_MOST_LABELS, _LINE = 6, 13
+WORDS = {
+    "elected": "elected",
+    "observed": "led before",
+    "resigned": "resigned",
+    "late_resignation": "late resignation",
+    "election_failed": "election failed",
+    "leaderless": "no leader",
+    "voters_changed": "voters changed",
+}
+
+
+def quorum_figure(quorum: Quorum, name: str) -> Html:
+    """`name` is its own on the page."""
+    title = "Who led, and how far the others were behind"
+    if not quorum.bands and not quorum.replicas:
+        why = "Neither a leader nor a replica was seen in this time, only the events below."
+        return el("section", el("h4", title), empty(why), class_="chart")
+    if quorum.first_at == quorum.last_at:
+        why = f"It was seen at one moment alone, {when(quorum.first_at)} UTC: {_summary(quorum)}"
+        return el("section", el("h4", title), empty(why), _replica_table(quorum), class_="chart")
+    scale = TimeScale(quorum.first_at, max(quorum.last_at, quorum.first_at + 1_000), LEFT, WIDTH - RIGHT)
+    colours = {one.replica_id: f"c{at}" if at < COLOURS else "c-other" for at, one in enumerate(quorum.replicas)}
+    bands = _bands(quorum, scale, colours)
+    top = float(_FLAGS + _BAND + _GAP)
+    panels = [("behind by, seconds", [[_seconds(value) for value in one.behind_ms] for one in quorum.replicas], False)]
+    panels.append(("behind by, records", [list(one.lag) for one in quorum.replicas], True))
+    lines: list[Html] = []
+    for unit, values, whole in panels:
+        lines += _lines(quorum, values, scale, top, unit, whole, colours)
+        top += _PANEL + _GAP
+    bottom = top - _GAP
+    flags = _flags(quorum.events, scale, bottom)
+    parts = [*time_axis(scale, _FLAGS, bottom), *flags, *bands, *lines]
+    return figure(
+        name,
+        title,
+        "Top: the leader by epoch, red where there was none. Below: how far each replica was behind, in time since it"
+        f" was last caught up and in records of the metadata log, the worst of each {lasting(quorum.buckets.step_us)}."
+        " A healthy follower waits in its fetch for up to half a second.",
+        svg(bottom + _BOTTOM, f"Leaders and lag: {_summary(quorum)}", *parts),
+        legend([(colours[one.replica_id], f"node {one.replica_id}") for one in quorum.replicas]),
+        join(
+            [
+                _band_table(quorum),
+                _replica_table(quorum),
+                _lag_table(quorum),
+                more(quorum.replicas_left_out, "replicas with less lag"),
+            ]
+        ),
+    )
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _bands(quorum: Quorum, scale: TimeScale, colours: dict[int, str]) -> list[Html]:
+    parts = [el("text", "leader", x=0, y=_FLAGS + 17, class_="name")]
+    for band in quorum.bands:
+        left, right = scale.x(band.from_at), scale.x(band.to_at)
+        if band.without_ms:
+            parts += _nobody(scale.x(band.from_at - 1000 * band.without_ms), left, band.without_ms)
+        colour = colours.get(band.leader_id, "c-other")
+        said = tip(
+            f"node {band.leader_id} leads in epoch {band.epoch}",
+            f"{clock(band.from_at)} – {clock(band.to_at)} ({lasting(band.to_at - band.from_at)})",
+        )
+        width = max(2.0, right - left)
+        parts.append(el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_=f"{colour} mark edge"))
+        names = (f"node {band.leader_id}, epoch {band.epoch}", f"node {band.leader_id}", str(band.leader_id))
+        parts += _label(names, left, width, f"on-{colour}")
+    if quorum.leaderless_ms:
+        right = scale.x(quorum.last_at)
+        parts += _nobody(scale.x(quorum.last_at - 1000 * quorum.leaderless_ms), right, quorum.leaderless_ms)
+    return parts
+
+
+def _nobody(left: float, right: float, lasted_ms: int) -> list[Html]:
+    length = lasting(1000 * lasted_ms)
+    width = max(2.0, right - left)
+    said = tip(f"no leader for {length}")
+    drawn = el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_="unheld mark")
+    return [drawn, *_label((f"no leader {length}", length), left, width, "on-unheld")]
+
+
+def _label(words: Sequence[str], left: float, width: float, kind: str) -> list[Html]:
+    """The first that has room."""
+    fitting = next((one for one in words if width > len(one) * _LETTER + 8), None)
+    return [] if fitting is None else [el("text", fitting, x=left + 5, y=_FLAGS + 17, class_=kind)]
+
+
+def _flags(events: Sequence[Event], scale: TimeScale, bottom: float) -> list[Html]:
+    """Labels where there is room, a line for all."""
+    parts, free = [], 0.0
+    for event in events:
+        x = scale.x(event.at)
+        words = WORDS.get(event.kind, event.kind.replace("_", " "))
+        words = words if event.node_id is None else f"node {event.node_id} {words}"
+        said = tip(words, when(event.at), *event_words(event))
+        line = f"M{coordinate(x)} {_FLAGS - 4}V{coordinate(bottom)}"
+        parts.append(
+            el("g", said, el("path", d=line, class_="event"), el("path", d=line, class_="reach"), class_="mark")
+        )
+        wide = len(words) * _LETTER
+        anchor, start = ("end", x - wide) if x + wide > WIDTH else ("start", x)
+        if start >= free:
+            parts.append(el("text", words, x=x, y=_FLAGS - 8, class_="flag", text_anchor=anchor))
+            free = start + wide + 8
+    return parts
+
+
+def event_words(event: Event) -> list[str]:
+    words = [f"epoch {event.epoch}"] if event.epoch is not None else []
+    words += [f"cause {event.cause}"] if event.cause else []
+    words += [f"no leader for {lasting(1000 * event.duration_ms)}"] if event.duration_ms is not None else []
+    words += [f"voting took {lasting(1000 * event.voting_ms)}"] if event.voting_ms is not None else []
+    return words + ([event.detail] if event.detail else [])
+
+
+def _lines(
+    quorum: Quorum,
+    values: Sequence[Sequence[float | None]],
+    scale: TimeScale,
+    top: float,
+    unit: str,
+    whole: bool,
+    colours: dict[int, str],
+) -> list[Html]:
+    largest = max((value for row in values for value in row if value is not None), default=0)
+    ticks = value_ticks(largest, 3, whole)
+    heights = ValueScale(ticks[-1], top, top + _PANEL)
+    parts = value_axis(heights, ticks, scale.left, scale.right, unit)
+    if not whole and ticks[-1] >= FETCH_TIMEOUT_S:
+        y = heights.y(FETCH_TIMEOUT_S)
+        parts.append(
+            el("path", d=f"M{coordinate(scale.left)} {coordinate(y)}H{coordinate(scale.right)}", class_="limit")
+        )
+        parts.append(
+            el(
+                "text",
+                "fetch timeout, 2 s by default",
+                x=scale.right - 4,
+                y=y - 4,
+                class_="limit-name",
+                text_anchor="end",
+            )
+        )
+    ends: list[tuple[float, float, Replica]] = []
+    for replica, row in zip(quorum.replicas, values, strict=True):
+        places = [
+            (scale.x(quorum.buckets.start(at) + quorum.buckets.step_us // 2), heights.y(value), at, value)
+            for at, value in enumerate(row)
+            if value is not None
+        ]
+        if not places:
+            continue
+        parts.append(el("path", d=_path(places), class_=f"line l-{colours[replica.replica_id]}"))
+        alone = _alone([at for _, _, at, _ in places])
+        for x, y, at, value in places:
+            if value or at in alone:
+                behind = f"{number(value) if whole else f'{value:,g}'} {unit[11:]} behind"
+                said = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
+                parts.append(el("circle", said, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
+        ends.append((places[-1][1], places[-1][0], replica))
+    return parts + _end_labels(ends, top)
+
+
+def _path(places: Sequence[tuple[float, float, int, float]]) -> str:
+    """A line breaks where steps have no observation: not for one or two, since a leader is asked once a second."""
+    text, before = [], None
+    for x, y, at, _ in places:
+        text.append(f"{'M' if before is None or at - before > _BREAK else 'L'}{coordinate(x)} {coordinate(y)}")
+        before = at
+    return "".join(text)
+
+
+def _alone(steps: list[int]) -> set[int]:
+    """Those that no line reaches."""
+    far = [True, *(later - one > _BREAK for one, later in pairwise(steps)), True]
+    return {step for step, before, behind in zip(steps, far, far[1:], strict=False) if before and behind}
+
+
+def _end_labels(ends: list[tuple[float, float, Replica]], top: float) -> list[Html]:
+    """Beside the line's end, moved up where two would lie upon each other; of many lines the highest have one."""
+    parts: list[Html] = []
+    taken: list[tuple[float, float]] = []
+    worst = sorted(ends, key=lambda end: (end[0], -(end[2].worst_behind_ms or 0)))[:_MOST_LABELS]
+    room = top + _LINE * len(worst)
+    for y, x, replica in sorted(worst, key=lambda end: (-end[0], end[2].replica_id)):
+        at = max(y + 4, room)
+        room -= _LINE
+        while any(abs(x - other) < 60 and abs(at - height) < _LINE for other, height in taken):
+            at -= 1
+        taken.append((x, at))
+        parts.append(el("text", f"node {replica.replica_id}", x=x + 8, y=at, class_="name halo"))
+    return parts
+
+
+def _summary(quorum: Quorum) -> str:
+    led = ", ".join(f"node {band.leader_id} in epoch {band.epoch}" for band in quorum.bands[:6])
+    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    worst = ""
+    if behind is not None and behind.worst_behind_ms:
+        worst = f" Most behind was node {behind.replica_id}, by {lasting(1000 * behind.worst_behind_ms)}."
+    return f"{led or 'no leader was seen'}.{worst}"
+
+
+def _band_table(quorum: Quorum) -> Html:
+    rows = [
+        (
+            f"epoch {band.epoch}",
+            f"node {band.leader_id}",
+            when(band.from_at),
+            when(band.to_at),
+            lasting(band.to_at - band.from_at),
+            lasting(None if band.without_ms is None else 1000 * band.without_ms),
+        )
+        for band in quorum.bands
+    ]
+    head = ("epoch", "leader", "from (UTC)", "to (UTC)", "length #", "no leader before #")
+    return table("Leaders", head, rows)
+
+
+def _replica_table(quorum: Quorum) -> Html:
+    rows = [
+        (
+            f"node {one.replica_id}",
+            one.role or "unknown",
+            number(one.worst_lag),
+            lasting(None if one.worst_behind_ms is None else 1000 * one.worst_behind_ms),
+            lasting(None if one.worst_fetch_age_ms is None else 1000 * one.worst_fetch_age_ms),
+            number(one.last_lag),
+            when(one.seen_at),
+        )
+        for one in quorum.replicas
+    ]
+    head = (
+        "replica",
+        "role, last",
+        "most records behind #",
+        "longest behind #",
+        "longest without fetch #",
+        "records behind, last #",
+        "last seen (UTC)",
+    )
+    return table("Replicas", head, rows)
+
+
+def _lag_table(quorum: Quorum) -> Html:
+    rows = []
+    for at in range(quorum.buckets.count):
+        if any(one.lag[at] or one.behind_ms[at] for one in quorum.replicas):
+            cells = [_both(one.lag[at], one.behind_ms[at]) for one in quorum.replicas]
+            rows.append((when(quorum.buckets.start(at), quorum.buckets.step_us), *cells))
+    head = ("time (UTC)", *(f"node {one.replica_id} #" for one in quorum.replicas))
+    return table("Records behind and for how long, by time; steps in which nobody was are left out", head, rows)
+
+
+def _both(lag: int | None, behind_ms: int | None) -> str:
+    if lag is None and behind_ms is None:
+        return "–"
+    return f"{number(lag)}, {lasting(None if behind_ms is None else 1000 * behind_ms)}"

@@ -1,0 +1,140 @@
+"""A streams group in, a lane for each task out: its holder by colour, copies below, red where nobody held it."""
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.charts.axes import TimeScale, svg, time_axis
+from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
+from kafkascope.report.html.markup import Html, coordinate, el, join
+from kafkascope.report.summaries.streams import StreamsGroup
+from kafkascope.report.summaries.streams_lanes import Piece, TaskLane
+from kafkascope.report.words import UNKNOWN, clock, lasting, shorten, when
+
+LEFT = 62
+COLOURS = 8
+_ACTIVE, _COPY, _COPIES = 16, 6, 2
+_ROW, _TOP, _BOTTOM = _ACTIVE + _COPY * _COPIES + 8, 6, 36
+_LETTER = 6.4  # pixels a letter has at the least, in the size of labels
+
+
+def tasks_figure(group: StreamsGroup, name: str) -> Html:
+    title = "Who held which task, and when nobody did"
+    if not group.lanes:
+        return el("section", el("h4", title), empty("No member reported a task in this time."), class_="chart")
+    scale = TimeScale(group.totals.first_at, group.totals.last_at, LEFT)
+    bottom = float(_TOP + _ROW * len(group.lanes))
+    parts = time_axis(scale, _TOP, bottom)
+    labels = short_names(list(group.members.values()))
+    colours = {member: f"m{at}" if at < COLOURS else "m-other" for at, member in enumerate(group.members)}
+    for at, lane in enumerate(group.lanes):
+        parts += _lane(group, lane, scale, _TOP + _ROW * at, labels, colours)
+    short = sum(lane.too_short for lane in group.lanes)
+    note = (
+        "A lane is a task; the thick bar is the member that worked on it, the thin hatched ones below hold a copy of"
+        " its state. A triangle marks a move from another member."
+    )
+    return figure(
+        f"{name}-tasks",
+        title,
+        note + (f" Not drawn, too short to be seen: {count(short, 'interval')}." if short else ""),
+        svg(bottom + _BOTTOM, f"Lanes of {count(len(group.lanes), 'task')}: {_summary(group)}", *parts),
+        legend(_entries(group, colours)),
+        join([_table(group), more(group.lanes_left_out, "tasks that moved less")]),
+    )
+
+
+def short_names(names: list[str]) -> dict[str, str]:
+    """`first` of `first-StreamThread-1-consumer`, where all end like that."""
+    parts = [name.split("-") for name in names]
+    same = 0
+    while len(names) > 1 and all(len(one) > same + 1 for one in parts) and len({one[-1 - same] for one in parts}) == 1:
+        same += 1
+    return {name: "-".join(one[: len(one) - same]) for name, one in zip(names, parts, strict=True)}
+
+
+def _entries(group: StreamsGroup, colours: dict[str, str]) -> list[tuple[str, str]]:
+    drawn = {piece.member_id for lane in group.lanes for piece in lane.pieces}
+    entries = [(colours[member], name) for member, name in group.members.items() if member in drawn]
+    others = sum(colour == "m-other" for colour, _ in entries)
+    entries = [entry for entry in entries if entry[0] != "m-other"]
+    entries += [("m-other", count(others, "more member"))] if others else []
+    roles = {piece.role for lane in group.lanes for piece in lane.pieces}
+    entries += [("role-standby", "standby (hatched)")] if "standby" in roles else []
+    entries += [("role-warmup", "warm-up (dotted)")] if "warmup" in roles else []
+    return entries + ([("unheld", "nobody held it")] if "unheld" in roles else [])
+
+
+def _lane(
+    group: StreamsGroup, lane: TaskLane, scale: TimeScale, top: float, labels: dict[str, str], colours: dict[str, str]
+) -> list[Html]:
+    y = top + 3
+    parts = [
+        el("rect", x=scale.left, y=y, width=scale.right - scale.left, height=_ACTIVE, class_="lane"),
+        el("text", shorten(lane.task, 9), el("title", f"task {lane.task}"), x=0, y=y + 12, class_="name"),
+    ]
+    busy = [0] * _COPIES
+    for piece in lane.pieces:
+        name = group.members.get(piece.member_id or "", piece.member_id or "")
+        left, right = scale.x(piece.from_at), scale.x(scale.last if piece.to_at is None else piece.to_at)
+        width = max(1.5, right - left)
+        said = tip(f"task {lane.task}", *_words(piece, name, scale))
+        if piece.role == "unheld":
+            parts.append(el("rect", said, x=left, y=y, width=width, height=_ACTIVE, class_="unheld mark"))
+            label = lasting((scale.last if piece.to_at is None else piece.to_at) - piece.from_at)
+            if width > len(label) * _LETTER + 8:
+                parts.append(el("text", label, x=left + 4, y=y + 12, class_="on-unheld"))
+            continue
+        colour = colours.get(piece.member_id or "", "m-other")
+        if piece.role == "active":
+            parts.append(el("rect", said, x=left, y=y, width=width, height=_ACTIVE, class_=f"{colour} mark edge"))
+            if piece.moved:
+                mark = f"M{coordinate(left)} {coordinate(y)}l5 {coordinate(_ACTIVE / 2)}l-5 {coordinate(_ACTIVE / 2)}z"
+                parts.append(el("path", d=mark, class_="moved"))
+            label = labels.get(name, name)
+            if width > len(label) * _LETTER + 14:
+                parts.append(el("text", label, x=left + 8, y=y + 12, class_=f"on-{colour}"))
+            continue
+        row = next((at for at in range(_COPIES) if busy[at] <= piece.from_at), _COPIES - 1)
+        busy[row] = scale.last if piece.to_at is None else piece.to_at
+        y_copy = y + _ACTIVE + 1 + _COPY * row
+        kind = f"{colour}-{piece.role} mark"
+        parts.append(el("rect", said, x=left, y=y_copy, width=width, height=_COPY - 1, class_=kind))
+    return parts
+
+
+def _words(piece: Piece, name: str, scale: TimeScale) -> list[str]:
+    end = "the end" if piece.to_at is None else clock(piece.to_at)
+    length = lasting((scale.last if piece.to_at is None else piece.to_at) - piece.from_at)
+    who = "nobody held it" if piece.role == "unheld" else f"{piece.role} at {name}"
+    words = [who, f"{clock(piece.from_at)} – {end} ({length})"]
+    if piece.pause_ms is not None:
+        words.append(f"after a pause of {lasting(1000 * piece.pause_ms)}, {'warm' if piece.warm else 'cold'}")
+    if piece.ended_by:
+        words.append(f"ended: {piece.ended_by}")
+    return words
+
+
+def _summary(group: StreamsGroup) -> str:
+    totals = group.totals
+    return (
+        f"{count(totals.moves, 'move')} between {count(len(group.members), 'member')}, the longest pause "
+        f"{lasting(1000 * totals.pause_max_ms)}, {count(totals.lost, 'member')} lost."
+    )
+
+
+def _table(group: StreamsGroup) -> Html:
+    rows = [
+        (
+            lane.task,
+            piece.role,
+            "nobody"
+            if piece.role == "unheld"
+            else group.members.get(piece.member_id or "", piece.member_id or UNKNOWN),
+            when(piece.from_at),
+            "the end of the recording" if piece.to_at is None else when(piece.to_at),
+            lasting((group.totals.last_at if piece.to_at is None else piece.to_at) - piece.from_at),
+            piece.ended_by or "",
+        )
+        for lane in group.lanes
+        for piece in lane.pieces
+    ]
+    head = ("task", "role", "member", "from (UTC)", "to (UTC)", "length #", "ended by")
+    return table(f"Tasks of {group.group_id}", head, rows)

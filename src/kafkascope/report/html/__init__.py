@@ -1,0 +1,1 @@
+"""Markup, icons and textures."""

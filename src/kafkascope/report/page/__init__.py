@@ -1,0 +1,1 @@
+"""The report's HTML page, part by part."""

@@ -1,0 +1,116 @@
+"""A report in, one HTML file out that needs nothing else: no network, no script to be read, nothing unescaped."""
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.build import Report
+from kafkascope.report.html.markup import Html, el, join
+from kafkascope.report.html.patterns import patterns
+from kafkascope.report.page.apis import apis_section
+from kafkascope.report.page.findings import findings_section, verdict
+from kafkascope.report.page.quorum import quorum_section
+from kafkascope.report.page.share import share_section
+from kafkascope.report.page.streams import streams_section
+from kafkascope.report.page.unread import unread_section
+from kafkascope.report.words import interval, number, when
+
+PARTS = (
+    ("verdict", "Verdict"),
+    ("findings", "Findings"),
+    ("share-groups", "Share groups"),
+    ("streams-groups", "Streams groups"),
+    ("quorum", "Quorum"),
+    ("apis", "APIs and clients"),
+    ("unread", "Not read"),
+)
+
+
+def page(report: Report) -> str:
+    style, script = _file("page.css"), _file("page.js")
+    # Only this very style and script: what a name from the wire might smuggle in would not run, nor load.
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    title = f"Kafka health: {report.lake.rstrip('/').rpartition('/')[2]}"
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", title),
+        el("style", Html(style)),
+    )
+    body = el(
+        "body",
+        el("a", "Skip to the verdict", href="#main", class_="skip"),
+        patterns(),
+        _header(report),
+        el("main", *_parts(report), id="main", tabindex="-1"),
+        _footer(report),
+        el("script", Html(script)),
+    )
+    return join([Html("<!DOCTYPE html>\n"), el("html", head, body, lang="en")]).text + "\n"
+
+
+def _parts(report: Report) -> list[Html]:
+    return [
+        verdict(
+            report.findings,
+            (
+                ("share groups", number(report.share.count), "in this report"),
+                ("streams groups", number(report.streams.count), "in this report"),
+                ("recordings", number(report.unread.recordings), count(report.exchanges, "exchange")),
+            ),
+        ),
+        findings_section(report.findings),
+        share_section(report.share),
+        streams_section(report.streams),
+        quorum_section(report.quorums),
+        apis_section(report.apis, report.clients),
+        unread_section(report.unread),
+    ]
+
+
+def _header(report: Report) -> Html:
+    about = [interval(report.first_at, report.last_at, 1_000_000) + " UTC" if report.first_at else "time unknown"]
+    about += [f"groups {', '.join(report.scope.groups)}"] if report.scope.groups else []
+    return el(
+        "header",
+        el(
+            "div",
+            el("h1", "Kafka health report"),
+            el("p", el("span", report.lake, class_="lake"), el("span", "; ".join(about)), class_="about"),
+            class_="title",
+        ),
+        el("button", "Dark", id="theme", type="button", hidden=True),
+        el(
+            "nav",
+            el("ul", [el("li", el("a", words, href=f"#{name}")) for name, words in PARTS]),
+            aria_label="Parts of the report",
+        ),
+    )
+
+
+def _footer(report: Report) -> Html:
+    made = int(report.made_at.timestamp() * 1_000_000)
+    return el(
+        "footer",
+        el(
+            "p",
+            f"Made by kafkascope {report.version} on {when(made, 60_000_000)} UTC. Times are UTC, sizes decimal. "
+            "Every figure comes from the marts of the lake; kafkascope report --json has the same for programs.",
+        ),
+    )
+
+
+def _file(name: str) -> str:
+    return files("kafkascope.report").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

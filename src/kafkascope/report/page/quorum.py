@@ -1,0 +1,105 @@
+"""The quorums in, their part of the page out."""
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.charts.figure import empty, more, table, tiles
+from kafkascope.report.charts.quorum import WORDS, event_words, quorum_figure
+from kafkascope.report.html.markup import Html, el
+from kafkascope.report.summaries.quorum import Quorum, Quorums
+from kafkascope.report.words import lasting, number, when
+
+# Of more clusters only these are open at first.
+OPEN = 3
+
+
+def quorum_section(quorums: Quorums) -> Html:
+    why = (
+        "No traffic of the metadata quorum was recorded: neither fetches of its log between controllers, nor an answer"
+    )
+    note = "Each cluster has a quorum of its own: nodes of two clusters may have the same number."
+    return el(
+        "section",
+        el("h2", "The quorum", id="quorum"),
+        None if quorums.shown else empty(f"{why} to DescribeQuorum."),
+        el("p", note, class_="note") if len(quorums.shown) > 1 else None,
+        [_quorum(one, place) for place, one in enumerate(quorums.shown, 1)],
+        more(quorums.left_out, "clusters with less trouble"),
+        aria_labelledby="quorum",
+    )
+
+
+def _quorum(quorum: Quorum, place: int) -> Html:
+    name = "Cluster whose id was not recorded" if quorum.cluster_id is None else f"Cluster {quorum.cluster_id}"
+    if ":" in (quorum.cluster_id or ""):
+        name = f"Cluster of {quorum.cluster_id}, whose id was not recorded"
+    return el(
+        "details",
+        el("summary", el("h3", name), el("span", quorum_line(quorum), class_="line")),
+        tiles(_tiles(quorum)),
+        *_pictures(quorum, f"quorum-{place}"),
+        class_="group",
+        open=place <= OPEN,
+    )
+
+
+def quorum_line(quorum: Quorum) -> str:
+    """The most important of it."""
+    words = []
+    if quorum.bands:
+        last = quorum.bands[-1]
+        led = "led" if quorum.leaderless_ms is None else "last led"
+        words.append(f"{led} by node {last.leader_id} in epoch {last.epoch}")
+    words.append(count(quorum.elections, "election"))
+    without = quorum.longest_without_ms
+    words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
+    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    if behind is not None and behind.worst_behind_ms:
+        words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
+    return ", ".join(words)
+
+
+def _tiles(quorum: Quorum) -> list[tuple[str, str, str]]:
+    last = quorum.bands[-1] if quorum.bands else None
+    without = quorum.longest_without_ms
+    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    worst = behind.worst_behind_ms if behind is not None else None
+    votes = ", ".join(
+        count(votes, kind.replace("_", "-")) for kind, votes in quorum.votes.items() if kind != "announced"
+    )
+    return [
+        ("leader, last", f"node {last.leader_id}" if last else "unknown", f"epoch {last.epoch}" if last else ""),
+        ("elections", number(quorum.elections), votes or "no votes recorded"),
+        (
+            "longest without leader",
+            lasting(1000 * without) if without else "none",
+            "" if quorum.leaderless_ms is None else "nobody leads at the end",
+        ),
+        (
+            "most behind",
+            lasting(1000 * worst) if worst is not None else "unknown",
+            f"node {behind.replica_id}" if behind is not None and worst else "",
+        ),
+        (
+            "replicas",
+            number(len(quorum.replicas) + quorum.replicas_left_out),
+            count(quorum.observations, "observation"),
+        ),
+        ("high watermark", number(quorum.high_watermark), "the highest seen"),
+    ]
+
+
+def _pictures(quorum: Quorum, name: str) -> list[Html]:
+    rows = [
+        (
+            when(event.at),
+            WORDS.get(event.kind, event.kind.replace("_", " ")),
+            "" if event.node_id is None else f"node {event.node_id}",
+            number(event.epoch),
+            "; ".join(event_words(event)[1 if event.epoch is not None else 0 :]),
+            el("code", event.exchange_id[:12]) if event.exchange_id else "",
+        )
+        for event in quorum.events
+    ]
+    head = ("time (UTC)", "what", "node", "epoch #", "more", "exchange")
+    told = table("What happened to the leadership", head, rows, quorum.events_left_out, "events")
+    nothing = empty("No election, resignation or change of voters was recorded.")
+    return [quorum_figure(quorum, name), el("section", el("h4", "Events"), told if rows else nothing)]

@@ -1,0 +1,89 @@
+"""Share groups in, their part of the page out."""
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.charts.figure import empty, table, tiles
+from kafkascope.report.charts.heat import heat_figure
+from kafkascope.report.charts.members import members_figure
+from kafkascope.report.charts.outcomes import outcomes_figure
+from kafkascope.report.html.markup import Html, el
+from kafkascope.report.summaries.share import ShareGroup, ShareGroups
+from kafkascope.report.words import clock, interval, lasting, number, share
+
+# Of more groups only these are open at first.
+OPEN = 3
+
+
+def share_section(groups: ShareGroups) -> Html:
+    return el(
+        "section",
+        el("h2", "Share groups", id="share-groups"),
+        None if groups.shown else empty("Nothing of a share group was recorded."),
+        [_group(group, number_) for number_, group in enumerate(groups.shown, 1)],
+        _others(groups),
+        aria_labelledby="share-groups",
+    )
+
+
+def _group(group: ShareGroup, place: int) -> Html:
+    name = f"share-{place}"
+    return el(
+        "details",
+        el("summary", el("h3", group.group_id), el("span", _line(group), class_="line")),
+        tiles(_tiles(group)),
+        outcomes_figure(group, name),
+        heat_figure(group, name),
+        members_figure(group, name),
+        _counts(group) if group.counts else None,
+        class_="group",
+        open=place <= OPEN,
+    )
+
+
+def _others(groups: ShareGroups) -> Html | None:
+    """Of these a line has to do."""
+    if not groups.others:
+        return None
+    rows = [
+        (
+            one.group_id,
+            number(one.acquired),
+            number(one.redelivered),
+            share(one.redelivered, one.acquired),
+            number(one.outcomes.get("lock_expired", 0)),
+            number(one.outcomes.get("disconnected", 0)),
+            number(one.archived),
+        )
+        for one in groups.others
+    ]
+    head = ("share group", "deliveries #", "again #", "share #", "lock expired #", "disconnected #", "given up #")
+    told = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
+    note = "kafkascope report --group G draws one of them."
+    return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), told)
+
+
+def _line(group: ShareGroup) -> str:
+    return (
+        f"{count(group.acquired, 'delivery', 'deliveries')}, {number(group.redelivered)} again, "
+        f"{interval(group.first_at, group.last_at, 1_000_000)} UTC"
+    )
+
+
+def _tiles(group: ShareGroup) -> list[tuple[str, str, str]]:
+    health, outcomes = group.health, group.outcomes
+    lag = f"of {count(health.lag_partitions, 'partition')}, {clock(health.lag_at, 60_000_000)}"
+    return [
+        ("deliveries", number(group.acquired), "records acquired"),
+        ("again", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),
+        ("lock expired", number(outcomes.get("lock_expired", 0)), "held too long"),
+        ("given up", number(group.archived), f"{number(health.near_limit)} near the limit"),
+        ("acknowledged within", lasting(health.acknowledge_p95_us), "p95 of the worst minute"),
+        ("lag", number(health.lag), lag if health.lag is not None else "nobody asked for it"),
+        ("members", number(health.members), f"{health.state or 'state unknown'}, as last seen"),
+        ("stood still", number(len(health.standing_still)), ", ".join(health.standing_still[:3]) or "no partition"),
+    ]
+
+
+def _counts(group: ShareGroup) -> Html:
+    rows = [(f"delivery {count}", number(records), share(records, group.acquired)) for count, records in group.counts]
+    inside = table(f"Records of {group.group_id} by delivery count", ("delivery count", "records #", "share #"), rows)
+    return el("details", el("summary", "Records by delivery count"), inside, class_="data")

@@ -1,0 +1,135 @@
+"""Streams groups in, their part of the page out."""
+
+from kafkascope.health.findings.words import count
+from kafkascope.report.charts.figure import empty, table, tiles
+from kafkascope.report.charts.tasks import tasks_figure
+from kafkascope.report.html.markup import Html, el
+from kafkascope.report.summaries.streams import StreamsGroup, StreamsGroups
+from kafkascope.report.words import interval, lasting, number, when
+
+OPEN = 3
+
+
+def streams_section(groups: StreamsGroups) -> Html:
+    return el(
+        "section",
+        el("h2", "Streams groups", id="streams-groups"),
+        None if groups.shown else empty("No heartbeat or description of a streams group was recorded."),
+        [_group(group, place) for place, group in enumerate(groups.shown, 1)],
+        _others(groups),
+        aria_labelledby="streams-groups",
+    )
+
+
+def _others(groups: StreamsGroups) -> Html | None:
+    """Of these a line has to do."""
+    if not groups.others:
+        return None
+    rows = [
+        (
+            one.group_id,
+            number(one.totals.tasks),
+            number(one.totals.most_members),
+            number(one.totals.moves),
+            lasting(1000 * one.totals.pause_max_ms),
+            lasting(1000 * one.totals.unheld_ms),
+            number(one.totals.lost),
+        )
+        for one in groups.others
+    ]
+    head = ("streams group", "tasks #", "most members #", "moves #", "longest pause #", "unheld #", "members lost #")
+    told = table("Streams groups with less trouble", head, rows, groups.left_out, "streams groups")
+    note = "kafkascope report --group G draws one of them."
+    return el("section", el("h3", "Other streams groups"), el("p", note, class_="note"), told)
+
+
+def _group(group: StreamsGroup, place: int) -> Html:
+    totals = group.totals
+    line = (
+        f"{count(totals.tasks, 'task')}, {count(totals.moves, 'move')}, "
+        f"{interval(totals.first_at, totals.last_at, 1_000_000)} UTC"
+    )
+    return el(
+        "details",
+        el("summary", el("h3", group.group_id), el("span", line, class_="line")),
+        tiles(_tiles(group)),
+        tasks_figure(group, f"streams-{place}"),
+        _moves(group),
+        _lost(group),
+        _statuses(group),
+        class_="group",
+        open=place <= OPEN,
+    )
+
+
+def _tiles(group: StreamsGroup) -> list[tuple[str, str, str]]:
+    totals = group.totals
+    missing = totals.standbys_missing
+    return [
+        ("members", number(totals.members), f"as last seen; {number(totals.most_members)} at most"),
+        ("tasks", number(totals.tasks), f"topology epoch {number(totals.topology_epoch)}"),
+        ("moves", number(totals.moves), "active tasks that changed hands"),
+        ("longest pause", lasting(1000 * totals.pause_max_ms), f"{lasting(1000 * totals.pause_total_ms)} of all tasks"),
+        ("unheld", lasting(1000 * totals.unheld_ms), "of all tasks together"),
+        ("members lost", number(totals.lost), f"{number(totals.left)} left, {number(totals.fenced)} fenced"),
+        ("standbys missing", number(missing), "as last seen" if missing is not None else "not told how many it wants"),
+        ("state", totals.state or "unknown", f"group epoch {number(totals.group_epoch)}"),
+    ]
+
+
+def _moves(group: StreamsGroup) -> Html:
+    if not group.moves:
+        return el("section", el("h4", "Moves"), empty("No active task changed hands."))
+    rows = [
+        (
+            move.task,
+            move.from_member,
+            move.to_member,
+            when(move.released_at),
+            lasting(1000 * move.pause_ms),
+            move.cause,
+            "warm" if move.warm else "cold",
+        )
+        for move in group.moves
+    ]
+    head = ("task", "from", "to", "released (UTC)", "pause #", "cause", "state there")
+    inside = table(f"Moves of {group.group_id}", head, rows, group.moves_left_out, "moves with shorter pauses")
+    return el("details", el("summary", f"Moves: {number(len(rows) + group.moves_left_out)}"), inside, class_="data")
+
+
+def _lost(group: StreamsGroup) -> Html:
+    if not group.lost:
+        return el("section", el("h4", "Members lost"), empty("No member went without leaving."))
+    rows = [
+        (
+            one.member,
+            when(one.last_seen_at),
+            when(one.noticed_at),
+            lasting(1000 * one.silent_ms),
+            "its connection closed" if one.how == "closed" else "it fell silent",
+            number(one.active_tasks),
+            number(one.standby_tasks),
+        )
+        for one in group.lost
+    ]
+    head = ("member", "last seen (UTC)", "noticed (UTC)", "noticed after #", "how", "active tasks #", "standbys #")
+    told = table("Members that went without leaving", head, rows, group.lost_left_out, "members")
+    return el("section", el("h4", "Members lost"), told)
+
+
+def _statuses(group: StreamsGroup) -> Html:
+    if not group.statuses:
+        return el("section", el("h4", "Statuses"), empty("The coordinator told the members of no trouble."))
+    rows = [
+        (
+            one.name,
+            when(one.from_at),
+            "the end" if one.to_at is None else when(one.to_at),
+            number(one.members),
+            one.detail,
+        )
+        for one in group.statuses
+    ]
+    head = ("status", "from (UTC)", "to (UTC)", "members told #", "detail")
+    told = table("What the coordinator told the members", head, rows, group.statuses_left_out, "statuses")
+    return el("section", el("h4", "Statuses"), told)

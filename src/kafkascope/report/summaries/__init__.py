@@ -1,0 +1,1 @@
+"""Marts summed up for a report."""

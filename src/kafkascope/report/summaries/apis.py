@@ -1,0 +1,140 @@
+"""A lake in, its calls out as a report tells them: latency by API with long polls apart, errors, throttling."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kafkascope.lake.home import Lake
+from kafkascope.report.summaries.mart_rows import rows
+from kafkascope.report.summaries.scope import Scope
+
+MOST_APIS = 100
+MOST_ERRORS = 60
+MOST_THROTTLED = 40
+MOST_CLIENTS = 3
+
+LATENCY = (
+    "api long_poll calls unanswered errors request_bytes response_bytes p50_us p95_us p99_us max_us slowest_exchange_id"
+).split()
+ERRORS = "api error_code error client_id calls first_at last_at first_exchange_id".split()
+THROTTLING = "api client_id calls throttled throttle_ms max_throttle_ms longest_exchange_id".split()
+
+
+@dataclass(slots=True)
+class ApiLatency:
+    """`p50_us` is the mean of the minutes' medians, weighted by calls; `p95_us` and `p99_us` are those of the worst
+    minute."""
+
+    api: str
+    long_poll: bool
+    calls: int = 0
+    unanswered: int = 0
+    errors: int = 0
+    bytes: int = 0
+    p50_us: int | None = None
+    p95_us: int | None = None
+    p99_us: int | None = None
+    max_us: int | None = None
+    slowest_exchange_id: str | None = None
+
+
+@dataclass(slots=True)
+class ApiError:
+    api: str
+    error: str
+    error_code: int
+    calls: int = 0
+    clients: list[str] = field(default_factory=list)
+    clients_left_out: int = 0
+    first_at: int | None = None
+    last_at: int | None = None
+    first_exchange_id: str | None = None
+
+
+@dataclass(slots=True)
+class Throttled:
+    client_id: str
+    api: str
+    calls: int = 0
+    throttled: int = 0
+    throttle_ms: int = 0
+    max_throttle_ms: int = 0
+    longest_exchange_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apis:
+    latency: tuple[ApiLatency, ...]
+    latency_left_out: int
+    errors: tuple[ApiError, ...]
+    errors_left_out: int
+    throttling: tuple[Throttled, ...]
+    throttling_left_out: int
+
+
+def apis_in(lake: Lake, scope: Scope) -> Apis:
+    latency, errors, throttled = _latency(lake, scope), _errors(lake, scope), _throttling(lake, scope)
+    return Apis(
+        tuple(latency[:MOST_APIS]),
+        max(0, len(latency) - MOST_APIS),
+        tuple(errors[:MOST_ERRORS]),
+        max(0, len(errors) - MOST_ERRORS),
+        tuple(throttled[:MOST_THROTTLED]),
+        max(0, len(throttled) - MOST_THROTTLED),
+    )
+
+
+def _latency(lake: Lake, scope: Scope) -> list[ApiLatency]:
+    found: dict[tuple[str, bool], ApiLatency] = {}
+    halves: Counter[tuple[str, bool]] = Counter()
+    timed: Counter[tuple[str, bool]] = Counter()
+    for row in rows(lake, "api_latency", LATENCY, scope.minute("minute_at")):
+        key = (row["api"] or "", bool(row["long_poll"]))
+        one = found.setdefault(key, ApiLatency(*key))
+        calls = row["calls"] or 0
+        one.calls += calls
+        one.unanswered += row["unanswered"] or 0
+        one.errors += row["errors"] or 0
+        one.bytes += (row["request_bytes"] or 0) + (row["response_bytes"] or 0)
+        if row["p50_us"] is not None:
+            halves[key] += row["p50_us"] * calls
+            timed[key] += calls
+        if row["max_us"] is not None and row["max_us"] > (-1 if one.max_us is None else one.max_us):
+            one.slowest_exchange_id = row["slowest_exchange_id"]
+        for name in ("p95_us", "p99_us", "max_us"):
+            if row[name] is not None:
+                setattr(one, name, max(getattr(one, name) or 0, row[name]))
+    for key, calls in timed.items():
+        found[key].p50_us = round(halves[key] / calls) if calls else None
+    return sorted(found.values(), key=lambda one: (one.long_poll, -one.calls, one.api))
+
+
+def _errors(lake: Lake, scope: Scope) -> list[ApiError]:
+    found: dict[tuple[str, int], ApiError] = {}
+    clients: dict[tuple[str, int], Counter[str]] = {}
+    for row in rows(lake, "api_errors", ERRORS, scope.minute("minute_at")):
+        key = (row["api"] or "", row["error_code"] or 0)
+        one = found.setdefault(key, ApiError(key[0], row["error"] or str(key[1]), key[1]))
+        one.calls += row["calls"] or 0
+        clients.setdefault(key, Counter())[row["client_id"] or ""] += row["calls"] or 0
+        if row["first_at"] is not None and (one.first_at is None or row["first_at"] < one.first_at):
+            one.first_at, one.first_exchange_id = row["first_at"], row["first_exchange_id"]
+        if row["last_at"] is not None and (one.last_at is None or row["last_at"] > one.last_at):
+            one.last_at = row["last_at"]
+    for key, one in found.items():
+        most = sorted(clients[key].items(), key=lambda item: (-item[1], item[0]))
+        one.clients = [client for client, _ in most[:MOST_CLIENTS]]
+        one.clients_left_out = len(most) - len(one.clients)
+    return sorted(found.values(), key=lambda one: (-one.calls, one.api, one.error_code))
+
+
+def _throttling(lake: Lake, scope: Scope) -> list[Throttled]:
+    found: dict[tuple[str, str], Throttled] = {}
+    for row in rows(lake, "throttling", THROTTLING, scope.minute("minute_at")):
+        key = (row["client_id"] or "", row["api"] or "")
+        one = found.setdefault(key, Throttled(*key))
+        one.calls += row["calls"] or 0
+        one.throttled += row["throttled"] or 0
+        one.throttle_ms += row["throttle_ms"] or 0
+        if (row["max_throttle_ms"] or 0) > one.max_throttle_ms:
+            one.max_throttle_ms, one.longest_exchange_id = row["max_throttle_ms"], row["longest_exchange_id"]
+    return sorted(found.values(), key=lambda one: (-one.throttle_ms, one.client_id, one.api))

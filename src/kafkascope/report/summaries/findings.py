@@ -1,0 +1,168 @@
+"""Rows of `findings` in, the verdict and the findings that are shown out, with where each proof lies."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, order, verdict_of
+from kafkascope.health.findings.rule import Severity
+from kafkascope.lake.home import Lake
+from kafkascope.report.summaries.mart_rows import Row, rows
+from kafkascope.report.summaries.recorded import exchanges_in
+from kafkascope.report.summaries.scope import Scope, both, moment
+
+# Beyond these a page is a list, and the mart is a better one.
+MOST_FINDINGS = 200
+MOST_PROOFS = 5
+# A proof may lie before its finding: a lock is taken before it expires.
+AROUND_US = 3_600_000_000
+
+COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
+UNKNOWN = "unknown"
+GROUP_KINDS = ("share_", "streams_")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """An exchange. What the lake does not have of it any more is None."""
+
+    exchange_id: str
+    request_at: int | None = None
+    api: str | None = None
+    client_id: str | None = None
+    capture_uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    rule: str
+    severity: str
+    subject_kind: str
+    subject: str
+    from_at: int | None
+    to_at: int | None
+    summary: str
+    figures: dict[str, Any]
+    advice: str
+    evidence: tuple[Proof, ...]
+    evidence_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`state` is `unknown` where the lake has no `findings`, or no exchange that could have led to one."""
+
+    state: str
+    sentence: str
+    critical: int
+    warning: int
+    info: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    verdict: Verdict
+    shown: tuple[ShownFinding, ...]
+    left_out: int
+
+
+def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
+    """`groups` are all that the lake has."""
+    if not lake.has("findings"):
+        said = "Not judged: this lake has no findings yet; kafkascope marts LAKE makes them."
+        return _not_judged(said)
+    known = set(groups)
+    found = [
+        _finding(row)
+        for row in rows(lake, "findings", COLUMNS, scope.over("from_at", "to_at"))
+        if not scope.groups or _is_about(row, scope, known)
+    ]
+    # Nothing is beyond a threshold where there is nothing: that is no health.
+    if not found and not exchanges_in(lake, scope):
+        when = "" if scope.always else " in this time"
+        return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
+    found.sort(key=order)
+    told = verdict_of(found)
+    verdict = Verdict(told.state, told.sentence, told.critical, told.warning, told.info)
+    shown = found[:MOST_FINDINGS]
+    proofs = _proofs(lake, shown)
+    return Findings(verdict, tuple(_shown(one, proofs) for one in shown), len(found) - len(shown))
+
+
+def _not_judged(why: str) -> Findings:
+    return Findings(Verdict(UNKNOWN, why, 0, 0, 0), (), 0)
+
+
+def _finding(row: Row) -> Finding:
+    severity: Severity = row["severity"] if row["severity"] in SEVERITIES else "info"
+    first, last = row["from_at"] or 0, row["to_at"]
+    return Finding(
+        rule=row["rule"] or "",
+        severity=severity,
+        subject_kind=row["subject_kind"] or "",
+        subject=row["subject"] or "",
+        from_at=first,
+        to_at=first if last is None else last,
+        summary=row["summary"] or row["rule"] or "",
+        figures=_figures(row["figures"]),
+        advice=row["advice"] or "",
+        evidence=tuple(row["evidence"] or ()),
+    )
+
+
+def _figures(text: str | None) -> dict[str, int | float | str]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    told = found if isinstance(found, dict) else {}
+    return {name: one for name, one in told.items() if isinstance(one, int | str) or _is_finite(one)}
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and isfinite(value)
+
+
+def _is_about(row: Row, scope: Scope, groups: set[str]) -> bool:
+    """Whether a finding is of a group that is asked for, or of no group at all. A subject is the group, or a part of it
+    behind a slash; a group's name may have one too, so the longest that fits is the group."""
+    subject = row["subject"] or ""
+    if not (row["subject_kind"] or "").startswith(GROUP_KINDS):
+        return True
+    fitting = [group for group in groups if subject == group or subject.startswith(f"{group}/")]
+    return bool(fitting) and scope.takes(max(fitting, key=len))
+
+
+def _proofs(lake: Lake, findings: list[Finding]) -> dict[str, Proof]:
+    """Where the exchanges are that are shown. Only days around the findings are looked through."""
+    wanted = {name for one in findings for name in one.evidence[:MOST_PROOFS]}
+    if not wanted:
+        return {}
+    first = min(one.from_at for one in findings) - AROUND_US
+    last = max(one.to_at for one in findings) + AROUND_US
+    there = pc.field("exchange_id").isin(pa.array(sorted(wanted), pa.string()))
+    about = (pc.field("request_at") >= moment(first)) & (pc.field("request_at") <= moment(last))
+    columns = "exchange_id request_at api client_id capture_uri".split()
+    return {row["exchange_id"]: Proof(**row) for row in rows(lake, "exchanges", columns, both(there, about))}
+
+
+def _shown(finding: Finding, proofs: dict[str, Proof]) -> ShownFinding:
+    evidence = tuple(proofs.get(name, Proof(name)) for name in finding.evidence[:MOST_PROOFS])
+    return ShownFinding(
+        finding.rule,
+        finding.severity,
+        finding.subject_kind,
+        finding.subject,
+        finding.from_at or None,
+        finding.to_at or None,
+        finding.summary,
+        dict(finding.figures),
+        finding.advice,
+        evidence,
+        len(finding.evidence) - len(evidence),
+    )

@@ -1,0 +1,24 @@
+"""A lake and an interval in, how many exchanges it has of it out."""
+
+import pyarrow.compute as pc
+
+from kafkascope.lake.active import active_files
+from kafkascope.lake.home import Lake
+from kafkascope.lake.reading import as_of_now, table_as_found, visible_rows
+from kafkascope.report.summaries.mart_rows import batches
+from kafkascope.report.summaries.scope import Scope, both
+
+EXCHANGES = "exchanges"
+
+
+def exchanges_in(lake: Lake, scope: Scope) -> int:
+    """Those that are there: `captures` also knows of what `lake expire` took out."""
+    if not scope.always:
+        asked, answered = scope.at("request_at"), scope.at("response_at")
+        # An answer without its request has only its own time.
+        where = both(asked, None if answered is None else pc.field("request_at").is_valid() | answered)
+        return sum(batch.num_rows for batch in batches(lake, EXCHANGES, ["request_at"], where))
+    tables, seen = as_of_now(lake, [EXCHANGES])
+    return sum(
+        visible_rows(lake, table_as_found(name, table), active_files(table), seen) for name, table in tables.items()
+    )

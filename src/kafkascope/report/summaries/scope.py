@@ -1,0 +1,77 @@
+"""What a report is asked to be about: groups and an interval. Both are filters on marts, so that little is read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.capture.exchanges.exchange_columns import TIME
+from kafkascope.schema.names import matches
+
+MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`groups` are ids or patterns with `*` and `?`, none is all. From `since` until before `until`, in microseconds;
+    None is an open end."""
+
+    groups: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+
+    @property
+    def always(self) -> bool:
+        return self.since is None and self.until is None
+
+    def takes(self, group_id: str) -> bool:
+        return not self.groups or any(matches(group_id, one) for one in self.groups)
+
+    def chosen(self, group_ids: Iterable[str]) -> list[str]:
+        return sorted(group_id for group_id in group_ids if self.takes(group_id))
+
+    def clip(self, first: int, last: int) -> tuple[int, int]:
+        """What of an interval is asked for."""
+        first = first if self.since is None else max(first, self.since)
+        last = last if self.until is None else min(last, self.until)
+        return first, max(first, last)
+
+    def at(self, column: str) -> pc.Expression | None:
+        """Rows of a moment."""
+        return self.over(column, column)
+
+    def over(self, start: str, end: str) -> pc.Expression | None:
+        """Rows of an interval that reaches into what is asked for. An end that is null lies behind the recording. Where
+        the start is null nobody saw it, and all that is known of the row is its end."""
+        found = None
+        if self.until is not None:
+            until = moment(self.until)
+            ended = pc.field(start).is_null() & _or_null(end, pc.field(end) < until)
+            found = (pc.field(start) < until) | ended
+        if self.since is not None:
+            found = both(found, _or_null(end, pc.field(end) >= moment(self.since)))
+        return found
+
+    def minute(self, column: str) -> pc.Expression | None:
+        """Rows of a minute that begins at `column`."""
+        since = None if self.since is None else self.since // MINUTE_US * MINUTE_US
+        return Scope(until=self.until, since=since).at(column)
+
+
+def both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expression | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def of_groups(group_ids: Iterable[str]) -> pc.Expression:
+    return pc.field("group_id").isin(pa.array(sorted(group_ids), pa.string()))
+
+
+def moment(microseconds: int) -> pa.Scalar:
+    return pa.scalar(microseconds, TIME)
+
+
+def _or_null(column: str, holds: pc.Expression) -> pc.Expression:
+    return pc.field(column).is_null() | holds

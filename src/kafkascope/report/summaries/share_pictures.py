@@ -1,0 +1,113 @@
+"""Deliveries in, the pictures of share groups out: records by outcome, redeliveries by partition, and what each member
+held, each over time in a bounded number of steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.health.share.events import Outcome
+from kafkascope.lake.home import Lake
+from kafkascope.report.summaries.buckets import Buckets
+from kafkascope.report.summaries.mart_rows import batches
+from kafkascope.report.summaries.scope import Scope, both, of_groups
+
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+COLUMNS = (
+    "group_id topic topic_id partition member_id client_id outcome delivery_count first_offset last_offset acquired_at"
+    " outcome_at"
+).split()
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Pictures:
+    """Of one group. `ended` is outcome × step, `again` partition × step, `held` member × outcome × step; `held` counts
+    the records in a member's hands at any time of the step by the outcome that they will have."""
+
+    buckets: Buckets
+    places: Sequence[str]
+    members: Sequence[tuple[str, str | None]]
+    ended: Ints = field(init=False)
+    again: Ints = field(init=False)
+    held: Ints = field(init=False)
+    _changes: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        steps, outcomes = self.buckets.count, len(OUTCOMES)
+        self.ended = np.zeros((outcomes, steps), np.int64)
+        self.again = np.zeros((len(self.places), steps), np.int64)
+        self.held = np.zeros((len(self.members), outcomes, steps), np.int64)
+        # Records that come into hand in a step, less those that left before it: one more step, for what leaves last.
+        self._changes = np.zeros((len(self.members), outcomes, steps + 1), np.int64)
+
+    def add(self, rows: pa.Table) -> None:
+        outcome = _codes(rows["outcome"], OUTCOMES)
+        rows, outcome = rows.filter(pa.array(outcome >= 0)), outcome[outcome >= 0]
+        if not len(rows):
+            return
+        records = _ints(pc.add(pc.subtract(rows["last_offset"], rows["first_offset"]), 1), 0)
+        acquired, acquired_in = self._steps(pc.coalesce(rows["acquired_at"], rows["outcome_at"]), 0)
+        ended, ended_in = self._steps(rows["outcome_at"], self.buckets.count - 1)
+        known = rows["outcome_at"].is_valid().to_numpy()
+        # What is still held has no end: it counts where it began.
+        step, inside = np.where(known, ended, acquired), np.where(known, ended_in, acquired_in)
+        self._sum(self.ended, (outcome, step), records, inside)
+        places = pc.binary_join_element_wise(
+            pc.coalesce(rows["topic"], rows["topic_id"], ""), rows["partition"].cast(pa.string()), "-"
+        )
+        place = _codes(places, self.places)
+        again = pc.greater(pc.fill_null(rows["delivery_count"], 1), 1).to_numpy()
+        self._sum(self.again, (place, acquired), records, (place >= 0) & again & acquired_in)
+        member = _codes(_member_keys(rows["member_id"], rows["client_id"]), [member_key(*one) for one in self.members])
+        self._sum(self._changes, (member, outcome, acquired), records, member >= 0)
+        self._sum(self._changes, (member, outcome, np.maximum(ended, acquired) + 1), -records, member >= 0)
+
+    def finish(self) -> None:
+        self.held = self._changes[:, :, :-1].cumsum(axis=2)
+
+    def _steps(self, times: pa.ChunkedArray, otherwise: int) -> tuple[Ints, Flags]:
+        """The step of each time, the nearest for those outside, and whether it is inside."""
+        step = (_ints(times, self.buckets.start(otherwise)) - self.buckets.first_at) // self.buckets.step_us
+        return np.clip(step, 0, self.buckets.count - 1), (step >= 0) & (step < self.buckets.count)
+
+    @staticmethod
+    def _sum(into: Ints, at: tuple[Ints, ...], records: Ints, chosen: Flags) -> None:
+        np.add.at(into, tuple(index[chosen] for index in at), records[chosen])
+
+
+def member_key(member_id: str, client_id: str | None) -> str:
+    return f"{member_id}\0{client_id or ''}"
+
+
+def _member_keys(member_ids: pa.ChunkedArray, client_ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(pc.fill_null(member_ids, ""), pc.fill_null(client_ids, ""), "\0")
+
+
+def _codes(values: pa.ChunkedArray, known: Sequence[str]) -> Ints:
+    """Places in `known`, -1 for others."""
+    return _ints(pc.index_in(values, value_set=pa.array(known, pa.string())), -1)
+
+
+def _ints(values: pa.ChunkedArray, otherwise: int) -> Ints:
+    found: Ints = pc.fill_null(values.cast(pa.int64()), otherwise).to_numpy()
+    return found
+
+
+def draw(lake: Lake, scope: Scope, pictures: dict[str, Pictures]) -> None:
+    """All groups in one pass."""
+    if not pictures:
+        return
+    where = both(of_groups(pictures), scope.over("acquired_at", "outcome_at"))
+    for batch in batches(lake, "share_deliveries", COLUMNS, where):
+        table = pa.Table.from_batches([batch])
+        for group_id in pc.unique(table["group_id"]).to_pylist():
+            pictures[group_id].add(table.filter(pc.equal(table["group_id"], group_id)))
+    for picture in pictures.values():
+        picture.finish()

@@ -1,0 +1,202 @@
+"""The kernel's columns of exchanges against the rows that they are made of, one by one in plain Python."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kafkascope.capture.base.flow import TOKEN
+from kafkascope.capture.exchanges.bodies import read_frame
+from kafkascope.capture.exchanges.exchange import inner_frames
+from kafkascope.capture.exchanges.exchange_columns import LONG_POLLS, SCHEMA, TOKEN_API, to_arrow
+from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.exchanges.facts import ENVELOPE, ids_of
+from kafkascope.capture.exchanges.identity import connection_name, exchange_ids
+from kafkascope.capture.exchanges.pairing import STATUSES
+from kafkascope.capture.frames.headers import (
+    API_KEY,
+    CLIENT_AT,
+    CLIENT_SIZE,
+    CONNECTION,
+    CORRELATION,
+    FIRST_NS,
+    FRAME_AT,
+    KIND,
+    LAST_NS,
+    MISSING,
+    OFFSET,
+    PACKET,
+    SIZE,
+    VERSION,
+)
+from kafkascope.capture.frames.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
+from kafkascope.capture.reader import Reading
+from kafkascope.codec.frame import DecodedFrame, encode_frame
+from kafkascope.errors import DecodeError
+from kafkascope.schema.catalog import apis
+from kafkascope.schema.error_codes import error_name
+from tests.captures import NAMES, capture
+from tests.support.packet_build import Stamped, Talk, pcap, pcapng
+
+
+def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
+    """Times as whole microseconds; without the exchange's id."""
+    request, response = int(batch.request[index]), int(batch.response[index])
+    row = batch.rows[request if request >= 0 else response].tolist()
+    answer = batch.rows[response].tolist() if response >= 0 else None
+    values, seen = batch.facts.values[index].tolist(), batch.facts.seen[index].tolist()
+    end = batch.ends[row[CONNECTION]]
+    asked, token = request >= 0, row[KIND] == TOKEN
+    framed = asked and not token
+    api = TOKEN_API if asked and token else apis().get(row[API_KEY]) if framed else None
+    later = asked and answer is not None and answer[FIRST_NS] >= row[LAST_NS]
+    waits = asked and api in LONG_POLLS and not (seen[MAX_WAIT] and values[MAX_WAIT] <= 0)
+    named = asked and row[CLIENT_AT] >= 0
+    client = batch.content.bytes(row[FRAME_AT] + row[CLIENT_AT], row[CLIENT_SIZE]) if named else None
+    error = values[ERROR] if answer and seen[ERROR] else None
+    file = max(at for at, first in enumerate(batch.recordings.first_packets) if first <= row[PACKET])
+    return {
+        "connection_id": connection_name(end.number),
+        "capture_uri": batch.recordings.uris[file],
+        "packet": row[PACKET] - batch.recordings.first_packets[file],
+        "request_at": row[LAST_NS] // 1000 if asked else None,
+        "response_at": answer[FIRST_NS] // 1000 if answer else None,
+        "latency_us": answer[FIRST_NS] // 1000 - row[LAST_NS] // 1000 if later and answer else None,
+        "long_poll": waits,
+        "max_wait_ms": values[MAX_WAIT] if waits and seen[MAX_WAIT] else None,
+        "api_key": row[API_KEY] if framed else None,
+        "api": api,
+        "api_version": row[VERSION] if framed else None,
+        "correlation_id": None if token else row[CORRELATION],
+        "client_id": client.decode(errors="replace") if client is not None else None,
+        "client_address": end.client_address,
+        "broker_address": end.broker_address,
+        "client_software": end.software if row[OFFSET] >= end.software_from else None,
+        "request_bytes": row[SIZE] + row[MISSING] + 4 if asked else None,
+        "response_bytes": answer[SIZE] + answer[MISSING] + 4 if answer else None,
+        "error_code": error,
+        "error": error_name(error) if error else None,
+        "throttle_ms": values[THROTTLE] if seen[THROTTLE] else None,
+        "status": STATUSES[batch.status[index]],
+        **named_in(batch, index),
+    }
+
+
+def _ids(frame: DecodedFrame) -> dict[int, str | None]:
+    return ids_of(frame.body) if frame.body else {}
+
+
+def named_in(batch: ExchangeBatch, index: int) -> dict[str, str | None]:
+    """The group and member as the codec finds them."""
+    found: dict[int, str | None] = {}
+    frames = batch.request_frame(index), batch.response_frame(index)
+    if frames[0] is not None and batch.rows[batch.request[index], KIND] != TOKEN:
+        key, version = (int(batch.rows[batch.request[index], column]) for column in (API_KEY, VERSION))
+        with suppress(DecodeError):
+            found = _ids(read_frame(frames[0], None))
+            if frames[1] is not None:
+                found = _ids(read_frame(frames[1], (key, version))) | found
+            if key == ENVELOPE:
+                for frame, _ in inner_frames(*frames):
+                    found = _ids(frame) | found
+    return {"group_id": found.get(GROUP_AT), "member_id": found.get(MEMBER_AT)}
+
+
+def check(batch: ExchangeBatch) -> None:
+    columns = to_arrow(batch)
+    columns.validate(full=True)
+    assert columns.schema == SCHEMA
+    for name in ("request_at", "response_at"):
+        at = columns.schema.get_field_index(name)
+        columns = columns.set_column(at, name, columns.column(name).view("int64"))
+    numbers = np.array([batch.ends[number].number for number in batch.rows[batch.row(), CONNECTION]], np.uint64)
+    ids = exchange_ids(numbers, batch.rows[batch.row(), OFFSET], (batch.request < 0).astype(np.int64))
+    assert columns.column("exchange_id").equals(ids)
+    found = columns.drop_columns(["exchange_id"]).to_pylist()
+    assert found == [told(batch, index) for index in range(len(batch))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_exchange_of_the_recorded_captures(name: str) -> None:
+    recorded = capture(name)
+    for batch in Reading(BytesIO(recorded)).batches():
+        check(batch)
+    # Some packets are lost: answers alone, requests without one.
+    seen: set[int] = set()
+    kept = [packet for at, packet in enumerate(packets(recorded)) if at % 9]
+    for batch in Reading(BytesIO(recorded[:24] + b"".join(kept))).batches():
+        check(batch)
+        seen.update(batch.status.tolist())
+    assert len(seen) >= 3
+
+
+def packets(recorded: bytes) -> Iterator[bytes]:
+    at = 24
+    while at < len(recorded):
+        end = at + 16 + int.from_bytes(recorded[at + 8 : at + 12], "little")
+        yield recorded[at:end]
+        at = end
+
+
+def test_nothing_is_written_behind_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    canary, regions = 0xA5, []
+
+    def guarded(size: int) -> pa.Buffer:
+        region = np.full(size + 4_096, canary, np.uint8)
+        regions.append((region, size))
+        return pa.py_buffer(region[:size])
+
+    monkeypatch.setattr(pa, "allocate_buffer", guarded)
+    for name in NAMES:
+        for batch in Reading(BytesIO(capture(name))).batches():
+            check(batch)
+    assert len(regions) >= len(NAMES)
+    for region, size in regions:
+        assert (region[size:] == canary).all()
+
+
+@pytest.mark.parametrize("write", [lambda packets: pcap(packets, nano=True), pcapng], ids=["pcap", "pcapng"])
+def test_latency_of_a_nanosecond_capture_is_between_the_times_that_are_shown(
+    write: Callable[[list[Stamped]], bytes],
+) -> None:
+    """1,400 ns are 2 µs between the times as they are written, or 1; a response before its request has none."""
+    ends = [(0, 1_400), (999, 2_399), (999, 1_000), (1, 999), (500, 400)]
+    found = []
+    for asked_ns, answered_ns in ends:
+        talk = heartbeat("app", 0)
+        (before, request), (_, response) = talk.packets[3:]
+        talk.packets[3:] = [(before + asked_ns, request), (before + answered_ns, response)]
+        (batch,) = Reading(BytesIO(write(talk.packets))).batches()
+        (row,) = to_arrow(batch).to_pylist()
+        found.append(row["latency_us"])
+        if row["latency_us"] is not None:
+            assert row["response_at"] - row["request_at"] == timedelta(microseconds=row["latency_us"])
+    assert found == [1, 2, 1, 0, None]
+
+
+def heartbeat(client_id: str, error: int) -> Talk:
+    header = {"correlationId": 1, "clientId": client_id}
+    talk = Talk().open()
+    talk.say(0, encode_frame("HeartbeatRequest", 4, {"groupId": "g", "memberId": "m"}, header))
+    return talk.say(1, encode_frame("HeartbeatResponse", 4, {"errorCode": error}, {"correlationId": 1}))
+
+
+@pytest.mark.parametrize("error", [-32_768, -1, 0, 1, 9_999, 32_767])
+def test_any_error_code_there_can_be(error: int) -> None:
+    (batch,) = Reading(BytesIO(pcap(heartbeat("app", error).packets))).batches()
+    check(batch)
+    assert to_arrow(batch).column("error").to_pylist() == [error_name(error) if error else None]
+
+
+def test_client_ids_that_are_no_text_are_shown_with_replacement_characters() -> None:
+    recorded = pcap(heartbeat("café1", 0).packets)
+    for last, shown in ((b"2", "2"), (b"\xff", "\N{REPLACEMENT CHARACTER}")):
+        changed = recorded.replace("café1".encode(), "café".encode() + last)
+        for batch in Reading(BytesIO(changed), kafka_ports=[9_092]).batches():
+            check(batch)
+            assert to_arrow(batch).column("client_id").to_pylist() == [f"café{shown}"]

@@ -1,0 +1,36 @@
+"""Percentiles out of buckets against the true ones."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kafkascope.capture.query.stats import Stats
+from kafkascope.capture.query.tallies import PERCENTILES
+
+COLUMNS = "api api_key client_id client_address broker_address connection_id error".split()
+
+
+def columns(latency_us: list[int]) -> pa.RecordBatch:
+    rows = len(latency_us)
+    numbers = {name: pa.array([0] * rows) for name in ("request_bytes", "response_bytes", "error_code")}
+    words = {name: pa.array(["x"] * rows) for name in COLUMNS if name != "api_key"}
+    own = {
+        "api_key": pa.array([0] * rows, pa.int16()),
+        "long_poll": pa.array([False] * rows),
+        "latency_us": pa.array(latency_us, pa.int64()),
+        "status": pa.array(["answered"] * rows),
+    }
+    return pa.record_batch(numbers | words | own)
+
+
+@pytest.mark.parametrize("most", [100, 1_000, 100_000, 10_000_000, 2**62])
+def test_percentiles_are_within_one_percent_or_a_microsecond(most: int) -> None:
+    random = np.random.default_rng(7)
+    for _ in range(50):
+        given = sorted(random.integers(1, most, 99).tolist())
+        stats = Stats()
+        stats.add(columns(given))
+        (tally,) = stats.apis.told()
+        for percent, told in zip(PERCENTILES, tally.percentiles, strict=True):
+            true = given[int(np.ceil(99 * percent / 100)) - 1]
+            assert told is not None and abs(told - true) <= max(1, true / 100), (true, told)

@@ -1,0 +1,191 @@
+"""An observer asks brokers for all that the marts can use, keeps every answer, and goes on when brokers do not."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.client import Answer, Cluster, connect
+from kafkascope.client.observe.observer import Observer, Poll, Vain
+from kafkascope.client.observe.portions import ENOUGH_CALLS, Portions
+from kafkascope.client.settings import Address
+from kafkascope.codec.frame import DecodedFrame
+from kafkascope.limits import MAX_OBSERVED_BYTES
+from tests.client.leftovers import run
+from tests.client.stage import NO_ANSWER, Stage, play
+from tests.client.test_cluster import create_topic, new_name, produce
+
+if TYPE_CHECKING:
+    from lab.cluster import Cluster as Lab
+
+
+def answer(size: int = 10, request: bytes = b"request") -> Answer:
+    address = Address("127.0.0.1", 9092)
+    return Answer("ListGroups", 5, {}, 1, address, request, bytes(size), 1, 2, 7, True, ())
+
+
+def poll(*answers: Answer, vain: list[Vain] | None = None) -> Poll:
+    return Poll(0, list(answers), vain or [])
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def is_due(portions: Portions) -> bool:
+    return portions.due
+
+
+def test_answers_wait_for_their_time_and_no_longer() -> None:
+    clock = Clock()
+    portions = Portions(60, clock)
+    assert not is_due(portions)
+    portions.add(poll(answer()))
+    clock.now += 59
+    portions.add(poll(answer()))
+    assert not is_due(portions)
+    clock.now += 1
+    assert is_due(portions)
+    taken = portions.take()
+    assert (len(taken.answers), taken.polls) == (2, 2)
+    assert not is_due(portions)
+    assert not portions.take().answers
+
+
+def test_many_bytes_or_many_calls_do_not_wait() -> None:
+    portions = Portions(60, Clock())
+    portions.add(poll(answer(MAX_OBSERVED_BYTES)))
+    assert portions.due
+    portions.take()
+    portions.add(poll(*[answer()] * ENOUGH_CALLS))
+    assert portions.due
+
+
+def test_what_was_asked_in_vain_is_told_once_with_its_first_time() -> None:
+    portions = Portions(60, Clock())
+    for at in (5, 6, 7):
+        gone = Vain(at, "ListGroups", "127.0.0.1:9092: connection refused")
+        portions.add(poll(vain=[gone, gone, Vain(at, "X", "no such API", reached=True)]))
+    taken = portions.take()
+    assert taken.vain == {"127.0.0.1:9092: connection refused": (5, 3)}
+    assert taken.polls == 3
+
+
+def test_frames_of_a_login_are_left_out() -> None:
+    portions = Portions(60, Clock())
+    portions.add(poll(answer(request=b""), answer()))
+    assert len(portions.take().answers) == 1
+
+
+def test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers() -> None:
+    """They pass DescribeQuorum on to it, and answers of one connection come in order."""
+
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        return NO_ANSWER if request.api == "DescribeQuorum" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        for __ in range(2):
+            found = await Observer(cluster, timeout=1.0).poll()
+            listed = [one for one in found.answers if one.api == "ListGroups"]
+            assert sorted(one.node or 0 for one in listed) == [1, 2, 3]
+            # answered while the controller was still waited for
+            assert max(one.received_at for one in listed) - found.at < 500_000_000
+            assert {one.api for one in found.vain} == {"DescribeQuorum"}
+
+    play(script, use, nodes=3)
+
+
+def test_share_state_that_does_not_come_holds_up_no_other_answer() -> None:
+    """A coordinator asks that of the share state for it, which may be another node."""
+
+    def script(_: int, request: DecodedFrame) -> dict[str, Any] | None:
+        if request.api == "ListGroups":
+            kinds = ("Share", "Classic")
+            return {"groups": [{"groupId": kind, "protocolType": "", "groupType": kind} for kind in kinds]}
+        return NO_ANSWER if request.api == "DescribeShareGroupOffsets" else None
+
+    async def use(cluster: Cluster, _: Stage) -> None:
+        found = await Observer(cluster, timeout=1.0).poll()
+        assert "OffsetFetch" in {one.api for one in found.answers}
+        assert {one.api for one in found.vain} == {"DescribeShareGroupOffsets"}
+
+    play(script, use, nodes=1)
+
+
+async def commit_offset(cluster: Cluster, group: str, topic: str) -> None:
+    partition = {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
+    asked: dict[str, Any] = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
+    said = await cluster.call("OffsetCommit", asked, version=9)
+    assert said.value["topics"][0]["partitions"][0]["errorCode"] == 0
+
+
+def polled(bootstrap: str, groups: tuple[str, ...] = (), *, produced: bool = True) -> tuple[Poll, str, str]:
+    """A topic with records, a group that has committed one, and a poll."""
+
+    async def work() -> tuple[Poll, str, str]:
+        early: list[Answer] = []
+        async with connect(bootstrap, timeout=60.0, every_answer=early.append) as cluster:
+            topic, group = await create_topic(cluster), new_name("readers")
+            if produced:
+                await produce(cluster, topic, 0, b"one", b"two", b"three")
+            await commit_offset(cluster, group, topic)
+            early.clear()
+            return await Observer(cluster, groups or (group,), early=early).poll(), topic, group
+
+    return run(work())
+
+
+@pytest.mark.parametrize("lab", ["cluster", "cluster_39"])
+def test_a_poll_asks_for_quorum_groups_members_offsets_and_ends(request: pytest.FixtureRequest, lab: str) -> None:
+    running: Lab = request.getfixturevalue(lab)
+    found, topic, group = polled(running.bootstrap, produced=lab == "cluster")
+    asked = {one.api for one in found.answers}
+    wanted = (
+        "Metadata DescribeCluster DescribeQuorum ListGroups ListTransactions DescribeGroups OffsetFetch ListOffsets"
+    )
+    assert asked >= set(wanted.split())
+    assert found.vain == []
+    assert found.groups == 1
+    assert all(one.exact for one in found.answers)
+    (described,) = [one.value for one in found.answers if one.api == "DescribeGroups"]
+    assert [one["groupId"] for one in described["groups"]] == [group]
+    (ends,) = [one.value for one in found.answers if one.api == "ListOffsets"]
+    assert [one["name"] for one in ends["topics"]] == [topic]
+    assert ends["topics"][0]["partitions"][0]["offset"] == (3 if lab == "cluster" else 0)
+
+
+def test_every_answer_says_which_connection_it_came_over(cluster: "Lab") -> None:
+    found, _, _ = polled(cluster.bootstrap)
+    for one in found.answers:
+        host, _, port = one.client_address.rpartition(":")
+        assert host == "127.0.0.1" and port.isdecimal()
+        assert 0 < one.connected_at <= one.sent_at
+
+
+def test_brackets_of_a_group_are_no_pattern() -> None:
+    cluster: Any = None
+    observer = Observer(cluster, ("eu[1]-*",))
+    assert observer._takes("eu[1]-a")
+    assert not observer._takes("eu1-a")
+
+
+def test_only_groups_that_fit_are_asked_for(cluster: "Lab") -> None:
+    found, _, group = polled(cluster.bootstrap, groups=("no-such-*",))
+    assert found.groups == 0
+    assert "DescribeGroups" not in {one.api for one in found.answers}
+    again, _, _ = polled(cluster.bootstrap, groups=("readers-*",))
+    named = {one["groupId"] for a in again.answers if a.api == "DescribeGroups" for one in a.value["groups"]}
+    assert group in named
+
+
+def test_a_cluster_reached_by_its_controllers_is_observed_as_far_as_they_tell(cluster: "Lab") -> None:
+    async def work() -> Poll:
+        async with connect(cluster.controllers, controllers=True, timeout=60.0) as reached:
+            return await Observer(reached).poll()
+
+    found = run(work())
+    assert {"DescribeQuorum", "DescribeCluster"} <= {one.api for one in found.answers}
+    assert found.vain == []

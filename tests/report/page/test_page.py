@@ -1,0 +1,227 @@
+"""The page: one file that is whole, safe and readable by everybody, for every recorded incident."""
+
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from kafkascope.report.build import Report
+from kafkascope.report.json_form import report_json, text_of
+from kafkascope.report.page.findings import command, figure_value, figures_of
+from kafkascope.report.page.page import PARTS, page
+from kafkascope.report.summaries.findings import Proof, ShownFinding
+from tests.report.build import HOSTILE, MINUTE, NOON, delivery, finding, incident, report_of
+
+NAMES = ("share", "streams", "quorum", "clients", "empty", "hostile")
+VOID = {"meta", "input", "br", "wbr"}
+# Of SVG, and what our own CSS may hold: nothing.
+ADDRESS = re.compile(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]|@import|url\((?!#)", re.IGNORECASE)
+
+
+class Tree(HTMLParser):
+    """Checks that what is opened is closed, and remembers the tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        assert len(dict(attrs)) == len(attrs), f"{tag} has an attribute twice"
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.texts.setdefault(self._open[-1], []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def hostile() -> dict[str, list[Any]]:
+    """Names that members, clients and topics may give themselves."""
+    return {
+        "share_deliveries": [
+            delivery(group_id=HOSTILE, client_id=HOSTILE, topic=HOSTILE, member_id=HOSTILE, delivery_count=2)
+        ],
+        "streams_tasks": [
+            {"group_id": HOSTILE, "member_id": HOSTILE, "client_id": HOSTILE, "subtopology_id": HOSTILE, "partition": 0}
+            | {"role": "active", "from_at": NOON, "to_at": NOON + MINUTE, "ended_by": HOSTILE}
+        ],
+        "streams_group_health": [{"group_id": HOSTILE, "minute_at": NOON, "state": HOSTILE}],
+        "streams_statuses": [{"group_id": HOSTILE, "name": HOSTILE, "detail": HOSTILE, "from_at": NOON, "members": 1}],
+        "quorum_events": [{"occurred_at": NOON, "kind": HOSTILE, "detail": HOSTILE, "exchange_id": HOSTILE}],
+        "quorum_replicas": [{"observed_at": NOON, "leader_id": 1, "leader_epoch": 1, "replica_id": 1, "role": HOSTILE}],
+        "api_latency": [{"minute_at": NOON, "api": HOSTILE, "long_poll": False, "calls": 1, "max_us": 5}],
+        "api_errors": [{"minute_at": NOON, "api": HOSTILE, "error": HOSTILE, "error_code": 9, "client_id": HOSTILE}],
+        "throttling": [{"minute_at": NOON, "api": HOSTILE, "client_id": HOSTILE, "throttle_ms": 5}],
+        "client_versions": [{"client_software": HOSTILE, "client_id": HOSTILE, "api": HOSTILE, "api_version": 3}],
+        "findings": [
+            finding(rule=HOSTILE, subject=HOSTILE, summary=HOSTILE, advice=HOSTILE, figures='{"<b>": "<b>"}')
+            | {"evidence": [HOSTILE]}
+        ],
+    }
+
+
+@cache
+def report(name: str) -> Report:
+    marts = {"empty": {"findings": []}, "hostile": hostile()}.get(name) or incident(name)
+    with TemporaryDirectory() as folder:
+        return report_of(Path(folder) / "lake", **marts)
+
+
+@pytest.fixture(params=NAMES)
+def text(request: pytest.FixtureRequest) -> str:
+    return page(report(request.param))
+
+
+@pytest.fixture
+def tree(text: str) -> Tree:
+    return Tree(text)
+
+
+def test_every_tag_is_closed_and_every_id_is_its_own(tree: Tree) -> None:
+    ids = [attributes["id"] for _, attributes in tree.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    references = [link["href"] for link in tree.all("a")] + [f"#{one['aria-labelledby']}" for one in labelled(tree)]
+    assert {str(target)[1:] for target in references} <= set(ids)
+
+
+def labelled(tree: Tree) -> list[dict[str, str | None]]:
+    return [attributes for _, attributes in tree.tags if "aria-labelledby" in attributes]
+
+
+def test_it_names_no_other_place(text: str, tree: Tree) -> None:
+    assert not ADDRESS.search(text)
+    assert not {"link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in tree.tags}
+    assert [attributes for attributes in tree.all("script") if attributes] == []
+
+
+def test_only_its_own_style_and_script_may_run(text: str, tree: Tree) -> None:
+    (policy,) = [one["content"] for one in tree.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None and policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert f"{tag}-src 'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'" in policy
+    for _, attributes in tree.tags:
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
+
+
+def test_headings_step_down_one_at_a_time(tree: Tree) -> None:
+    levels = [int(tag[1]) for tag, _ in tree.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(later - one <= 1 for one, later in pairwise(levels))
+
+
+def test_the_parts_come_in_order_with_the_verdict_first(text: str) -> None:
+    places = [text.index(f'id="{name}"') for name, _ in PARTS]
+    assert places == sorted(places)
+
+
+def test_every_picture_is_told_in_words_and_as_a_table(text: str, tree: Tree) -> None:
+    pictures = [one for one in tree.all("svg") if one.get("role") == "img"]
+    assert all(one["aria-label"] for one in pictures)
+    assert all(one.get("aria-hidden") == "true" for one in tree.all("svg") if one not in pictures)
+    for figure in re.findall(r"<figure.*?</figure>", text, re.DOTALL):
+        assert figure.count('role="img"') == 1 and "<table" in figure.split("<details")[1]
+
+
+def test_what_scrolls_can_be_reached_by_keyboard_and_has_a_name(tree: Tree) -> None:
+    scrolling = [one for one in tree.all("div") if one.get("class") == "scroll"]
+    assert all(one["tabindex"] == "0" and one["role"] == "region" and one["aria-label"] for one in scrolling)
+
+
+def test_tables_have_captions_and_heads(text: str) -> None:
+    for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
+        assert "<caption>" in table and 'scope="col"' in table and 'scope="row"' in table
+
+
+def test_names_from_the_wire_stay_names() -> None:
+    text = page(report("hostile"))
+    assert text.count("<script>") == text.count("</script>") == 1
+    assert "\x1b" not in text and "\u202e" not in text and "\0" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "onload" not in {name for _, attributes in Tree(text).tags for name in attributes}
+
+
+def test_an_empty_part_says_why() -> None:
+    text = page(report("empty"))
+    for words in (
+        "No rule found anything beyond its threshold.",
+        "Nothing of a share group was recorded.",
+        "No heartbeat or description of a streams group was recorded.",
+        "No traffic of the metadata quorum was recorded",
+        "No answered call was recorded.",
+        "No answer had an error.",
+        "No answer told a client to wait.",
+        "Every frame that was found could be decoded.",
+    ):
+        assert words in text, words
+
+
+def test_no_content_of_a_record_is_in_it() -> None:
+    """Those of the incident say so: `producer-payments says 9`, under `key-9`."""
+    from tests.captures import capture
+
+    contents = set(re.findall(rb"producer-[\w-]+ says \d+|key-\d+", capture("share")))
+    assert len(contents) > 20
+    told = page(report("share")) + text_of(report_json(report("share")))
+    assert not [content for content in contents if content.decode() in told]
+
+
+def test_the_incident_can_be_read_off_the_page() -> None:
+    text = page(report("share"))
+    assert "Needs attention" in text
+    assert "accepted 120" in text and "lock expired 4" in text
+    assert "hung; 12:07:26.300 – 12:07:29.400; lock expired 4" in text
+    streams = page(report("streams"))
+    assert "task 1_1; nobody held it; 12:08:00.366 – 12:08:04.601 (4.2 s); ended: taken" in streams
+    quorum = page(report("quorum"))
+    assert "one moment alone" not in quorum
+    assert "node 3 leads in epoch 2" in quorum and "no leader for 2.1 s" in quorum
+
+
+def test_a_report_makes_the_same_page_again(text: str) -> None:
+    assert text in {page(report(name)) for name in NAMES}
+
+
+def test_evidence_can_be_pasted_into_a_shell() -> None:
+    assert command(Proof("ab12", capture_uri="my night.pcap")) == "kafkascope read 'my night.pcap' --exchange ab12"
+    assert command(Proof("ab12")) == "kafkascope read FILE --exchange ab12"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("records", 1234, "1,234"),
+        ("lock_timeout_ms", 3000, "3 s"),
+        ("p99_us", 4200, "4.2 ms"),
+        ("highest_share", 0.25, "25 %"),
+        ("minutes", 2.5, "2.5"),
+        ("clients", "steady 3", "steady 3"),
+        ("warm", True, "True"),
+    ],
+)
+def test_figures_carry_their_units(name: str, value: Any, words: str) -> None:
+    assert figure_value(name, value) == words
+
+
+def test_two_figures_of_one_name_are_told_apart() -> None:
+    told = ShownFinding("", "info", "", "", None, None, "", {"lag": 12, "lag_ms": 4900, "fetch_age_ms": 5}, "", (), 0)
+    assert figures_of(told) == [("lag", "12"), ("lag time", "4.9 s"), ("fetch age", "5 ms")]
