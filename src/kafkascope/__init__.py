@@ -35,7 +35,7 @@ _HOMES = {
     "DecodedFrame": "codec.frame",
     "DecodeError": "errors",
     "EncodeError": "errors",
-    "Exchange": "capture.exchange",
+    "Exchange": "capture.exchanges.exchange",
     "InputError": "errors",
     "KafkascopeError": "errors",
     "KernelError": "errors",

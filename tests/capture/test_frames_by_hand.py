@@ -149,7 +149,8 @@ def test_key_that_does_not_exist_is_a_frame_like_others() -> None:
 
 
 def test_sasl_tokens_have_no_header() -> None:
-    """GOTCHAS 6 and 9c: raw tokens follow on SaslHandshake v0, and the answer to a PLAIN one is an empty frame."""
+    """protocol notes 6 and 7: raw tokens follow on SaslHandshake v0, and the answer to a PLAIN one is an empty
+    frame."""
     stream = Stream()
     found = stream.say(
         *hello(),

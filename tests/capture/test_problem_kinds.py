@@ -13,7 +13,7 @@ BY_CODE = {
 
 
 def test_kinds_in_the_docs_are_those_of_the_code() -> None:
-    sources = (ROOT / "src" / "kafkascope" / "capture").glob("*.py")
+    sources = (ROOT / "src" / "kafkascope" / "capture").rglob("*.py")
     told = {kind for path in sources for kind in TOLD.findall(path.read_text(encoding="utf-8"))}
     page = (ROOT / "docs" / "captures.md").read_text(encoding="utf-8")
     part = page[page.index("## What is broken") :].partition("\n## ")[0]

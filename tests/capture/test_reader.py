@@ -101,7 +101,7 @@ def test_bodies_are_tables_keyed_by_exchange() -> None:
 
 
 def test_the_fallback_answer_of_api_versions_is_in_the_table_as_version_0() -> None:
-    """GOTCHAS 3."""
+    """protocol note 3."""
     made = talk(3).say(0, ask(9, "ApiVersions", 4))
     made.say(1, answer(9, "ApiVersions", 0, errorCode=35, apiKeys=[{"apiKey": 18, "maxVersion": 3}]))
     tables = [t.table for t in decode_messages(BytesIO(pcap(made.packets))) if t.name == "ApiVersionsResponse"]

@@ -135,8 +135,8 @@ def test_locks_last_as_long_as_the_client_was_told() -> None:
 
 
 def test_a_lock_ran_out_when_it_was_due() -> None:
-    """The coordinator is told of each offset that is free again (GOTCHAS 35): within a second of the time that follows
-    from when the client got it and how long the lock lasts. It was renewed by nobody."""
+    """The coordinator is told of each offset that is free again (protocol note 49): within a second of the time that
+    follows from when the client got it and how long the lock lasts. It was renewed by nobody."""
     held = events("share", "acquired", "hung")[0]
     due = held["at"] + 1000 * events("share", "delivered", "hung")[0]["lockMs"]
     freed = {

@@ -1,6 +1,6 @@
 """tshark reads the recorded captures too: it finds the same messages, and the same fields where it knows the version.
 
-SASL tokens it takes for requests (GOTCHAS 6): of those only the lengths are compared."""
+SASL tokens it takes for requests (protocol note 6): of those only the lengths are compared."""
 
 import re
 from collections import Counter, defaultdict
@@ -77,7 +77,8 @@ def test_tshark_sees_the_same_requests(name: str, record_property: Callable[[str
 @pytest.mark.parametrize("name", NAMES)
 def test_tshark_sees_the_same_responses(name: str, record_property: Callable[[str, object], None]) -> None:
     """Correlation id of every one; API and version where it finds the request. It forgets a request whose body it
-    cannot read to the end, and of several with one correlation id (GOTCHAS 9b) it keeps the first that it could."""
+    cannot read to the end, and of several with one correlation id (protocol note 12) it keeps the first that it
+    could."""
     requests, responses = sides(name)
     asked_in = {one.exchange_id: message for one, _, message in requests}
     kept: dict[tuple[str, str, int | None], Message] = {}

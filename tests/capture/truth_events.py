@@ -66,7 +66,7 @@ def acknowledged(name: str, who: str) -> Iterator[tuple[Exchange, str, int, list
 
 
 def _types(batch: Event) -> Iterator[tuple[int, int]]:
-    """One type for the whole range, or one for each offset (GOTCHAS 33)."""
+    """One type for the whole range, or one for each offset (protocol note 46)."""
     offsets = range(batch["firstOffset"], batch["lastOffset"] + 1)
     types = batch["acknowledgeTypes"]
     yield from zip(offsets, types * len(offsets) if len(types) == 1 else types, strict=True)

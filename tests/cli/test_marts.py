@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.commands.marts import are_old
+from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
 from kafkascope.lake.reading import dataset
 from tests.cli.test_ingest import HANGS_SECONDS, SHARE, ingest

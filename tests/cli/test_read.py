@@ -280,7 +280,7 @@ def test_record_contents_are_shown_with_records_alone(cli: Cli, recorded: str) -
 
 
 def test_records_of_the_metadata_log_are_never_shown(cli: Cli, tmp_path: Path) -> None:
-    """GOTCHAS 39: credentials and settings are replicated in it."""
+    """protocol note 56: credentials and settings are replicated in it."""
     path = tmp_path / "a.pcap"
     batch = encode_records([new_batch([Record(0, 0, None, SECRET.encode())])])
     talk = consumer()

@@ -94,7 +94,7 @@ def test_batches_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_snappy_comes_in_xerial_framing_and_raw() -> None:
-    """snappy-java frames its blocks, librdkafka writes one raw block (GOTCHAS 22)."""
+    """snappy-java frames its blocks, librdkafka writes one raw block (protocol note 34)."""
     raw = hexes("""
         08          # eight bytes unpacked
         0c 6b61666b # a literal of four, "kafk"
@@ -136,7 +136,7 @@ def test_rejects_snappy_length_that_its_bytes_cannot_make() -> None:
 
 
 def test_lz4_header_checksum_of_magic_0_is_wrong_and_read() -> None:
-    """It hashes the frame's magic too (GOTCHAS 22, KIP-57); from magic 1 on it is right and checked."""
+    """It hashes the frame's magic too (protocol note 34, KIP-57); from magic 1 on it is right and checked."""
     right = hexes("""
         04224d18        # the frame's magic
         60 40 82        # independent blocks, of 64 KiB at most, checksum of these two bytes

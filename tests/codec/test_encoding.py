@@ -18,7 +18,7 @@ def decode(name: str, version: int, text: str) -> kafkascope.Decoded:
     return kafkascope.decode(name, version, hexes(text))
 
 
-# GOTCHAS 10: nullable structs
+# protocol note 15: nullable structs
 def test_null_struct_is_one_byte_of_minus_one() -> None:
     data = hexes("""
         01          # topics: none
@@ -89,7 +89,7 @@ def test_null_in_a_tag_is_a_zero_byte() -> None:
     assert kafkascope.decode("ConsumerGroupMemberMetadataValue", 0, data).value["classicMemberMetadata"] is None
 
 
-# GOTCHAS 11: tags
+# protocol note 17: tags
 def test_tag_at_its_default_is_not_written_zero_uuid_included() -> None:
     partition = {"partition": 1, "currentLeaderEpoch": 2, "fetchOffset": 3, "partitionMaxBytes": 9}
     plain = {"topics": [{"topicId": ZERO, "partitions": [partition]}]}
@@ -124,7 +124,7 @@ def test_unknown_tags_are_kept_and_merged_in_ascending_order() -> None:
 
 
 def test_a_tag_that_a_release_does_not_know_yet_is_an_unknown_one() -> None:
-    # GOTCHAS 20: 2.4 has ApiVersions v3, but no features in it.
+    # protocol note 26: 2.4 has ApiVersions v3, but no features in it.
     data = kafkascope.encode("ApiVersionsResponse", 3, {"finalizedFeaturesEpoch": 5, "zkMigrationReady": True})
     decoded = kafkascope.decode("ApiVersionsResponse", 3, data, release="2.7")
     assert decoded.value["finalizedFeaturesEpoch"] == 5
@@ -136,7 +136,7 @@ def test_a_tag_that_a_release_does_not_know_yet_is_an_unknown_one() -> None:
         assert kafkascope.encode("ApiVersionsResponse", 3, read.value, release) == data
 
 
-# GOTCHAS 12: what Java reads and changes; (message, version, hex, the value's part, what the reason says)
+# protocol note 18: what Java reads and changes; (message, version, hex, the value's part, what the reason says)
 INEXACT: list[tuple[str, str, int, str, Any, str]] = [
     ("non-minimal length", "ApiVersionsRequest", 3, "8200 61 01 00",
      {"clientSoftwareName": "a"}, "compact length takes 2 bytes, 1 would do (offset 0)"),
@@ -181,7 +181,7 @@ def test_reads_what_java_reads_and_says_that_it_is_not_exact(
     assert kafkascope.encode(name, version, decoded.value) != data
 
 
-# GOTCHAS 13: nullable versions are not versions
+# protocol note 19: nullable versions are not versions
 @pytest.mark.parametrize(
     ("name", "field", "nullable", "not_nullable"),
     [
@@ -213,7 +213,7 @@ def test_null_of_a_later_versions_nullable_element_is_refused_before_it() -> Non
         decode("MetadataResponse", 11, "00000000 01 00 00000000 02 0000 00" + "00" * 24)
 
 
-# GOTCHAS 14
+# protocol note 20
 def test_metadata_v0_tells_an_empty_list_v1_null() -> None:
     assert decode("MetadataRequest", 0, "00000000").value == {"topics": []}
     assert decode("MetadataRequest", 1, "ffffffff").value == {"topics": None}
@@ -222,7 +222,7 @@ def test_metadata_v0_tells_an_empty_list_v1_null() -> None:
         decode("MetadataRequest", 0, "ffffffff")
 
 
-# GOTCHAS 15
+# protocol note 21
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_382, 16_383, 16_384])
 def test_compact_records_length_is_one_more(size: int) -> None:
     partition = {"index": 0, "records": b"r" * size}
@@ -253,7 +253,7 @@ def test_uuid_in_json_is_unpadded_url_safe_base64() -> None:
     )
 
 
-# GOTCHAS 16
+# protocol note 22
 @pytest.mark.parametrize(
     ("name", "version", "text", "says"),
     [

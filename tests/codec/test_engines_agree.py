@@ -215,14 +215,14 @@ def test_a_tagged_struct_of_wrong_types_does_not_pass_for_its_default(wrong: dic
 
 
 def test_an_empty_tuple_in_a_tag_is_the_default_and_is_not_written() -> None:
-    # GOTCHAS 11
+    # protocol note 17
     assert kafkascope.encode("ApiVersionsResponse", 3, {"supportedFeatures": ()}) == kafkascope.encode(
         "ApiVersionsResponse", 3, {}
     )
 
 
 def test_an_int_enum_in_a_tag_is_the_default_and_is_not_written() -> None:
-    # GOTCHAS 11
+    # protocol note 17
     class Type(IntEnum):
         BROKER = 0
 

@@ -14,7 +14,7 @@ from kafkascope.schema.layout import choose_block
 from tests.support.hexes import hexes
 
 
-# GOTCHAS 1
+# protocol note 1
 def test_request_header_v2_keeps_client_id_classic() -> None:
     data = hexes("""
         004e 0002            # ShareFetch v2
@@ -56,7 +56,7 @@ def test_request_header_v1_has_a_client_id_and_no_tags() -> None:
     assert kafkascope.decode("RequestHeader", 1, data).exact
 
 
-# GOTCHAS 2
+# protocol note 2
 @pytest.mark.parametrize("version", range(6))
 def test_api_versions_response_header_is_always_v0(version: int) -> None:
     assert header_version("ApiVersionsResponse", version) == 0
@@ -85,7 +85,7 @@ def test_a_flexible_response_has_header_v1_with_tags() -> None:
     assert decoded.exact
 
 
-# GOTCHAS 3
+# protocol note 3
 def test_api_versions_asked_too_new_is_answered_in_version_0() -> None:
     frame = hexes("""
         00000010             # 16 bytes follow
@@ -139,7 +139,7 @@ def test_a_one_byte_count_behind_error_35_is_no_surprise(asked: int) -> None:
     assert decoded.reasons
 
 
-# GOTCHAS 4
+# protocol note 4
 def test_controlled_shutdown_v0_has_no_client_id() -> None:
     frame = hexes("""
         0000000c             # 12 bytes follow
@@ -181,7 +181,7 @@ def test_only_requests_and_responses_have_headers() -> None:
         header_version("TopicRecord", 0)
 
 
-# GOTCHAS 8
+# protocol note 9
 def test_a_response_is_read_by_the_version_of_its_request() -> None:
     value = {"throttleTimeMs": 9, "errorCode": 27}
     v1 = kafkascope.encode_frame("HeartbeatResponse", 1, value, {"correlationId": 3})
@@ -275,7 +275,7 @@ def test_a_response_too_short_for_its_header_is_a_decode_error(size: int) -> Non
         kafkascope.decode_frame(bytes(size), response_to=("Heartbeat", 0))
 
 
-# GOTCHAS 16, 27c
+# protocol notes 22, 42
 def test_client_id_of_length_minus_two_is_read_as_null() -> None:
     decoded = kafkascope.decode_frame(hexes("000c 0000 00000001 fffe 0000 00000000 0000"))
     assert decoded.header.value["clientId"] is None

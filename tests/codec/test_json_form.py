@@ -65,7 +65,7 @@ def test_the_definitions_spelling_and_earlier_names_are_read(chunk: int) -> None
             assert kafkascope.encode(name, version, read, release) == data, (name, version, release, which)
 
 
-# GOTCHAS 30
+# protocol note 29
 @pytest.mark.parametrize(
     ("name", "version", "now", "before", "content"),
     [
@@ -103,7 +103,7 @@ def test_a_release_writes_its_own_names_and_reads_all() -> None:
     assert kafkascope.from_json("VoteRequest", 0, written, "3.8")["topics"][0]["partitions"][0]["candidateId"] == 0
 
 
-# GOTCHAS 15
+# protocol note 21
 def test_both_forms_of_a_uuid_are_read_and_kafkas_is_written() -> None:
     assert uuid_text(ID) == "VQ6EAOKbQdSnFkRmVUQAAA"
     for text in ("VQ6EAOKbQdSnFkRmVUQAAA", str(ID), str(ID).upper()):

@@ -236,7 +236,7 @@ def test_four_megabytes_of_the_cheapest_elements_stay_within_the_bound(name: str
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_counts_far_beyond_the_frame_allocate_nothing(chunk: int) -> None:
-    # GOTCHAS 16
+    # protocol note 22
     for name, version, release in chunk_of(every_place(), chunk):
         known = layout(name, version, release)
         data = kafkascope.encode(name, version, random_value(known, 1), release)

@@ -83,7 +83,7 @@ def test_each_message_is_a_batch_and_encodes_back() -> None:
 
 
 def test_message_set_stays_fixed_width_inside_flexible_fetch() -> None:
-    """GOTCHAS 24: the records field is compact in v12, what is inside it is not."""
+    """protocol note 36: the records field is compact in v12, what is inside it is not."""
     partition = {"partitionIndex": 0, "errorCode": 0, "highWatermark": 9, "records": MAGIC_0 + MAGIC_1}
     body = encode("FetchResponse", 12, {"responses": [{"topic": "orders", "partitions": [partition]}]})
     assert bytes([len(MAGIC_0 + MAGIC_1) + 1]) + MAGIC_0 + MAGIC_1 in body
@@ -130,7 +130,7 @@ def test_rejects_wrapper_offset_below_those_inside() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_zstd_is_refused_in_magic_0_and_1(magic: int) -> None:
-    """GOTCHAS 22; packed it is data all the same."""
+    """protocol note 34; packed it is data all the same."""
     data = batch_around(pack("zstd", inner((0, 5, b"a")), magic), "zstd", magic)
     assert only_packed(data).compression == "zstd"
     with pytest.raises(DecodeError, match=f"zstd in magic {magic}, which only magic 2 has"):

@@ -90,7 +90,7 @@ def test_reads_every_field_of_a_batch() -> None:
 
 
 def test_null_key_is_not_empty_key() -> None:
-    """GOTCHAS 23, in values as well, and both ways."""
+    """protocol note 35, in values as well, and both ways."""
     first, second = only(decode_records(BATCH)).records or ()
     assert first.key is None and second.key == b""
     swapped = [Record(0, 0, b"", b""), Record(1, 0, None, None), Record(2, 0, b"", None)]
@@ -108,7 +108,7 @@ def test_records_are_frozen() -> None:
 
 @pytest.mark.parametrize("cut", [1, 11, 12, 16, 17, 60, 61, len(BATCH) - 1])
 def test_partial_last_batch_is_counted_and_not_read(cut: int) -> None:
-    """GOTCHAS 21: a fetch ends in the middle of a batch whose length shows the full size."""
+    """protocol note 33: a fetch ends in the middle of a batch whose length shows the full size."""
     records = decode_records(BATCH + BATCH[:cut])
     assert only(records).records == RECORDS
     assert records.truncated_bytes == cut
@@ -128,7 +128,7 @@ def test_no_bytes_are_no_batches() -> None:
 
 
 def test_control_batches_say_what_they_command() -> None:
-    """GOTCHAS 23."""
+    """protocol note 35."""
     made = {made.name: only(decode_records(made.data)) for made in made_by_java() if made.name.startswith("control")}
     said = {name: [(c.name, c.type, c.value) for c in control_records(batch)] for name, batch in made.items()}
     assert said["control commit"] == [("COMMIT", 1, {"coordinatorEpoch": 17})]
@@ -158,7 +158,7 @@ def test_unknown_control_record_is_data(key: bytes | None, type_: int | None) ->
 
 
 def test_delete_horizon_stands_in_for_the_base_timestamp() -> None:
-    """GOTCHAS 23, KIP-534: the records' own times are told from it by negative deltas."""
+    """protocol note 35, KIP-534: the records' own times are told from it by negative deltas."""
     made = next(made for made in made_by_java() if made.name == "magic 2 none delete horizon")
     batch = only(decode_records(made.data))
     assert batch.has_delete_horizon and batch.base_timestamp == 1_700_001_000_000
@@ -166,7 +166,7 @@ def test_delete_horizon_stands_in_for_the_base_timestamp() -> None:
 
 
 def test_compaction_leaves_batches_without_records() -> None:
-    """GOTCHAS 23: the header stays for the producer's sake, with the offsets that it had."""
+    """protocol note 35: the header stays for the producer's sake, with the offsets that it had."""
     made = next(made for made in made_by_java() if made.name == "magic 2 gzip emptied by compaction")
     records = decode_records(made.data)
     batch = only(records)
@@ -221,7 +221,7 @@ def test_rejects_what_no_batch_says(at: int, value: str, said: str) -> None:
     ],
 )
 def test_rejects_records_count_that_the_batch_cannot_hold(count: int, said: str) -> None:
-    """GOTCHAS 16: before anything is allocated. Java runs out of memory here."""
+    """protocol note 22: before anything is allocated. Java runs out of memory here."""
     with pytest.raises(DecodeError, match=said):
         decode_records(BATCH[:COUNT_AT] + count.to_bytes(4, "big", signed=True) + BATCH[RECORDS_AT:])
 
@@ -322,7 +322,7 @@ def test_log_append_time_shows_on_every_record_and_keeps_the_bytes() -> None:
 
 
 def test_compressed_batch_says_that_packing_anew_differs() -> None:
-    """GOTCHAS 22: recompression is never byte-exact."""
+    """protocol note 34: recompression is never byte-exact."""
     records = decode_records(encode_records([new_batch(RECORDS, compression="snappy")]))
     assert records.reasons == ("batch[0]: snappy, packed anew it is other bytes",)
     assert not records.exact and only(records).records == RECORDS

@@ -69,7 +69,7 @@ def test_uncompressed_records_written_anew_are_javas_bytes() -> None:
 
 
 def test_java_reads_our_compressed_batches_to_the_same_records() -> None:
-    """Recompression is never byte-exact (GOTCHAS 22): the records must be the same, the bytes are ours."""
+    """Recompression is never byte-exact (protocol note 34): the records must be the same, the bytes are ours."""
     cases = [made for made in made_by_java() if any(b["compression"] != "none" for b in made.truth["batches"])]
     ours = [[replace(b, payload=None) for b in decode_records(made.data).batches] for made in cases]
     truths = read_by_java(encode_records(batches) for batches in ours)

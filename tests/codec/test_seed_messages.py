@@ -108,7 +108,7 @@ STREAMS_GROUP_HEARTBEAT_VALUE = {
     "memberId": "m",
     "memberEpoch": 12,
     "heartbeatIntervalMs": 5000,
-    # 4.4's name; 4.1 to 4.3 call it acceptableRecoveryLag (GOTCHAS 30)
+    # 4.4's name; 4.1 to 4.3 call it acceptableRecoveryLag (protocol note 29)
     "acceptableRecoveryLagLegacy": 10000,
     "taskOffsetIntervalMs": 60000,
     "status": [{"statusCode": 1, "statusDetail": "orders"}],
@@ -284,7 +284,7 @@ def test_spans_name_every_byte(name: str, version: int, data: bytes, value: dict
 
 
 def test_releases_before_4_4_call_the_streams_lag_by_its_old_name() -> None:
-    # GOTCHAS 30
+    # protocol note 29
     value = kafkascope.decode("StreamsGroupHeartbeatResponse", 0, STREAMS_GROUP_HEARTBEAT, release="4.3").value
     assert value["acceptableRecoveryLag"] == 10000
     assert "acceptableRecoveryLagLegacy" not in value

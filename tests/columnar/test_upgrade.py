@@ -30,9 +30,9 @@ print(kafkascope.__version__, sum(stats.cache_hits.values()), *rows[:, [API_KEY,
 READ = [[78, 2, 7]] * 2
 # What happened where a kernel of the version before was used.
 CHANGES = {
-    "an endless loop": ("headers", "    API_KEY,\n    VERSION,\n", "    VERSION,\n    API_KEY,\n"),
-    "a corrupted heap": ("frame_table", "CHUNK = 4_096", "CHUNK = 1_024"),
-    "wrong rows": ("scan_program", "    THROTTLE,\n    MAX_WAIT,\n", "    MAX_WAIT,\n    THROTTLE,\n"),
+    "an endless loop": ("frames/headers", "    API_KEY,\n    VERSION,\n", "    VERSION,\n    API_KEY,\n"),
+    "a corrupted heap": ("frames/frame_table", "CHUNK = 4_096", "CHUNK = 1_024"),
+    "wrong rows": ("frames/scan_program", "    THROTTLE,\n    MAX_WAIT,\n", "    MAX_WAIT,\n    THROTTLE,\n"),
 }
 
 

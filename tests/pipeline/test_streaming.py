@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkascope.cli.commands.marts import are_old
+from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
 from kafkascope.lake.reading import dataset
 from kafkascope.lake.running import INGESTS

@@ -25,7 +25,7 @@ def every_field(fields: tuple[Field, ...]) -> list[Field]:
     return [found for field in fields for found in (field, *every_field(field.fields))]
 
 
-# GOTCHAS 28
+# protocol note 27
 def test_counts_of_apis_and_versions() -> None:
     assert len(apis()) == 95
     assert sorted(apis()) == list(range(95))
@@ -68,7 +68,7 @@ def test_changed_definitions_of_the_same_wire_are_one_layout() -> None:
         assert all(block.releases is None for block in message(name).blocks)
 
 
-# GOTCHAS 29
+# protocol note 28
 def test_the_oldest_request_header_v0_is_todays_v1() -> None:
     today, oldest = message("RequestHeader").blocks
     assert str(oldest.releases) == "2.2-2.3"
@@ -76,7 +76,7 @@ def test_the_oldest_request_header_v0_is_todays_v1() -> None:
     assert [field.name for field in today.fields if 0 in field.versions] == [field.name for field in oldest.fields[:3]]
 
 
-# GOTCHAS 30
+# protocol note 29
 @pytest.mark.parametrize(
     ("now", "before", "last"),
     [
@@ -124,7 +124,7 @@ def test_the_streams_lag_of_v1_is_another_field() -> None:
     assert (legacy.type, legacy.versions.text, lag.type, lag.versions.text) == ("int32", "0", "int64", "1+")
 
 
-# GOTCHAS 20
+# protocol note 26
 def test_tags_of_api_versions_came_after_their_version() -> None:
     fields = {field.name: field.since for field in message("ApiVersionsResponse").blocks[0].fields}
     assert fields["SupportedFeatures"] == fields["FinalizedFeaturesEpoch"] == fields["FinalizedFeatures"] == "2.7"
@@ -133,7 +133,7 @@ def test_tags_of_api_versions_came_after_their_version() -> None:
     assert [str(span) for span in message("ApiVersionsResponse").releases_of(3)] == ["2.4+"]
 
 
-# GOTCHAS 19
+# protocol note 25
 @pytest.mark.parametrize(
     ("name", "version", "releases_"),
     [
@@ -156,7 +156,7 @@ def test_coverage_says_what_could_be_read_of_a_release() -> None:
     assert coverage["4.4"] == "clients"
 
 
-# GOTCHAS 31
+# protocol note 30
 def test_coded_fields_know_their_versions() -> None:
     response = message("StreamsGroupHeartbeatResponse")
     path = ("Status", "StatusCode")

@@ -24,7 +24,7 @@ def only(definition: Definition) -> FieldDefinition:
     return found
 
 
-# GOTCHAS 17
+# protocol note 23
 def test_comments_are_dropped_but_not_inside_strings() -> None:
     definition = parse("""
         // Licensed to someone under // something
@@ -113,13 +113,13 @@ def test_a_struct_that_contains_itself_is_refused() -> None:
 
 
 def test_header_strings_may_stay_classic() -> None:
-    # RequestHeader's ClientId (GOTCHAS 1)
+    # RequestHeader's ClientId (protocol note 1)
     found = only(define(field("ClientId", "string", "1+", nullableVersions='"1+"', flexibleVersions='"none"')))
     assert found.classic
     assert not only(define(field("Name", "string"))).classic
 
 
-# GOTCHAS 29
+# protocol note 28
 def test_text_behind_the_end_is_dropped() -> None:
     # 2.8's DescribeProducersRequest closes twice
     definition = parse(f'{{ {HEAD}, "validVersions": "0", "fields": [{field("Topics", "[]string")} ]}}\n  ]\n}}\n')
@@ -166,7 +166,7 @@ def by_name(fields: list[MergedField], name: str) -> MergedField:
     return next(found for found in fields if found.name == name)
 
 
-# GOTCHAS 18, 28
+# protocol notes 24, 27
 def test_two_layouts_of_one_version_get_a_block_each() -> None:
     merged = merge(
         {
@@ -223,7 +223,7 @@ def test_a_flexible_version_that_was_not_flexible_is_another_layout() -> None:
     assert [(block.first, sorted(block.flexible)) for block in merged.blocks] == [(None, [0]), ("2.7", [])]
 
 
-# GOTCHAS 19
+# protocol note 25
 def test_fields_of_removed_versions_come_from_the_last_release_that_had_them() -> None:
     merged = merge(
         {
@@ -237,7 +237,7 @@ def test_fields_of_removed_versions_come_from_the_last_release_that_had_them() -
     assert merged.valid["4.0"] == frozenset({2, 3})
 
 
-# GOTCHAS 20
+# protocol note 26
 def test_a_tag_that_a_later_release_adds_to_an_old_version_knows_its_release() -> None:
     features = field("Features", versions="3+", taggedVersions='"3+"', tag=0)
     ready = field("Ready", "bool", "3+", taggedVersions='"3+"', tag=1)
@@ -254,7 +254,7 @@ def test_a_tag_that_a_later_release_adds_to_an_old_version_knows_its_release() -
     assert len(shape(block.fields, 3, "2.7")) == 2
 
 
-# GOTCHAS 30
+# protocol note 29
 def test_a_field_goes_by_its_newest_name_and_keeps_the_earlier_ones() -> None:
     merged = merge(
         {

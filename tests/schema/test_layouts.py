@@ -27,7 +27,7 @@ def test_there_are_883_of_them() -> None:
     assert all(layout(name, version).fields is not None for name, version in every_pair())
 
 
-# GOTCHAS 18, 28
+# protocol notes 24, 27
 def test_a_release_gets_its_own_layout() -> None:
     name, path = "ReadShareGroupStateSummaryResponse", "results.partitions"
     assert "leaderEpoch" in [field.name for field in at(name, 0, path).fields]
@@ -56,7 +56,7 @@ def test_bytes_of_one_release_are_not_read_as_anothers() -> None:
         kafkascope.decode("ReadShareGroupStateSummaryResponse", 0, data)
 
 
-# GOTCHAS 20
+# protocol note 26
 def test_a_tag_is_there_from_its_release_on() -> None:
     plain = ["errorCode", "apiKeys", "throttleTimeMs"]
     features = ["supportedFeatures", "finalizedFeaturesEpoch", "finalizedFeatures"]
@@ -69,7 +69,7 @@ def test_a_tag_is_there_from_its_release_on() -> None:
     )
 
 
-# GOTCHAS 30
+# protocol note 29
 def test_names_are_those_of_the_release() -> None:
     assert "acceptableRecoveryLag" in names("StreamsGroupHeartbeatResponse", 0, "4.3")
     assert "acceptableRecoveryLagLegacy" in names("StreamsGroupHeartbeatResponse", 0)
@@ -78,7 +78,7 @@ def test_names_are_those_of_the_release() -> None:
     assert aliases == ("AcceptableRecoveryLagLegacy", "acceptableRecoveryLag", "AcceptableRecoveryLag")
 
 
-# GOTCHAS 13
+# protocol note 19
 @pytest.mark.parametrize(
     ("name", "path", "nullable"),
     [
@@ -102,7 +102,7 @@ def test_nullable_versions_are_those_of_the_definition(name: str, path: str, nul
     assert found == nullable
 
 
-# GOTCHAS 1
+# protocol note 1
 def test_one_string_in_all_of_kafka_stays_classic_in_a_flexible_version() -> None:
     def classic(fields: tuple[LayoutField, ...]) -> list[str]:
         return [f.name for f in fields if not f.compact] + [name for f in fields for name in classic(f.fields)]
@@ -129,7 +129,7 @@ def test_minimum_is_the_fewest_bytes_that_a_message_takes() -> None:
 
 
 def test_elements_take_a_byte_at_least() -> None:
-    """GOTCHAS 16: a count of elements of no bytes could not be held against the frame."""
+    """protocol note 22: a count of elements of no bytes could not be held against the frame."""
 
     def arrays(fields: tuple[LayoutField, ...]) -> list[LayoutField]:
         return [found for field in fields for found in ([field] if field.array else []) + arrays(field.fields)]

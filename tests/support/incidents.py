@@ -154,7 +154,7 @@ def check_lag_is_what_was_described(replicas: list[QuorumReplica]) -> None:
 
 def check_replication_is_what_the_tool_printed(replicas: list[QuorumReplica]) -> None:
     """Line by line; the time of the leader's own line tells which description it is. Where a replica has not fetched
-    from this leader, the tool subtracts −1 and prints a lag that nobody has (GOTCHAS 38)."""
+    from this leader, the tool subtracts −1 and prints a lag that nobody has (protocol note 55)."""
     described: dict[str, dict[int, QuorumReplica]] = {}
     for row in replicas:
         if row.source == "describe":

@@ -32,7 +32,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"kafkascope.cli.{cmd_name}").run
+        command = import_module(f"kafkascope.cli.commands.{cmd_name}").run
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

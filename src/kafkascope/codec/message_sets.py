@@ -1,7 +1,7 @@
 """Magic 0 and 1: a message of a message set in, `RecordBatch` out, and back; what Java cannot read is a `DecodeError`.
 
 An uncompressed message is a batch of one record; a compressed one holds a message set, one level deep. All lengths are
-int32, in flexible versions of Fetch and Produce too (GOTCHAS 24).
+int32, in flexible versions of Fetch and Produce too (protocol note 36).
 """
 
 import struct

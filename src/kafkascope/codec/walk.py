@@ -1,8 +1,8 @@
 """The careful decoder: bytes and a layout in, value, reasons and spans out; raises only `DecodeError`.
 
 It reads field by field and takes whatever Kafka's Java reader takes, noting each place where writing the value again
-would give other bytes (GOTCHAS: non-minimal varints, bool 2, tags out of order…). The compiled decoder of `fast`
-reads the well-formed rest and hands over to this one at the first surprise.
+would give other bytes (protocol note 18: non-minimal varints, bool 2, tags out of order…). The compiled decoder of
+`fast` reads the well-formed rest and hands over to this one at the first surprise.
 """
 
 from struct import Struct

@@ -1,5 +1,5 @@
 """What may leave the decoder as it came: a field in, open or hidden out; a message's JSON in, the same without secrets
-out. `data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (GOTCHAS: secrets)."""
+out. `data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (protocol note 56)."""
 
 from collections.abc import Mapping
 from enum import Enum

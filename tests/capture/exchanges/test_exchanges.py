@@ -53,7 +53,7 @@ def test_responses_pair_by_correlation_id_on_their_own_connection() -> None:
 
 
 def test_correlation_ids_need_neither_rise_nor_differ() -> None:
-    """GOTCHAS 9b: Java's SASL start-up counts from 2147483640; other clients send 0 always."""
+    """protocol note 12: Java's SASL start-up counts from 2147483640; other clients send 0 always."""
     wire = Wire()
     for correlation in (2147483640, 2147483641, 0, 1, 2147483640, 0, 0):
         wire.ask("Heartbeat", 0, correlation=correlation).answer("Heartbeat", 0, correlation=correlation)
@@ -131,7 +131,7 @@ def test_lost_bytes_of_answers_are_counted_with_the_requests_that_waited() -> No
 
 
 def test_sasl_tokens_after_handshake_v0_are_exchanges_without_an_api_key() -> None:
-    """GOTCHAS 6 and 9c: a raw token has no header, and the answer to PLAIN has length 0."""
+    """protocol notes 6 and 7: a raw token has no header, and the answer to PLAIN has length 0."""
     wire = Wire().ask("SaslHandshake", 0, {"mechanism": "PLAIN"}).answer("SaslHandshake", 0)
     wire.token(b"\0alice\0secret", 0).token(b"", 1).ask("Heartbeat", 0, correlation=2)
     wire.answer("Heartbeat", 0, correlation=2)
@@ -146,7 +146,7 @@ def test_sasl_tokens_after_handshake_v0_are_exchanges_without_an_api_key() -> No
 
 
 def test_api_versions_asked_too_new_is_answered_in_version_0() -> None:
-    """GOTCHAS 3: error 35 in a v0 body, header v0."""
+    """protocol note 3: error 35 in a v0 body, header v0."""
     wire = Wire().ask("ApiVersions", 4)
     wire.raw(encode_frame("ApiVersionsResponse", 0, {"errorCode": 35}, {"correlationId": 1}, length=False), 1)
     found = only(wire.exchanges())

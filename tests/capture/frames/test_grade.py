@@ -203,7 +203,7 @@ def bodies(found: list[Row]) -> list[tuple[int, int, bytes]]:
 
 
 def test_unstable_version_is_known_by_its_older_layout() -> None:
-    """ConsumerGroupHeartbeat v0 of 3.5 is not that of 3.7 (GOTCHAS 28)."""
+    """ConsumerGroupHeartbeat v0 of 3.5 is not that of 3.7 (protocol note 27)."""
     from kafkascope.codec.frame import encode_frame
     from kafkascope.schema.examples import example
 

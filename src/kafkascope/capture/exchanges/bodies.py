@@ -93,7 +93,7 @@ def _decode(whole: bytes, response_to: tuple[int, int] | None, release: str | No
 
 @lru_cache(maxsize=512)
 def other_layouts(key: int, version: int, response: bool) -> tuple[str, ...]:
-    """Releases that lay this version out in another way than the newest (GOTCHAS 28)."""
+    """Releases that lay this version out in another way than the newest (protocol note 27)."""
     api = apis().get(key)
     if api is None:
         return ()

@@ -40,7 +40,7 @@ class Places:
 
 
 def places_of(batch: ExchangeBatch) -> Places:
-    """Requests within Envelopes too, under the same exchange (GOTCHAS 9a)."""
+    """Requests within Envelopes too, under the same exchange (protocol note 11)."""
     inner = batch.facts.inner
     room = 2 * (len(batch) + (len(inner[0].request) if inner is not None else 0))
     found = np.empty((_WIDTH, room), np.int64)

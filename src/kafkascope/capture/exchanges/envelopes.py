@@ -1,5 +1,5 @@
-"""Envelopes in, the requests and answers inside them out, as rows like any other (GOTCHAS 9a, KIP-590): so that one
-kernel reads what is inside, too."""
+"""Envelopes in, the requests and answers inside them out, as rows like any other (protocol note 11, KIP-590): so that
+one kernel reads what is inside, too."""
 
 from dataclasses import dataclass
 from typing import Any

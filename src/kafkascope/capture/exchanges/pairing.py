@@ -1,9 +1,9 @@
 """Requests and their responses: rows of frames in, pairs of row numbers out. One kernel, one pass, frames in the order
 of the recording; what is left waits for the next batch.
 
-A broker answers in the order of the requests (GOTCHAS 8), so a response that fits a later request says that the ones
-before it will never be answered, or that the recording lost their answers. A response that fits no request is kept for
-a while: the recording may have it before its request (GOTCHAS 9).
+A broker answers in the order of the requests (protocol note 9), so a response that fits a later request says that the
+ones before it will never be answered, or that the recording lost their answers. A response that fits no request is
+kept for a while: the recording may have it before its request (protocol note 10).
 
 A hash finds what fits, and nothing walks over what waits: the work depends on the number of rows alone.
 

@@ -56,7 +56,7 @@ def hidden_fields(name: str, version: int) -> dict[str, str]:
 
 
 def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
-    """Never those of the metadata log, which hold credentials and settings (GOTCHAS 39)."""
+    """Never those of the metadata log, which hold credentials and settings (protocol note 56)."""
     from kafkascope.columnar.secrets import METADATA_TOPIC, is_metadata_log
 
     hidden = hidden_fields(body.name, body.version)

@@ -1,5 +1,5 @@
 """The first pieces of a connection whose start is there: in, whether it is Kafka or TLS for sure, in a kernel. What it
-is not sure of is for `undecided` to say, which comes to the same answer at the same piece.
+is not sure of is for `detection` to say, which comes to the same answer at the same piece.
 
 Sure are two requests with a client id, or one with its answer, known to the catalog and plain to their last byte."""
 

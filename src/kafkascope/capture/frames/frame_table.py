@@ -15,7 +15,7 @@ from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 
 # What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does, or the
-# kernel does because nothing of its connection was seen yet (`fresh`).
+# kernel does because nothing of its connection was seen yet (`detect_start`).
 PYTHON, SKIP, FRESH = -1, -2, -3
 
 # The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection.
@@ -73,7 +73,7 @@ Given = tuple[int, int, int, int, int, int, bytes]
 class Tables(NamedTuple):
     place: Int64s  # stream to row of `state`, or PYTHON, SKIP or FRESH
     opened: Uint8s  # stream to 1 where its start is there
-    starters: Int64s  # connection to who began it, as `fresh` has it
+    starters: Int64s  # connection to who began it, as `detect_start` has it
     first: Int64s  # connection to what is known of its first pieces
     waiting: Int64s  # connections with first pieces in this batch
     free_slots: Int64s  # a stack

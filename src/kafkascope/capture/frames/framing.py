@@ -1,9 +1,9 @@
 """Frames of Kafka connections: `Pieces` of all streams in, `Frames` out; never raises on what the wire says.
 
-What a connection speaks is found from what it says (`fresh`, `undecided`); Kafka is split by a kernel (`split`), and
-everything else is left alone. After bytes that are missing or make no sense the next true frame is searched
-(`search`). The rows of a stream leave nothing out: each begins where the one before it ended, as FRAME or TOKEN with
-its length, or LOST.
+What a connection speaks is found from what it says (`detect_start`, `detection`); Kafka is split by a kernel
+(`split`), and everything else is left alone. After bytes that are missing or make no sense the next true frame is
+searched (`resync`). The rows of a stream leave nothing out: each begins where the one before it ended, as FRAME or
+TOKEN with its length, or LOST.
 """
 
 from collections import OrderedDict

@@ -74,7 +74,7 @@ from kafkascope.limits import MAX_FRAME_BYTES
 # Why the kernel stopped.
 DONE, FULL, POOL, ATTEND, NONSENSE, JUDGE, SLOTS, PROGRAM = range(8)
 
-# One empty frame answers a SASL token (GOTCHAS 9c); this many are zeros that somebody sends.
+# One empty frame answers a SASL token (protocol note 7); this many are zeros that somebody sends.
 MOST_SHORT = 16
 SASL_HANDSHAKE = 17
 
@@ -133,7 +133,8 @@ def end_damaged(t: Tables, o: Output, k: int) -> Number:
 
 @jit
 def note(slots: Any, asked: Any, state: Any, slot: int, role: int, data: Any, body: int, length: int) -> None:
-    """What later frames depend on: requests under way, and the handshake that raw tokens follow on (GOTCHAS 6)."""
+    """What later frames depend on: requests under way, and the handshake that raw tokens follow on (protocol note
+    6)."""
     if role == 0 and length >= SMALLEST_REQUEST:
         at = slots[slot, ASKED] % REMEMBERED
         asked[slot, at, 0] = read_i32(data, body + 4)

@@ -1,5 +1,6 @@
-"""A frame behind a SASL handshake of version 0: in, whether it is a raw token or a Kafka frame again (GOTCHAS 6). It is
-a token unless it reads as a request, or answers one. A kernel says what is plain; what it leaves is graded."""
+"""A frame behind a SASL handshake of version 0: in, whether it is a raw token or a Kafka frame again (protocol note
+6). It is a token unless it reads as a request, or answers one. A kernel says what is plain; what it leaves is
+graded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +26,7 @@ from kafkascope.columnar.compiling import jit
 SMALL_IDENTITY = 65_536
 # How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
 _TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
-# `judge` has verdicts of its own beside COMPILE and UNSURE of `fresh`.
+# `judge` has verdicts of its own beside COMPILE and UNSURE of `detect_start`.
 IS_TOKEN, IS_FRAME = 16 + TOKEN, 16 + FRAME
 
 

@@ -5,11 +5,9 @@ from typing import Any
 import click
 
 from kafkascope.cli.arguments import json_option
+from kafkascope.cli.live.check_targets import WHAT
 from kafkascope.cli.live.options import live_options
-from kafkascope.cli.spark.options import threshold_option
-
-ALL = "all"
-WHAT = ("quorum", "share-group", "streams-group", "group", ALL)
+from kafkascope.cli.thresholds import threshold_option
 
 
 @click.command

@@ -3,7 +3,8 @@
 import click
 
 from kafkascope.cli.arguments import json_option
-from kafkascope.cli.spark.options import cores_option, need_spark, parse_thresholds, threshold_option
+from kafkascope.cli.spark.options import cores_option, need_spark
+from kafkascope.cli.thresholds import parse_thresholds, threshold_option
 
 
 @click.command

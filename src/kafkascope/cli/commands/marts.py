@@ -1,14 +1,10 @@
 """`kafkascope marts`: the tables of a lake in, its marts anew out."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kafkascope.cli.arguments import json_option
-from kafkascope.cli.spark.options import cores_option, need_spark, parse_thresholds, threshold_option
-
-if TYPE_CHECKING:
-    from kafkascope.lake.home import Lake
+from kafkascope.cli.spark.options import cores_option, need_spark
+from kafkascope.cli.thresholds import parse_thresholds, threshold_option
 
 
 @click.command
@@ -24,6 +20,7 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     """
     wanted = parse_thresholds(thresholds)
     need_spark()
+    from kafkascope.cli.spark.marts_state import severities
     from kafkascope.cli.spark.session import Waiting, spark_session
     from kafkascope.lake.home import find_lake
     from kafkascope.lake.place import readable
@@ -57,27 +54,3 @@ def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dic
     counts = [number(count) for count in rows.values()]
     table([(f"{count:>{max(map(len, counts))}}", name) for name, count in zip(rows, counts, strict=True)])
     print_lines([findings_text(found), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])
-
-
-def severities(lake: "Lake") -> dict[str, int]:
-    """How many findings there are of each."""
-    from collections import Counter
-
-    from kafkascope.lake.reading import dataset
-
-    if not lake.has("findings"):
-        return {}
-    found = Counter(dataset(lake, "findings").to_table(columns=["severity"]).column("severity").to_pylist())
-    return {severity: found.get(severity, 0) for severity in ("critical", "warning", "info")}
-
-
-def are_old(lake: "Lake") -> bool:
-    """Whether an ingest has landed since the marts were built, or none were. The findings are the last of them."""
-    from kafkascope.lake.commit import find_table
-    from kafkascope.lake.reading import captures_rows
-
-    landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
-    findings = find_table(lake, "findings")
-    if findings is None or not landed:
-        return bool(landed)
-    return bool(findings.history(1)[0]["timestamp"] / 1000 < max(landed))

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.commands.check import ALL
+from kafkascope.cli.live.check_targets import ALL
 from kafkascope.cli.live.options import note_of_client, settings_from
-from kafkascope.cli.spark.options import parse_thresholds
 from kafkascope.cli.terminal import printable
+from kafkascope.cli.thresholds import parse_thresholds
 from kafkascope.cli.units import parse_duration
 from kafkascope.client.check.look import GROUP, QUORUM, SHARE, STREAMS, Report, look, metrics, not_reached
 from kafkascope.client.check.verdicts import Wanted, one_line

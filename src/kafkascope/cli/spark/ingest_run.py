@@ -56,7 +56,7 @@ class Command:
         return BAD_INPUT if done.bad else 0
 
     def follow(self) -> int:
-        from kafkascope.cli.commands.marts import are_old
+        from kafkascope.cli.spark.marts_state import are_old
         from kafkascope.lake.place import place_of
         from kafkascope.lake.upgrade import lake_to_write
         from kafkascope.pipeline.following import follow
@@ -89,7 +89,7 @@ class Command:
 
     def _rebuilt(self, spark: Any, lake: "Lake") -> None:
         """The marts of a lake that is followed. A second Ctrl-C leaves them as they were."""
-        from kafkascope.cli.commands.marts import severities
+        from kafkascope.cli.spark.marts_state import severities
         from kafkascope.pipeline.mart.build import build_marts
 
         self._waiting.seconds.clear()
@@ -116,7 +116,7 @@ class Command:
 
     def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
         """Also where nothing is new but an earlier run was cut off, or made none."""
-        from kafkascope.cli.commands.marts import are_old
+        from kafkascope.cli.spark.marts_state import are_old
 
         if self._thresholds is None or not (done.new or self._thresholds or are_old(lake)):
             return None
@@ -126,7 +126,7 @@ class Command:
             return build_marts(spark, lake, self._thresholds)
 
     def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
-        from kafkascope.cli.commands.marts import severities
+        from kafkascope.cli.spark.marts_state import severities
 
         found = severities(lake) if rows is not None else None
         if self._as_json:

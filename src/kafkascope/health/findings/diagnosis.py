@@ -51,7 +51,7 @@ class Verdict:
 
 def findings_of(marts: Mapping[str, Iterable[Row]], thresholds: Mapping[str, float]) -> Iterator[Finding]:
     """`marts` are rows by mart, as column to value, times whole microseconds; one that is not there has none. What is
-    read of each is told by `findings_needs`. `thresholds` are those that differ, as `rule.threshold`."""
+    read of each is told by `needs`. `thresholds` are those that differ, as `rule.threshold`."""
     limits = limits_of(thresholds)
     signs = Signs()
     _read(marts, signs, limits)

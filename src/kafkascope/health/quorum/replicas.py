@@ -1,7 +1,7 @@
 """Raft fetches and descriptions of one cluster in time order, in; replicas with their lag, out.
 
 From DescribeQuorum: lag is the leader's log end offset less the replica's. A replica that has not fetched from this
-leader shows -1: its lag is unknown (GOTCHAS 38). Errors inside the partition come from nodes that do not lead.
+leader shows -1: its lag is unknown (protocol note 55). Errors inside the partition come from nodes that do not lead.
 
 From fetches: what the leader would have answered to DescribeQuorum, at most once a second, just before it answers a
 fetch. It keeps for each replica the offset of its last fetch, which is the replica's log end, and the times as Kafka's

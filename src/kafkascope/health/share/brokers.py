@@ -1,7 +1,7 @@
 """What brokers say of deliveries into the book: `state_written`, `altered`, `broker_error` and `seen` events in, ends
 that no member spoke of out.
 
-The leader writes only what changed (GOTCHAS 35). A write of state 0 or 4 at the lock's time, with nothing else to
+The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with nothing else to
 cause it, is an expiry. Any other write without a known cause is remembered, because the acknowledgement may stand
 behind it.
 """

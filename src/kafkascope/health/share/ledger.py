@@ -1,8 +1,8 @@
 """Share-partition ledger: the events of one share group in time order in, `Delivery` rows out; every acquired offset
 is in exactly one row per delivery, save those acknowledged as gaps, where no record lies.
 
-Each end has one rule, the first that the wire proves (GOTCHAS 32 to 35a, KIP-932); docs/health-share.md lists them. The
-rules are in `share_acquired`, `share_acknowledged`, `share_sessions` and `share_brokers`, the state in `share_book`.
+Each end has one rule, the first that the wire proves (protocol note 45 to 35a, KIP-932); docs/health-share.md lists
+them. The rules are in `acquired`, `acknowledged`, `sessions` and `brokers`, the state in `book`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -13,8 +13,8 @@ The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`
 - `config`: `value` is the group's `streams.num.standby.replicas`, where something told it.
 - `seen`: the recording goes on until here, whatever this group does.
 
-Tasks are text, as Kafka writes a task id: `0_0,0_1,1_0`. None is unchanged, the empty string is none (GOTCHAS 36).
-"""
+Tasks are text, as Kafka writes a task id: `0_0,0_1,1_0`. None is unchanged, the empty string is none (protocol note
+53)."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple

@@ -2,14 +2,14 @@
 
 What the wire proves, and what not:
 
-- A member holds what its request reports, from the time of that request; null is unchanged (KIP-1071, GOTCHAS 36). An
-  answer grants: it makes a task known, but nobody holds it before a request says so. A description counts for what a
-  member holds only until the member has reported itself.
+- A member holds what its request reports, from the time of that request; null is unchanged (KIP-1071, protocol note
+  53). A response grants: it makes a task known, but nobody holds it before a request reports it. A description counts
+  for what a member holds only until the member has reported itself.
 - Member epoch -1 and -2 leave. An answer FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID ends what the member held.
-- A member that crashes says nothing (GOTCHAS 37). It is lost when it is silent (its connection closed, or no heartbeat
-  for twice its interval) and the group does without it: another member is granted its active task, or a description
-  leaves it out; or when it is silent for the session timeout while the recording goes on. It held its tasks until its
-  connection closed, or, where that was not seen, until its last request.
+- A member that crashes says nothing (protocol note 54). It is lost when it is silent (its connection closed, or no
+  heartbeat for twice its interval) and the group does without it: another member is granted its active task, or a
+  description leaves it out; or when it is silent for the session timeout while the recording goes on. It held its
+  tasks until its connection closed, or, where that was not seen, until its last request.
 - Where nothing at all is heard of a group with members for the session timeout, the recording has a hole: what was held
   ends at its member's last request, `unseen`.
 """

@@ -91,7 +91,7 @@ def _ints(values: Objects) -> Ints:
 
 
 def _acknowledged(rows: pa.Array) -> _Ranges:
-    """Runs of one type: one entry stands for the whole range, else there is one an offset (GOTCHAS 33)."""
+    """Runs of one type: one entry stands for the whole range, else there is one an offset (protocol note 46)."""
     places, of_row = _flat(rows)
     place = _fields(places)
     ranges, of_place = _flat(place["ranges"])

@@ -1,0 +1,30 @@
+"""What a lake's marts say at a glance: whether they are older than its recordings, and how many findings they have."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkascope.lake.home import Lake
+
+
+def severities(lake: "Lake") -> dict[str, int]:
+    """How many findings there are of each."""
+    from collections import Counter
+
+    from kafkascope.lake.reading import dataset
+
+    if not lake.has("findings"):
+        return {}
+    found = Counter(dataset(lake, "findings").to_table(columns=["severity"]).column("severity").to_pylist())
+    return {severity: found.get(severity, 0) for severity in ("critical", "warning", "info")}
+
+
+def are_old(lake: "Lake") -> bool:
+    """Whether an ingest has landed since the marts were built, or none were. The findings are the last of them."""
+    from kafkascope.lake.commit import find_table
+    from kafkascope.lake.reading import captures_rows
+
+    landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
+    findings = find_table(lake, "findings")
+    if findings is None or not landed:
+        return bool(landed)
+    return bool(findings.history(1)[0]["timestamp"] / 1000 < max(landed))

@@ -1,0 +1,22 @@
+"""The option for thresholds of findings: `--threshold share_lock_expired.records=5`."""
+
+import click
+
+threshold_option = click.option(
+    "--threshold", "thresholds", metavar="RULE.NAME=N", multiple=True, help="Another threshold for a finding."
+)
+
+
+def parse_thresholds(texts: tuple[str, ...]) -> dict[str, float]:
+    from kafkascope.errors import UsageError
+    from kafkascope.health.findings.rules import limits_of
+
+    thresholds: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            thresholds[name.strip()] = float(value)
+        except ValueError:
+            raise UsageError(f"--threshold: '{text}' sets nothing; say share_lock_expired.records=5") from None
+    limits_of(thresholds)
+    return thresholds

@@ -1,0 +1,59 @@
+"""Files and modules that the docs name exist, and so do the protocol notes that code cites."""
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "kafkascope"
+HOMES = [PACKAGE, PACKAGE.parent, ROOT]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = [path for folder in ("src", "tests", "tools", "bench", "lab") for path in sorted((ROOT / folder).rglob("*.py"))]
+FILE = re.compile(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.(?:py|c))\b")
+DOTTED = re.compile(r"\bkafkascope(?:\.[a-z_][a-z0-9_]*)+(?:\.[A-Z]\w*)?")
+CITED = re.compile(r"protocol notes? (\d+(?:(?:, | and )\d+)*)")
+# A completion script.
+NOT_OURS = {"kafkascope.fish"}
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    named = set(FILE.findall(read(page)))
+    assert [name for name in sorted(named) if not any((home / name).exists() for home in HOMES)] == []
+
+
+def exists(name: str) -> bool:
+    """A module, or what the longest module of the name has."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        module = ".".join(parts[:end])
+        try:
+            there = find_spec(module) is not None
+        except ModuleNotFoundError:
+            there = False
+        if there:
+            found = import_module(module)
+            return end == len(parts) or (end == len(parts) - 1 and hasattr(found, parts[-1]))
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    named = set(DOTTED.findall(read(page))) - NOT_OURS
+    assert [name for name in sorted(named) if not exists(name)] == []
+
+
+def test_notes_that_code_cites_exist() -> None:
+    notes = [
+        int(number) for number in re.findall(r"^(\d+)\. ", read(ROOT / "docs" / "protocol-notes.md"), re.MULTILINE)
+    ]
+    assert notes == list(range(1, len(notes) + 1))
+    cited = {int(number) for path in CODE for some in CITED.findall(read(path)) for number in re.findall(r"\d+", some)}
+    assert len(cited) > 30 and cited <= set(notes)
