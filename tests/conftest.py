@@ -1,5 +1,7 @@
-"""The lab's clusters, the built wheel; and counts that tests measured, printed at the end:
-`record_property("measured", "8 pairs")`."""
+"""The lab's clusters, the built wheel; and at the end of a run what tests measured, `record_property("measured", "8
+pairs")`, and what was skipped and why."""
+
+from collections import Counter
 
 import pytest
 
@@ -39,3 +41,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("measured")
         for line in sorted(lines):
             terminalreporter.write_line(line)
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    if skipped:
+        terminalreporter.section("skipped")
+        for reason, count in skipped.most_common():
+            terminalreporter.write_line(f"{count:>5}  {reason}")

@@ -1,5 +1,5 @@
-"""Finds what tests take from Debian, Chromium for the explorer and tcpdump for the lab, or installs it as root,
-printing what before it does.
+"""Finds the programs that tests take from Debian: Chromium for the explorer, tcpdump for the lab, tshark, xxd and lz4
+as judges. Installs the missing ones as root, and prints what before it does.
 
 python -m tools.debian_packages
 """
@@ -17,8 +17,8 @@ CHOICE = "KAFKASCOPE_CHROMIUM"
 MISSING = f"no Chromium: install it (Debian: apt-get install chromium) or name it in {CHOICE}"
 UPDATE = ["apt-get", "update"]
 INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends"]
-TCPDUMP = "tcpdump"
-NO_TCPDUMP = "no tcpdump: install it (Debian: apt-get install tcpdump)"
+# Each is called like its package.
+PROGRAMS = ("tcpdump", "tshark", "xxd", "lz4")
 WITHOUT = f"`{CHOICE}=none make test` installs nothing and skips them"
 
 
@@ -52,12 +52,18 @@ def _run(command: list[str]) -> str:
 
 def main() -> None:
     """A machine without them can still run all other tests, so this never fails."""
-    wanted = ["chromium"] * (chromium() is None) + [TCPDUMP] * (shutil.which(TCPDUMP) is None)
-    if wanted and not os.environ.get(CHOICE):
-        install(wanted)
-    for missing, said in ((chromium() is None, MISSING), (shutil.which(TCPDUMP) is None, NO_TCPDUMP)):
-        if missing:
-            print(f"{said}; tests that need it are skipped", file=sys.stderr)
+    missing = missing_packages()
+    if missing and not os.environ.get(CHOICE):
+        install(list(missing))
+    for line in missing_packages().values():
+        print(f"{line}; tests that need it are skipped", file=sys.stderr)
+
+
+def missing_packages() -> dict[str, str]:
+    """Package to what to do about it."""
+    programs = {name: f"no {name}: install it (Debian: apt-get install {name})" for name in PROGRAMS}
+    lines = {name: line for name, line in programs.items() if shutil.which(name) is None}
+    return lines if chromium() else {"chromium": MISSING} | lines
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The tool that finds Chromium and tcpdump: a named one counts, what it installs it prints first, and without
-them nothing fails."""
+"""The tool that finds Chromium and other programs of Debian: a named Chromium counts, what it installs it prints first,
+and without them nothing fails."""
 
 import os
 from contextlib import redirect_stdout
@@ -35,8 +35,9 @@ def test_a_machine_without_one_is_told_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     tool.main()
     said = capsys.readouterr().err
-    assert said.count("\n") == said.count("are skipped") == 2
-    assert "apt-get install chromium" in said and "apt-get install tcpdump" in said
+    assert said.count("\n") == said.count("are skipped") == 5
+    for package in ("chromium", "tcpdump", "tshark", "xxd", "lz4"):
+        assert f"apt-get install {package}" in said
 
 
 # Writes down each call, with what the user could read by then.
@@ -58,10 +59,13 @@ def test_nothing_is_installed_that_was_not_printed_first(tmp_path: Path, monkeyp
     update, *before_update = (tmp_path / "call-update-1").read_text().splitlines()
     assert update == "apt-get update"
     assert len(before_update) == 1
-    assert "apt-get update && apt-get install --yes --no-install-recommends chromium tcpdump" in before_update[0]
+    assert (
+        "apt-get update && apt-get install --yes --no-install-recommends chromium tcpdump tshark xxd lz4"
+        in before_update[0]
+    )
     assert f"{tool.CHOICE}=none" in before_update[0]
-    install, *before_install = (tmp_path / "call-install-5").read_text().splitlines()
-    assert install == "apt-get install --yes --no-install-recommends chromium tcpdump"
+    install, *before_install = (tmp_path / "call-install-8").read_text().splitlines()
+    assert install == "apt-get install --yes --no-install-recommends chromium tcpdump tshark xxd lz4"
     assert before_install == [*before_update, "packages that apt-get installs now: libnspr4 chromium"]
 
 
