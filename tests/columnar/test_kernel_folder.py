@@ -72,7 +72,8 @@ def test_a_digest_goes_by_every_source_of_a_kernel(monkeypatch: pytest.MonkeyPat
         digest.cache_clear()
         assert digest() not in seen, path
         seen.add(digest())
-    (tmp_path / "capture" / "flow.py").rename(tmp_path / "capture" / "flows.py")
+    folder = tmp_path / "capture" / "base"
+    (folder / "flow.py").rename(folder / "flows.py")
     digest.cache_clear()
     assert digest() not in seen
     assert len(seen) == len(changed) + 1
