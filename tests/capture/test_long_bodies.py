@@ -33,8 +33,8 @@ def test_an_odd_frame_beyond_its_cap_is_undecoded_with_the_reason(monkeypatch: p
     asked = encode_frame("MetadataRequest", 1, {"topics": [{"name": "x" * 900}]}, HEAD, length=False)
     answer = encode_frame("MetadataResponse", 1, {}, {"correlationId": 9})
     for most, status in ((len(asked) + 1, "answered"), (len(asked), "undecoded")):
-        for module in ("facts", "exchange", "learn"):
-            monkeypatch.setattr(f"kafkascope.capture.{module}.MAX_CAREFUL_FRAME_BYTES", most)
+        for module in ("facts", "exchange", "name_cache"):
+            monkeypatch.setattr(f"kafkascope.capture.exchanges.{module}.MAX_CAREFUL_FRAME_BYTES", most)
         _, odd, following = read(recording(with_length(asked + b"\0"), answer))
         assert (odd.status, following.status) == (status, "answered")
     assert odd.problem is not None and f"a frame of {len(asked) + 1} bytes, {len(asked)} are read" in odd.problem

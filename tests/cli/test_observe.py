@@ -125,7 +125,7 @@ asyncio.run(main())
 def test_what_a_commit_needs_is_loaded_while_the_cluster_is_asked(tmp_path: Path) -> None:
     """A cluster that takes all of the time doesn't make `--once` longer than that."""
     imports = (
-        "import asyncio\nfrom kafkascope.capture import headers\nfrom kafkascope.cli.live.observe_run import *\n"
+        "import asyncio\nfrom kafkascope.capture.frames import headers\nfrom kafkascope.cli.live.observe_run import *\n"
         "from kafkascope.cli.live.observe_run import _observe\nfrom kafkascope.client.settings import Settings\n"
         "from tests.client.servers import serving"
     )

@@ -39,9 +39,14 @@ def recordings() -> Iterator[bytes]:
     # A segment is lost, and what follows it is no Kafka up to the end.
     unreadable = [*list(_conversation(40_004))[:9], _segment(40_004, 0, 5_000, 1, _PUSH | _ACK, _DAMAGE)]
     unreadable += [_segment(40_004, side, 5_000 + len(_DAMAGE), 1, _RESET | _ACK, b"") for side in (0, 1)]
+    # A request from the side that accepted the connection, and small pieces of no protocol that are delivered at once.
+    backwards = [*whole[:2], _segment(40_000, 1, 1, 1, _PUSH | _ACK, _frame("ApiVersionsRequest", 4, 1))]
+    small = _pieces(40_006, [b"\xff\xf0"] * 40)
+    small.append(small.pop(1))
     scan = [_segment(port, 0, 0, 0, _SYN, b"") for port in range(50_000, 50_000 + _SCANNED)]
     fragment = _ethernet(_ipv4(bytes(64), 0, _MORE_FRAGMENTS))
-    yield _pcap([*whole, *lost, *swapped, *begun_before, *ports_reused, *unreadable, *scan, fragment])
+    yield _pcap([*whole, *lost, *swapped, *begun_before, *ports_reused, *unreadable, *small, *scan, fragment])
+    yield _pcap(backwards)
     yield _pcapng(whole)
     yield _pcap(whole[:8]) + _DAMAGE + _pcap(whole[8:])[len(_PCAP) :]
     yield _pcapng(whole[:8]) + _DAMAGE + _pcapng(whole)
@@ -59,6 +64,16 @@ def _conversation(port: int, first: int = 0) -> Iterator[bytes]:
             sent[side] += len(frame)
     yield _segment(port, 0, sent[0], sent[1], _FIN | _ACK, b"")
     yield _segment(port, 1, sent[1], sent[0] + 1, _FIN | _ACK, b"")
+
+
+def _pieces(port: int, payloads: list[bytes]) -> list[bytes]:
+    """A client that sends these, each in a segment of its own."""
+    segments = [_segment(port, 0, 0, 0, _SYN, b"")]
+    sent = 1
+    for payload in payloads:
+        segments.append(_segment(port, 0, sent, 1, _PUSH | _ACK, payload))
+        sent += len(payload)
+    return segments
 
 
 def _metadata(number: int) -> tuple[bytes, bytes]:

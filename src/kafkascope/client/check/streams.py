@@ -9,6 +9,7 @@ from kafkascope.client.check.openmetrics import Families
 from kafkascope.client.check.verdicts import Checked, Look, Wanted, judged, lag_problems, member_problems, verdict
 from kafkascope.client.describe.streams_values import StreamsGroup
 from kafkascope.client.describe.streams_waits import ROLES
+from kafkascope.health.findings.recordings import OBSERVED
 from kafkascope.health.findings.words import count
 from kafkascope.health.streams.events import STATUS_NAMES, StreamsEvent
 from kafkascope.health.streams.group_health import health_of
@@ -46,7 +47,7 @@ def check_streams_group(looks: Sequence[Look[StreamsGroup]], wanted: Wanted) -> 
     }
     rows = {name: [asdict(row) for row in some] for name, some in marts.items()}
     # What is open lasts until the last look.
-    looked = {"capture_uri": "looks", "first_at": looks[0].at, "last_at": looks[-1].at}
+    looked = {"capture_uri": "looks", "kind": OBSERVED, "first_at": looks[0].at, "last_at": looks[-1].at}
     rows["captures"] = [{**looked, **dict.fromkeys(("frames", "lost_bytes", "tls_bytes", "tcp_bytes"), 0)}]
     problems = judged(rows, RULES, wanted)
     problems += lag_problems(now.lag, None, f"The lag of streams group {now.group_id}", Wanted(max_lag=wanted.max_lag))
