@@ -5,6 +5,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafkascope.capture.base.problems import Problems
 from kafkascope.limits import MAX_FRAGMENT_BYTES, MAX_FRAGMENT_SECONDS
@@ -23,8 +24,9 @@ class Datagram:
     original: int
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
+    """Compared for each fragment, so a tuple."""
+
     version: int
     identification: int
     protocol: int

@@ -2,12 +2,13 @@
 
 Fragments are put together first: their segment stands where the last missing one came."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import Bytes, Flows, Packets, Segments
+from kafkascope.capture.base.flow import Bytes, Flows, Int64s, Packets, Segments
 from kafkascope.capture.base.problems import Problems, counted
 from kafkascope.capture.files.link import IPV4, IPV6
 from kafkascope.capture.net.dissect import (
@@ -135,26 +136,31 @@ class SegmentReader:
             )  # fmt: skip
             if why == FLOWS_FULL:
                 table.grow()
-            for piece in self._fragments[:pieces].tolist():
-                made = self._add(data, given, piece, packets)
-                whole += [(piece[F_ROW], piece[F_LEVEL], made)] if made else []
+            whole += self._add(data, given, self._fragments[:pieces], packets)
         told = bad.tolist()
         self._tell(told, given, packets)
         return {name: column[:count] for name, column in out.items()}, whole, told[IN_PART][0]
 
-    def _add(self, data: Bytes, given: Columns, piece: list[int], packets: Packets) -> Datagram | None:
-        row = piece[F_ROW]
-        number = int(given["numbers"][row])
-        return self._store.add(
-            Key(piece[F_VERSION], piece[F_IDENTIFICATION], piece[F_PROTOCOL], tuple(piece[5:9])),  # type: ignore[arg-type]
-            piece[F_OFFSET],
-            bool(piece[F_MORE]),
-            data[piece[F_START] : piece[F_END]].tobytes(),
-            piece[F_LENGTH],
-            int(given["times"][row]),
-            number,
-            packets.base + int(packets.start[number - packets.first]),
-        )
+    def _add(
+        self, data: Bytes, given: Columns, fragments: Int64s, packets: Packets
+    ) -> Iterator[tuple[int, int, Datagram]]:
+        rows = fragments[:, F_ROW]
+        numbers = given["numbers"][rows]
+        places = packets.base + packets.start[numbers - packets.first]
+        columns = (fragments.tolist(), given["times"][rows].tolist(), numbers.tolist(), places.tolist())
+        for fragment, time_ns, number, place in zip(*columns, strict=True):
+            datagram = self._store.add(
+                Key(fragment[F_VERSION], fragment[F_IDENTIFICATION], fragment[F_PROTOCOL], tuple(fragment[5:9])),
+                fragment[F_OFFSET],
+                bool(fragment[F_MORE]),
+                data[fragment[F_START] : fragment[F_END]].tobytes(),
+                fragment[F_LENGTH],
+                time_ns,
+                number,
+                place,
+            )
+            if datagram is not None:
+                yield fragment[F_ROW], fragment[F_LEVEL], datagram
 
     def _tell(self, bad: list[list[int]], given: Columns, packets: Packets) -> None:
         for reason, (kind, said) in _REASONS.items():
