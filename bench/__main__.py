@@ -18,10 +18,10 @@ from bench.kio_peer import peer
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
 from bench.timing import ROUNDS, best
-from kafkascope.codec.engine import fast_decoder, is_native
-from kafkascope.codec.fast_encode import compile_encoder
+from kafkascope.codec.fast.engine import fast_decoder, is_native
+from kafkascope.codec.fast.fast_encode import compile_encoder
 from kafkascope.codec.message import decode, encode
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 HEAD = (
     f"{'':<52}{'':>9} |{'kafkascope':>19} |{'kio':>19} |{'times kio':>14} |{'floor':>17}\n"

@@ -24,9 +24,9 @@ import pyarrow as pa
 from bench.kio_peer import peer
 from bench.messages import Case, cases
 from kafkascope.codec.message import decode, encode
-from kafkascope.codec.records import Record, encode_records, new_batch
-from kafkascope.columnar.compiled import warm_up
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from kafkascope.columnar.decode import decode_columns
+from kafkascope.columnar.kernel.entry import warm_up
 from tests.judge.java import CACHE, COMPILED_AGAINST, jars
 
 SOURCE = Path(__file__).parent / "java" / "ReadFrames.java"

@@ -15,9 +15,9 @@ from bench.explorer_load import load
 from bench.explorer_uploads import PAUSE, UPLOADS, flood
 from kafkascope.explorer.address import address
 from kafkascope.explorer.kinds import KINDS
-from kafkascope.lake.browse import EXCHANGES
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.browse import EXCHANGES
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.limits import MAX_KEPT_PAGES
 from tools.debian_packages import MISSING, chromium
 

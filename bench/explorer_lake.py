@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.traffic import FOLDER
-from kafkascope.lake.commit import commit
-from kafkascope.lake.compact import compact
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import SIGN, Lake, make_lake, open_lake
-from kafkascope.lake.reading import dataset, table_in
+from kafkascope.lake.read.visible_rows import dataset, table_in
 from kafkascope.lake.tables import DATE, INGEST_ID, message_of, table_named
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.lake.write.commit import commit
+from kafkascope.lake.write.files import Files
 
 EDITION = 1
 EXCHANGES = 1_000_000

@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def _plain(options: argparse.Namespace, folder: str) -> dict[str, Any]:
-    from kafkascope.columnar.compiled import warm_up
+    from kafkascope.columnar.kernel.entry import warm_up
     from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.task import CAPTURES, Task, run
+    from kafkascope.pipeline.ingestion.task import CAPTURES, Task, run
 
     warm_up()
     lake = make_lake(f"{folder}/lake")
@@ -43,7 +43,7 @@ def _plain(options: argparse.Namespace, folder: str) -> dict[str, Any]:
 
 def _warm(lake: str) -> None:
     """A small recording first: kernels are loaded when they are first used."""
-    from kafkascope.pipeline.task import CAPTURES, Task, run
+    from kafkascope.pipeline.ingestion.task import CAPTURES, Task, run
     from tests.captures import HERE
 
     run(Task(lake, "fedcba9876", 0, CAPTURES, (str(HERE / "clients" / "capture.pcap.xz"),)))
@@ -51,7 +51,7 @@ def _warm(lake: str) -> None:
 
 def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.ingesting import Options, ingest
+    from kafkascope.pipeline.ingestion.ingest import Options, ingest
     from kafkascope.pipeline.session import local_session
     from tests.captures import HERE
 
@@ -64,7 +64,7 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     _start_workers(spark, options.cores)
     # Every worker loads the kernels at its first task.
     warm = Options(tasks=options.cores)
-    import kafkascope.pipeline.plan as plan
+    import kafkascope.pipeline.ingestion.plan as plan
 
     before, plan.SMALL_BYTES = plan.SMALL_BYTES, 0
     ingest(spark, [small], f"{folder}/warm", warm)

@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any
 
 from bench.messages import Case
-from kafkascope.schema.layout import ZERO_UUID
+from kafkascope.schema.layouts.layout import ZERO_UUID
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND = datetime.timedelta(milliseconds=1)

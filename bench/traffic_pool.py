@@ -12,7 +12,7 @@ from bench import traffic_values as values
 from bench.traffic_kernel import Frames
 from bench.traffic_world import Case, Value, World
 from kafkascope.codec.frame import encode_frame
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 # Of one (API, version): exchanges whose bodies differ. Correlation and client ids are patched for each frame sent.
 VARIANTS = 400

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.records import Record, encode_records, new_batch
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 
 Value = dict[str, Any]
 NOW_MS = 1_763_200_000_000

@@ -20,7 +20,7 @@ from kafkascope.cli import terminal
 from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import commands, main
 from kafkascope.schema.catalog import apis, index
-from kafkascope.schema.error_codes import error_codes
+from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.files import text as data_text
 from kafkascope.schema.releases import releases
 

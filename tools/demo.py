@@ -13,12 +13,12 @@ from kafkascope.cli.spark.ingest_account import print_lines, read_lines
 from kafkascope.cli.spark.options import need_spark
 from kafkascope.cli.spark.session import Waiting, spark_session, took
 from kafkascope.cli.terminal import heading, paint, prose, width
-from kafkascope.codec.annotate_frame import annotated_frame
-from kafkascope.codec.identify import identify
+from kafkascope.codec.annotations.frame import annotated_frame
+from kafkascope.codec.identify.identify import identify
 from kafkascope.codec.json_form import to_json
 from kafkascope.errors import KafkascopeError
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import layout
 
 ROOT = Path(__file__).parents[1]
 CAPTURES = ROOT / "tests" / "captures"
@@ -69,7 +69,7 @@ def incidents() -> None:
     prose(STORY)
     need_spark()
     from kafkascope.lake.home import make_lake
-    from kafkascope.pipeline.ingesting import ingest
+    from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
 
     shutil.rmtree(HERE, ignore_errors=True)

@@ -26,7 +26,7 @@ def compile_half(half: str) -> None:
     if half == COLUMNS:
         import numpy as np
 
-        from kafkascope.columnar.compiled import warm_up
+        from kafkascope.columnar.kernel.entry import warm_up
         from kafkascope.columnar.uuid_text import uuid_text
 
         # A request log has no packets: what it takes is ready when the other half comes to exchanges.

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from kafkascope.codec.frame import DecodedFrame, decode_frame, encode_frame
     from kafkascope.codec.json_form import from_json, to_json
     from kafkascope.codec.message import decode, encode
-    from kafkascope.codec.record_types import Record, RecordBatch, Records, new_batch
-    from kafkascope.codec.records import decode_records, encode_records
+    from kafkascope.codec.records.record_data import decode_records, encode_records
+    from kafkascope.codec.records.record_types import Record, RecordBatch, Records, new_batch
     from kafkascope.codec.result import Decoded, Span, UnknownTag
     from kafkascope.columnar.decode import decode_columns
     from kafkascope.errors import (
@@ -40,10 +40,10 @@ _HOMES = {
     "KafkascopeError": "errors",
     "KernelError": "errors",
     "NotFoundError": "errors",
-    "Record": "codec.record_types",
-    "RecordBatch": "codec.record_types",
+    "Record": "codec.records.record_types",
+    "RecordBatch": "codec.records.record_types",
     "ReachError": "errors",
-    "Records": "codec.record_types",
+    "Records": "codec.records.record_types",
     "RefusedError": "errors",
     "Span": "codec.result",
     "UnknownTag": "codec.result",
@@ -51,12 +51,12 @@ _HOMES = {
     "decode": "codec.message",
     "decode_columns": "columnar.decode",
     "decode_frame": "codec.frame",
-    "decode_records": "codec.records",
+    "decode_records": "codec.records.record_data",
     "encode": "codec.message",
     "encode_frame": "codec.frame",
-    "encode_records": "codec.records",
+    "encode_records": "codec.records.record_data",
     "from_json": "codec.json_form",
-    "new_batch": "codec.record_types",
+    "new_batch": "codec.records.record_types",
     "read": "capture.reader",
     "to_json": "codec.json_form",
 }

@@ -8,8 +8,8 @@ import pytest
 from kafkascope.capture.exchanges import facts
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.support.frames import Wire
 
 SEED = 1511

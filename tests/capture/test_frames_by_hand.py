@@ -6,19 +6,7 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.base.flow import (
-    BYTES,
-    CLOSE,
-    ENDED,
-    FRAME,
-    GAP,
-    LOST,
-    OPEN,
-    RENEWED,
-    TOKEN,
-    Connection,
-    Pieces,
-)
+from kafkascope.capture.base.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, TOKEN, Connection, Pieces
 from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Faults, endpoints
 from tests.support.framing import Given, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from kafkascope.capture.frames import grade as recognise
-from kafkascope.capture.frames.detect_start import is_tls
-from kafkascope.capture.frames.grade import Grade, Graded, grade_request, grade_response, other_protocol
+from kafkascope.capture.frames.detect import grade as recognise
+from kafkascope.capture.frames.detect.grade import Grade, Graded, grade_request, grade_response, other_protocol
+from kafkascope.capture.frames.detect.start import is_tls
 from kafkascope.schema.catalog import apis, message
 from tests.captures import NAMES
 from tests.support.recorded import recorded_frames

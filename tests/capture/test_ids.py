@@ -7,8 +7,8 @@ from kafkascope.capture.exchanges.facts import ids_of
 from kafkascope.capture.frames.scan_program import GROUP_AT, MEMBER_AT
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.support.frames import Wire
 
 

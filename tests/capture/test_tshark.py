@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.codec.frame import DecodedFrame, decode_frame
-from kafkascope.codec.records import decode_records
+from kafkascope.codec.records.record_data import decode_records
 from tests.captures import NAMES, capture, recording
 from tests.support import tshark
 from tests.support.recorded import exchanges, prefixed

@@ -10,9 +10,9 @@ from kafkascope.cli.live.response_view import print_value
 from kafkascope.codec.json_form import parse_uuid, to_json
 from kafkascope.limits import MAX_SHOWN_ITEMS
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import LayoutField, layout
-from kafkascope.schema.samples import THEMES, sample
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import LayoutField, layout
+from kafkascope.schema.layouts.samples import THEMES, sample
 
 ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import describe_versions
+from kafkascope.schema.layouts.layout import describe_versions
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 
 NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130

@@ -8,11 +8,11 @@ import pytest
 
 from kafkascope.codec import walk
 from kafkascope.codec.frame import encode_frame
-from kafkascope.codec.identify import identify
+from kafkascope.codec.identify.identify import identify
 from kafkascope.codec.message import encode
-from kafkascope.codec.records import encode_records
+from kafkascope.codec.records.record_data import encode_records
 from kafkascope.schema.catalog import index
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 from tests.support.cli import Cli
 from tests.support.hexes import hexes
 from tests.support.pairs import CHUNKS, chunk_of, every_pair

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from kafkascope.codec.frame import decode_frame, encode_frame
-from kafkascope.codec.identify import identify
+from kafkascope.codec.identify.identify import identify
 from kafkascope.codec.message import encode
 from kafkascope.errors import DecodeError, InputError
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 from tests.support.cli import Cli, is_one_line_error
 from tests.support.hexes import hexes
 

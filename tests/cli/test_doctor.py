@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.cli.units import size
-from kafkascope.columnar.kernel_folder import contents, folder
+from kafkascope.columnar.compiling.kernel_folder import contents, folder
 from tests.support.cli import Cli, process
 
 Check = dict[str, object]

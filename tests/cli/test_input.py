@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.cli.bytes.input import read_bytes
-from kafkascope.codec.byte_text import parse_text
+from kafkascope.codec.text.byte_text import parse_text
 from kafkascope.errors import InputError
 from tests.support.cli import Cli, process
 from tests.support.hexes import hexes

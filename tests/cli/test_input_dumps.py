@@ -9,7 +9,7 @@ from struct import pack
 import pytest
 
 from kafkascope.cli.bytes.input import read_bytes
-from kafkascope.codec.byte_text import parse_text
+from kafkascope.codec.text.byte_text import parse_text
 from kafkascope.errors import InputError
 from tests.cli.test_input import FRAME, hexdump, tcpdump, wireshark
 from tests.support.cli import Cli

@@ -10,7 +10,7 @@ import pytest
 
 from kafkascope.cli.commands.lake import run
 from kafkascope.lake.home import SIGN, Lake, make_lake, open_lake
-from kafkascope.lake.running import begin
+from kafkascope.lake.write.heartbeat import begin
 from tests.lake.build import NOON, ROOT, days, exchanges, half_land, land, on_disk, seen
 from tests.support.cli import Cli, is_one_line_error
 

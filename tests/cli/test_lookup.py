@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from kafkascope.schema.catalog import apis, index
-from kafkascope.schema.error_codes import error_codes
+from kafkascope.schema.errors.error_codes import error_codes
 from tests.support.cli import Cli
 
 

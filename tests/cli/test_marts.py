@@ -7,7 +7,7 @@ import pytest
 
 from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from tests.cli.test_ingest import HANGS_SECONDS, SHARE, ingest
 from tests.support.cli import Cli, is_one_line_error, process
 

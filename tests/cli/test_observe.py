@@ -16,7 +16,7 @@ import pytest
 from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, Asked, _Run
 from kafkascope.client.observe.observer import Poll, Vain
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from lab.wire import until
 from tests.hostile.child import run
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error

@@ -14,8 +14,8 @@ import pytest
 
 from kafkascope.capture.exchanges.exchange_columns import SCHEMA
 from kafkascope.codec.frame import encode_frame
-from kafkascope.codec.record_types import Record, new_batch
-from kafkascope.codec.records import encode_records
+from kafkascope.codec.records.record_data import encode_records
+from kafkascope.codec.records.record_types import Record, new_batch
 from kafkascope.errors import UsageError
 from tests.captures import HERE
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process

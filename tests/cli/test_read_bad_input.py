@@ -15,7 +15,7 @@ from random import Random
 import cramjam
 import pytest
 
-from kafkascope.codec.lz4_frame import with_right_checksum
+from kafkascope.codec.records.lz4_frame import with_right_checksum
 from tests.cli.test_read import consumer, producer
 from tests.support.cli import COMMAND, Answer, Cli, is_one_line_error, process
 from tests.support.packet_build import Stamped, Talk, enhanced, ethernet, interface, merged, pcap, section

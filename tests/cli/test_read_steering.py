@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope.codec.record_types import Record, new_batch
-from kafkascope.codec.records import encode_records
+from kafkascope.codec.records.record_data import encode_records
+from kafkascope.codec.records.record_types import Record, new_batch
 from tests.cli.test_read import answer, ask, read_json, rows
 from tests.cli.test_read_filters import log_line, told
 from tests.support.cli import Cli

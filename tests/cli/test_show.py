@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kafkascope.codec.annotate_frame import example_header
+from kafkascope.codec.annotations.frame import example_header
 from kafkascope.codec.frame import decode_frame
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import decode

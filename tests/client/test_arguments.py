@@ -7,7 +7,7 @@ from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import decode, encode
 from kafkascope.errors import EncodeError
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 EVERY = [(api, version) for api in apis().values() for version in message(f"{api}Request").all_versions()]
 

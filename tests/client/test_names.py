@@ -5,7 +5,7 @@ from uuid import UUID
 from kafkascope.client.arguments import request_value
 from kafkascope.client.names import ids_for_names, ids_of, names_of, stand_ins, substitute
 from kafkascope.codec.json_form import uuid_text
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 
 ORDERS = UUID("6513270e-269e-4d37-b2a7-4de452e6b438")
 

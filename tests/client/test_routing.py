@@ -8,7 +8,7 @@ from kafkascope.client.routing import EACH_CONTROLLER, RULES, target_of
 from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, Target, parse_target
 from kafkascope.errors import UsageError
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 
 TOPIC = UUID(int=7)
 

@@ -6,8 +6,8 @@ import pytest
 
 from kafkascope.client.writes import INTERNAL, JOINS, READS, WRITES, effect, kind_of
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 CLASSES = (READS, WRITES.keys(), JOINS.keys(), INTERNAL.keys())
 

@@ -8,7 +8,7 @@ import pytest
 import kafkascope
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import DecodeError, EncodeError
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.support.hexes import hexes
 
 ZERO = UUID(int=0)

@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 import kafkascope
-from kafkascope.codec.fast_encode import compile_encoder
+from kafkascope.codec.fast.fast_encode import compile_encoder
 from kafkascope.codec.message import decode_part
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.codec.write import Write
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.support.pairs import CHUNKS, Place, chunk_of, every_place
 from tests.support.values import random_value
 from tests.support.variety import careful, fast_engines, lengthened, same

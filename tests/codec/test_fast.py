@@ -9,16 +9,16 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.codec.engine import FastDecoder, is_native, native_decoder, pure_decoder
-from kafkascope.codec.fast_encode import compile_encoder
+from kafkascope.codec.fast.engine import FastDecoder, is_native, native_decoder, pure_decoder
+from kafkascope.codec.fast.fast_encode import compile_encoder
+from kafkascope.codec.fast.parts import UUIDS
 from kafkascope.codec.message import decode, encode
-from kafkascope.codec.parts import UUIDS
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
 from kafkascope.errors import DecodeError, EncodeError
 from kafkascope.schema.catalog import index, message
-from kafkascope.schema.layout import Layout, layout
+from kafkascope.schema.layouts.layout import Layout, layout
 from tests.support.values import random_value
 
 KINDS = ("request", "response")

@@ -10,7 +10,7 @@ from kafkascope.codec.frame import header_version
 from kafkascope.codec.message import decode_part
 from kafkascope.errors import DecodeError, EncodeError, UsageError
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import choose_block
+from kafkascope.schema.layouts.layout import choose_block
 from tests.support.hexes import hexes
 
 

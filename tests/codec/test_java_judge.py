@@ -11,7 +11,7 @@ from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.schema.catalog import index, message
-from kafkascope.schema.layout import choose_block, layout
+from kafkascope.schema.layouts.layout import choose_block, layout
 from tests.judge.java import NOT_ASKED, judge
 from tests.support.values import random_value
 

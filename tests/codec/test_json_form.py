@@ -11,7 +11,7 @@ import kafkascope
 from kafkascope.codec.json_form import parse_uuid, uuid_text
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from tests.support.pairs import CHUNKS, chunk_of, every_place
 from tests.support.values import random_value
 from tests.support.variety import same

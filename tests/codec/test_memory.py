@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 import kafkascope
-from kafkascope.schema.layout import Layout, LayoutField, layout
+from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
 from tests.support.mutations import uvarint
 from tests.support.pairs import CHUNKS, Place, chunk_of, every_place
 from tests.support.values import random_value

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import kafkascope
-from kafkascope.codec.engine import FastDecoder
+from kafkascope.codec.fast.engine import FastDecoder
 from kafkascope.codec.result import Decoded, Span
 from kafkascope.errors import DecodeError, EncodeError
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.judge.java import NOT_ASKED, judge
 from tests.support.mutations import mutation, truncations
 from tests.support.pairs import CHUNKS, chunk_of, every_pair, every_place

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafkascope.codec import record_batch
-from kafkascope.codec.fast_decode import Surprise
-from kafkascope.codec.records import Record, decode_records, encode_records, new_batch
+from kafkascope.codec.fast.fast_decode import Surprise
+from kafkascope.codec.records import record_batch
+from kafkascope.codec.records.record_data import Record, decode_records, encode_records, new_batch
 from kafkascope.errors import DecodeError
 from tests.judge.records import made_by_java, read_by_java
 from tests.support.mutations import append_junk, delete_bytes, flip_bit, insert_bytes, set_byte

@@ -10,7 +10,7 @@ import pytest
 import kafkascope
 from kafkascope.codec import walk
 from kafkascope.codec.result import Span
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.support.hexes import hexes
 from tests.support.mutations import mutation
 from tests.support.pairs import CHUNKS, chunk_of, every_place

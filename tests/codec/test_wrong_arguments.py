@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkascope import decode, decode_frame, encode, encode_frame
-from kafkascope.codec.byte_text import parse_text
+from kafkascope.codec.text.byte_text import parse_text
 from kafkascope.errors import KafkascopeError, UsageError
 
 

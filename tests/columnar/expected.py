@@ -5,11 +5,11 @@ import struct
 from typing import Any
 
 from kafkascope.codec.message import decode
-from kafkascope.codec.records import decode_records
+from kafkascope.codec.records.record_data import decode_records
 from kafkascope.columnar.secrets import Care, classified
 from kafkascope.columnar.tables import snake_case
 from kafkascope.errors import DecodeError
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from tests.support.pairs import Place
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from kafkascope.columnar import decode as decode_module
 from kafkascope.columnar.decode import decode_columns, full_schema
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.support.hexes import hexes
 from tests.support.pairs import every_pair
 from tests.support.values import random_value

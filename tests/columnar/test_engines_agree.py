@@ -15,7 +15,7 @@ from kafkascope.columnar.decode import decode_columns, full_schema
 from kafkascope.columnar.frames import frames_of
 from kafkascope.columnar.program import compile_program
 from kafkascope.columnar.scratch import Scratch
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from tests.columnar.expected import expected, without_nulls
 from tests.support.mutations import mutation, truncations
 from tests.support.pairs import CHUNKS, Place, chunk_of, every_place

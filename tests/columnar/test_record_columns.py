@@ -10,7 +10,7 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.codec.message import encode
-from kafkascope.codec.records import Record, encode_records, new_batch
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from kafkascope.columnar.decode import decode_columns, full_schema
 from kafkascope.columnar.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
 from tests.columnar.expected import expected, without_nulls

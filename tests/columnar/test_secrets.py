@@ -15,7 +15,7 @@ from kafkascope.columnar.decode import decode_columns
 from kafkascope.columnar.secrets import Care, care_of, classified, hide
 from kafkascope.columnar.tables import Column, table_of
 from kafkascope.schema.catalog import index
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from tests.support.pairs import Place, every_place
 from tests.support.places import every_field
 from tests.support.values import random_value

@@ -13,7 +13,7 @@ from kafkascope.columnar import buffers as buffers_module
 from kafkascope.columnar import scratch as scratch_module
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.errors import UsageError
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.columnar.expected import expected, without_nulls
 from tests.columnar.test_engines_agree import left_over
 from tests.support.hexes import hexes

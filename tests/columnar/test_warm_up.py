@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kafkascope.columnar.compiled import kernel, warm_up
-from kafkascope.columnar.kernel_folder import folder
+from kafkascope.columnar.compiling.kernel_folder import folder
+from kafkascope.columnar.kernel.entry import kernel, warm_up
 
 
 def test_warm_up_says_where_the_kernel_is_kept() -> None:
@@ -11,4 +11,4 @@ def test_warm_up_says_where_the_kernel_is_kept() -> None:
     assert made.seconds >= 0
     assert made.folder is not None and Path(made.folder) == folder()
     assert kernel() is kernel()
-    assert list(Path(made.folder).glob("kafkascope.columnar.compiled._run-*.kernel"))
+    assert list(Path(made.folder).glob("kafkascope.columnar.kernel.entry._run-*.kernel"))

@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from kafkascope.explorer.connection import connections
-from kafkascope.explorer.server import Server
+from kafkascope.explorer.server.connection import connections
+from kafkascope.explorer.server.run import Server
 from tests.explorer.asgi import Answer
 
 # Only what hangs takes as long.

@@ -17,19 +17,19 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message
 
-from kafkascope.codec.annotate_frame import example_header
+from kafkascope.codec.annotations.frame import example_header
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
 from kafkascope.errors import InputError, UsageError
-from kafkascope.explorer.app import create
-from kafkascope.explorer.batch_examples import EXAMPLES
-from kafkascope.explorer.decode_worker import DecodeWorker
-from kafkascope.explorer.form_data import parse_form
+from kafkascope.explorer.decode.worker import DecodeWorker
+from kafkascope.explorer.facts.batch_examples import EXAMPLES
 from kafkascope.explorer.pages import decode
 from kafkascope.explorer.render import Renderer
+from kafkascope.explorer.server.app import create
+from kafkascope.explorer.server.form_data import parse_form
 from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_PIECES, MAX_UPLOAD_BYTES
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 from tests.explorer.asgi import Answer, ask
 
 SEEDS = (
@@ -432,7 +432,7 @@ def test_a_process_that_does_not_even_hear_its_alarm_is_ended() -> None:
 
 def test_decoding_gets_no_more_memory_than_the_limit() -> None:
     code = (
-        "from kafkascope.explorer.decode_child import limit_memory, respond\n"
+        "from kafkascope.explorer.decode.child import limit_memory, respond\n"
         "limit_memory()\n"
         "try:\n    bytearray(2 << 30)\n    print('taken')\n"
         "except MemoryError:\n    print('refused')\n"

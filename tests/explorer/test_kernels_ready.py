@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.explorer.app import create
-from kafkascope.explorer.decode_worker import DecodeWorker
-from kafkascope.explorer.decoder import Decoder
+from kafkascope.explorer.decode.decoder import Decoder
+from kafkascope.explorer.decode.worker import DecodeWorker
 from kafkascope.explorer.gate import Busy
+from kafkascope.explorer.server.app import create
 from kafkascope.limits import MAX_QUEUE_SECONDS
 from tests.explorer.asgi import Answer, ask
 from tests.support.traffic import request
@@ -27,8 +27,8 @@ LOADED = """
 import gc, io, sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
-from kafkascope.explorer.decode_recording import recording_facts
-from kafkascope.explorer.warm_up import warm_up
+from kafkascope.explorer.decode.recordings import recording_facts
+from kafkascope.explorer.decode.warm_up import warm_up
 
 def loaded():
     return {

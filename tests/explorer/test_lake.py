@@ -14,15 +14,15 @@ from starlette.applications import Starlette
 
 from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.reader import read
-from kafkascope.explorer.app import create
-from kafkascope.explorer.guard import HEADERS
-from kafkascope.explorer.reread import reread
-from kafkascope.lake.browse import exchange
-from kafkascope.lake.compact import compact
+from kafkascope.explorer.decode.reread import reread
+from kafkascope.explorer.server.app import create
+from kafkascope.explorer.server.guard import HEADERS
 from kafkascope.lake.home import Lake, make_lake, open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.retention import vacuum
-from kafkascope.pipeline.ingesting import Options
+from kafkascope.lake.read.browse import exchange
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.lake.upkeep.retention import vacuum
+from kafkascope.pipeline.ingestion.ingest import Options
 from tests.explorer.asgi import ask
 from tests.explorer.lakes import LOG, NOON_US, secret_lake
 from tests.lake.build import exchanges as few_exchanges

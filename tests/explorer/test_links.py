@@ -7,7 +7,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
-from kafkascope.explorer.search import entries
+from kafkascope.explorer.facts.search import entries
 
 TARGET = re.compile(r'\s(?:href|src|action|poster|srcset|formaction|xlink:href)="([^"]*)"')
 ID = re.compile(r'\sid="([^"]*)"')

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from kafkascope.explorer.app import create
-from kafkascope.explorer.decoder import Decoder
+from kafkascope.explorer.decode.decoder import Decoder
+from kafkascope.explorer.facts.missing import near
 from kafkascope.explorer.gate import Gate
 from kafkascope.explorer.gates import server_gates
 from kafkascope.explorer.lake_kinds import lake_kinds
-from kafkascope.explorer.missing import near
+from kafkascope.explorer.server.app import create
 from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_UPLOAD_BYTES, MAX_UPLOADS_BYTES, MAX_URLENCODED_BYTES
 from tests.explorer.asgi import Answer, ask
 from tests.explorer.serving import PATIENCE, connect, get, head, is_closed, response, serving
@@ -279,7 +279,7 @@ HANGING = """
 import socket, time
 from starlette.applications import Starlette
 from starlette.routing import Route
-from kafkascope.explorer.server import run
+from kafkascope.explorer.server.run import run
 
 def page(_):  # in a thread, as pages of a lake are made
     print("asked", flush=True)

@@ -13,9 +13,9 @@ import pytest
 
 import kafkascope
 from kafkascope.cli.main import main
-from kafkascope.explorer.example import example_facts
-from kafkascope.explorer.json_lines import json_lines
-from kafkascope.explorer.kips import kip_touches
+from kafkascope.explorer.facts.example import example_facts
+from kafkascope.explorer.facts.json_lines import json_lines
+from kafkascope.explorer.facts.kips import kip_touches
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages import api, home, kip, message
 from kafkascope.explorer.pages import field as field_page
@@ -23,14 +23,14 @@ from kafkascope.explorer.render import Renderer
 from kafkascope.schema.api_facts import api_facts, families, field_kips, kips_of
 from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.catalog import message as read_message
-from kafkascope.schema.diagram import diagram
-from kafkascope.schema.examples import example
+from kafkascope.schema.errors.message_errors import errors_of
 from kafkascope.schema.flows import flows
-from kafkascope.schema.layout import Layout, LayoutField, layout
-from kafkascope.schema.message_errors import errors_of
+from kafkascope.schema.layouts.diagram import diagram
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
+from kafkascope.schema.layouts.typed_json import typed_json
 from kafkascope.schema.prose import paragraphs, sentence
 from kafkascope.schema.releases import newest_release, releases
-from kafkascope.schema.typed_json import typed_json
 from kafkascope.schema.values import named_values
 from tests.support.pairs import CHUNKS, chunk_of
 

@@ -6,18 +6,18 @@ import re
 
 import pytest
 
-from kafkascope.codec.annotate_records import BATCH, MESSAGE_0, MESSAGE_1, annotate_records
+from kafkascope.codec.annotations.records import BATCH, MESSAGE_0, MESSAGE_1, annotate_records
 from kafkascope.codec.message import decode
-from kafkascope.codec.record_types import COMPRESSIONS
-from kafkascope.codec.records import Record, control_records, decode_records, encode_records, new_batch
-from kafkascope.codec.records_form import batch_json
+from kafkascope.codec.records.record_data import Record, control_records, decode_records, encode_records, new_batch
+from kafkascope.codec.records.record_types import COMPRESSIONS
+from kafkascope.codec.records.records_form import batch_json
 from kafkascope.codec.write import uvarint
-from kafkascope.explorer.batch_examples import EXAMPLES
+from kafkascope.explorer.facts.batch_examples import EXAMPLES
 from kafkascope.explorer.pages import batches, record, records
 from kafkascope.explorer.render import Renderer
 from kafkascope.schema.catalog import index
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.record_places import GROUPS
 
 NOT_WIRE = [name for name, entry in index().items() if entry.kind in record.KINDS_HERE]

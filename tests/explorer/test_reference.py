@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from kafkascope.explorer.app import create
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.pages import changelog, diff, error, errors, release, upgrade
 from kafkascope.explorer.render import Renderer
+from kafkascope.explorer.server.app import create
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.change_text import change_json
-from kafkascope.schema.compare import Change, compare_layouts, compare_releases, versions_in
-from kafkascope.schema.error_codes import cause_and_remedy, error_codes
-from kafkascope.schema.layout import LayoutField, layout
-from kafkascope.schema.message_errors import errors_of
+from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
+from kafkascope.schema.errors.message_errors import errors_of
+from kafkascope.schema.history.change_text import change_json
+from kafkascope.schema.history.compare import Change, compare_layouts, compare_releases, versions_in
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.releases import release_order, releases
 from kafkascope.schema.versions import format_versions
 from tests.explorer.asgi import ask

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 from starlette.applications import Starlette
 
-from kafkascope.explorer.app import create
-from kafkascope.explorer.guard import HEADERS
-from kafkascope.explorer.routes import server_kinds
+from kafkascope.explorer.server.app import create
+from kafkascope.explorer.server.guard import HEADERS
+from kafkascope.explorer.server.routes import server_kinds
 from kafkascope.limits import MAX_UPLOAD_BYTES
 from tests.explorer.asgi import ask
 from tests.report.build import HOSTILE

@@ -10,7 +10,7 @@ from random import Random
 import crc32c
 
 from kafkascope.codec.message import encode
-from kafkascope.codec.records import Record, decode_records, encode_records, new_batch
+from kafkascope.codec.records.record_data import Record, decode_records, encode_records, new_batch
 from kafkascope.errors import DecodeError
 from tests.hostile.frames import in_columns, packed, recording, unpacked
 from tests.hostile.reading import read_recording

@@ -11,7 +11,7 @@ from kafkascope.codec.message import decode, encode
 from kafkascope.codec.result import Span
 from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.hostile.guard import guarded_frames
 from tests.hostile.reading import read_recording
 from tests.support.mutations import mutation

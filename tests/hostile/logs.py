@@ -9,8 +9,8 @@ from typing import Any
 from kafkascope.capture.request_log.lines import MARK
 from kafkascope.codec.json_form import to_json
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.captures import NAMES, request_logs
 from tests.hostile.captures import bytes_edited, packed
 from tests.hostile.json_edits import edit, odd_value

@@ -7,13 +7,13 @@ import pytest
 
 import kafkascope
 from kafkascope import limits
-from kafkascope.codec.budget import Budget
-from kafkascope.codec.engine import fast_decoder
+from kafkascope.codec.fast.engine import fast_decoder
 from kafkascope.codec.message import encode
+from kafkascope.codec.records.budget import Budget
 from kafkascope.codec.value_cost import allowance
 from kafkascope.codec.walk import Walk
 from kafkascope.errors import DecodeError
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 from tests.hostile.child import run
 
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
@@ -22,7 +22,7 @@ MIB = 1 << 20
 IMPORTS = """
 import kafkascope
 from kafkascope.codec.message import decode
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 def uvarint(number):
     out = bytearray()
     while number > 127:

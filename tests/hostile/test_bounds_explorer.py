@@ -9,15 +9,15 @@ from kafkascope import limits
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.varint import write_zigzag
 from kafkascope.errors import InputError
-from kafkascope.explorer.decode_worker import DecodeWorker
+from kafkascope.explorer.decode.worker import DecodeWorker
 from tests.hostile.child import peak_of, run
 from tests.support.record_data import batch_around
 
 MIB = 1 << 20
 # The server is in a thread of the process that is measured; what a client holds there is a piece of 64 KiB.
 SERVER = """
-from kafkascope.explorer.app import create
-from kafkascope.explorer.decoder import Decoder
+from kafkascope.explorer.server.app import create
+from kafkascope.explorer.decode.decoder import Decoder
 from tests.explorer.serving import connect, head, response, serving
 PIECE = b"%41" * 21_845
 def upload(port, kind, size):

@@ -12,8 +12,8 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.cli.bytes.input import read_bytes
-from kafkascope.codec.byte_text import parse_text
-from kafkascope.codec.long_text import parse_long
+from kafkascope.codec.text.byte_text import parse_text
+from kafkascope.codec.text.long_text import parse_long
 from kafkascope.errors import InputError
 from tests.hostile.child import run
 

@@ -36,7 +36,7 @@ DRIVEN_BY = {
     "MAX_VARINT_BYTES": (_SMALL, "test_varints_end_at_their_caps"),
     "MAX_VARLONG_BYTES": (_SMALL, "test_varints_end_at_their_caps"),
     "MAX_UNPACKED_BYTES": (
-        "codec/test_compression.py", "test_real_bomb_of_a_gibibyte_takes_no_more_memory_than_the_limit",
+        "codec/records/test_compression.py", "test_real_bomb_of_a_gibibyte_takes_no_more_memory_than_the_limit",
     ),
     "MAX_RECORD_ITEMS": (_CODEC, "test_more_records_than_the_cap_are_refused_before_they_are_made"),
     "MAX_REASONS": (_CODEC, "test_strings_reasons_and_nested_sets_end_at_their_caps"),
@@ -81,7 +81,7 @@ DRIVEN_BY = {
     "MIN_SCRAM_ITERATIONS": ("client/auth/test_scram.py", "test_a_strange_first_answer_ends_it"),
     "MAX_SCRAM_ITERATIONS": ("client/auth/test_scram.py", "test_a_strange_first_answer_ends_it"),
     "MAX_TOKEN_ANSWER_BYTES": (_CLIENT, "test_the_answer_of_a_token_endpoint_takes_what_its_cap_says"),
-    "MAX_KEPT_PAGES": ("explorer/test_app.py", "test_pages_that_are_kept_are_bounded"),
+    "MAX_KEPT_PAGES": ("explorer/server/test_app.py", "test_pages_that_are_kept_are_bounded"),
     "MAX_OBSERVED_GROUPS_A_CALL": (_SMALL, "test_groups_are_asked_for_in_portions"),
     "MAX_OBSERVED_BYTES": (_CLIENT, "test_answers_that_wait_for_a_commit_take_what_their_cap_says"),
     "MAX_HTTP_HEAD_BYTES": (_MORE, "test_a_long_head_of_http_ends_its_connection"),
@@ -112,7 +112,7 @@ DRIVEN_BY = {
     "MAX_LISTED_EXCHANGES": (_MORE, "test_pages_of_a_lake_list_so_many_exchanges_and_recordings"),
     "MAX_SHOWN_RECORDINGS": (_MORE, "test_pages_of_a_lake_list_so_many_exchanges_and_recordings"),
     "MAX_REREAD_SECONDS": (
-        "explorer/test_reread.py", "test_a_process_that_takes_too_long_is_ended_and_the_next_page_has_another",
+        "explorer/decode/test_reread.py", "test_a_process_that_takes_too_long_is_ended_and_the_next_page_has_another",
     ),
     "MAX_LAKE_PAGES_AT_ONCE": (
         _LOAD, "test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait",
@@ -128,9 +128,9 @@ DRIVEN_BY = {
     "MAX_REQUEST_HEAD_SECONDS": (_LOAD, "test_a_connection_without_a_whole_request_is_closed"),
     "MAX_RESPONSE_SECONDS": (_LOAD, "test_a_client_that_takes_no_response_is_closed"),
     "MAX_KERNEL_FOLDERS": (
-        "columnar/test_kernel_folder.py", "test_of_many_folders_those_used_last_stay_and_all_of_today",
+        "columnar/compiling/test_kernel_folder.py", "test_of_many_folders_those_used_last_stay_and_all_of_today",
     ),
-    "MAX_KERNEL_IDLE_DAYS": ("columnar/test_kernel_folder.py", "test_old_folders_go_when_a_new_one_is_made"),
+    "MAX_KERNEL_IDLE_DAYS": ("columnar/compiling/test_kernel_folder.py", "test_old_folders_go_when_a_new_one_is_made"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kafkascope.capture.base.flow import BYTES, FRAME, GAP, LOST, Connection, Pieces
-from kafkascope.capture.frames.credit import BYTES_EARN, FIRST_CREDIT, PIECE_EARNS, RESERVE
+from kafkascope.capture.frames.detect.credit import BYTES_EARN, FIRST_CREDIT, PIECE_EARNS, RESERVE
 from kafkascope.capture.frames.framing import Framer
 from tests.hostile.breaks import REQUEST_HEADS, RESPONSE_HEADS, empty_responses
 from tests.support.flows import endpoints

@@ -9,11 +9,11 @@ import pytest
 from kafkascope import limits
 from kafkascope.cli.live.check_listen import Watched
 from kafkascope.errors import InputError
-from kafkascope.explorer.app import create
-from kafkascope.lake.commit import commit
+from kafkascope.explorer.server.app import create
 from kafkascope.lake.home import make_lake
-from kafkascope.pipeline import ingesting
-from kafkascope.pipeline.broken import Broke
+from kafkascope.lake.write.commit import commit
+from kafkascope.pipeline.ingestion import ingest as ingesting
+from kafkascope.pipeline.ingestion.failing_files import Broke
 from tests.explorer.asgi import ask
 from tests.lake.build import CAPTURES, exchanges, half_land, rows, written
 

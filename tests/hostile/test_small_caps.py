@@ -8,13 +8,13 @@ import pytest
 import kafkascope
 from kafkascope import limits
 from kafkascope.capture.base.flow import BYTES
-from kafkascope.capture.frames.credit import Credit
-from kafkascope.capture.frames.detection import Undecided, Verdict
+from kafkascope.capture.frames.detect.credit import Credit
+from kafkascope.capture.frames.detect.detection import Undecided, Verdict
 from kafkascope.client.observe.observer import _portions
 from kafkascope.client.settings import Address
 from kafkascope.client.transport.dialling import UnreachableError, check_address
 from kafkascope.client.view import View
-from kafkascope.codec.records import decode_records
+from kafkascope.codec.records.record_data import decode_records
 from kafkascope.errors import DecodeError, InputError
 from kafkascope.lake.place import place_of
 from tests.hostile.child import run
@@ -65,7 +65,7 @@ for data in (deep[:0] + wrapped(inner((0, 0, b"x"), magic={magic}), magic={magic
     refused(data)
 print(_peak() - before)
 """
-    ran = run(f"{RECORDS}\nfrom tests.codec.test_message_sets import inner, wrapped", code)
+    ran = run(f"{RECORDS}\nfrom tests.codec.records.test_message_sets import inner, wrapped", code)
     plain, second, third, grown = ran.output.splitlines()
     assert plain == "1"
     assert f"compressed inside a compressed message, {limits.MAX_NESTED_MESSAGE_SETS} level is read" in second

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.lake.commit import commit
-from kafkascope.lake.files import Files, NewFile
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import LakeTable, table_named
+from kafkascope.lake.write.commit import commit
+from kafkascope.lake.write.files import Files, NewFile
 
 ROOT = Path(__file__).resolve().parents[2]
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -6,11 +6,11 @@ import os
 import pytest
 
 from kafkascope.lake.home import Lake
-from kafkascope.lake.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import take_out_superseded
 from tests.judge.delta_spark import run_statements
 from tests.lake.build import exchanges, half_land, land, seen
-from tests.lake.test_foreign import everything, land_after, land_pending, uri_of
 from tests.lake.test_other_readers import QUESTIONS, ROWS, START, four_files
+from tests.lake.upkeep.test_foreign import everything, land_after, land_pending, uri_of
 
 pytestmark = pytest.mark.skipif(not os.environ.get("KAFKASCOPE_SOAK"), reason="make soak")
 # What Spark's SQL says in another way than DuckDB's.

@@ -16,13 +16,13 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope.errors import InputError, KafkascopeError
-from kafkascope.explorer.app import create
-from kafkascope.lake.compact import compact
+from kafkascope.explorer.server.app import create
 from kafkascope.lake.home import Lake, make_lake, open_lake
-from kafkascope.lake.info import info
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.retention import vacuum
-from kafkascope.lake.running import INGESTS, begin
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.lake.upkeep.info import info
+from kafkascope.lake.upkeep.retention import vacuum
+from kafkascope.lake.write.heartbeat import INGESTS, begin
 from tests.explorer.asgi import ask
 from tests.lake.build import days, exchanges, land
 from tests.pipeline.test_ingest import capture, pieces

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from kafkascope.lake.commit import commit
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, table_named
+from kafkascope.lake.write.commit import commit
+from kafkascope.lake.write.files import Files
 
 START = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")

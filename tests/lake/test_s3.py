@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 from kafkascope.errors import InputError, NotFoundError
-from kafkascope.lake.compact import compact
 from kafkascope.lake.home import Lake, make_lake, open_lake
-from kafkascope.lake.info import info
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.retention import expire, vacuum
-from kafkascope.lake.running import begin, end, running_ingests
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.lake.upkeep.info import info
+from kafkascope.lake.upkeep.retention import expire, vacuum
+from kafkascope.lake.write.heartbeat import begin, end, running_ingests
 from tests.lake.build import NOON, days, exchanges, half_land, land, seen, together
-from tests.lake.test_running import fall_silent, land_last
+from tests.lake.write.test_heartbeat import fall_silent, land_last
 
 SETTINGS = {
     "AWS_ACCESS_KEY_ID": "somebody",

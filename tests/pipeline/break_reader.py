@@ -12,7 +12,8 @@ from typing import Any
 
 def arm() -> None:
     from kafkascope.capture import reader
-    from kafkascope.pipeline import order, shuffle, survey
+    from kafkascope.pipeline.ingestion import earlier_ingests as order
+    from kafkascope.pipeline.ingestion import shuffle, survey
 
     for module, word in ((reader, "breaks"), (shuffle, "breaks"), (survey, "begins"), (order, "looks")):
         name = "packets_of" if module is order else "read_packets"

@@ -20,7 +20,7 @@ import pyspark
 from kafkascope import encode
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline.mart.build import build_marts
 from lab.process import Process
 from tests.pipeline import job

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkascope.pipeline import Options, decode, ingest, marts, plan
-from kafkascope.pipeline.ingesting import cores_of
+from kafkascope.pipeline import Options, decode, ingest, marts
+from kafkascope.pipeline.ingestion import plan
+from kafkascope.pipeline.ingestion.ingest import cores_of
 
 # Executors come one by one.
 SECONDS = 60.0

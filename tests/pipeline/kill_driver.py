@@ -49,9 +49,9 @@ def main(master: str, folder: str) -> None:
     # The driver reads no recording, so that none can break it.
     break_reader.arm()
     kill_moment.arm({"driver": os.getpid})
-    from kafkascope.pipeline import plan
-    from kafkascope.pipeline.following import follow
-    from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+    from kafkascope.pipeline.ingestion import plan
+    from kafkascope.pipeline.ingestion.follow import follow
+    from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 
     small = plan.SMALL_BYTES
 

@@ -64,7 +64,7 @@ def arm(pids: dict[str, Callable[[], int]]) -> None:
 
 
 def _arm_worker(here: Callable[[str], None]) -> None:
-    from kafkascope.lake.files import Files
+    from kafkascope.lake.write.files import Files
 
     def after(name: str, step: str) -> None:
         inner: Any = getattr(Files, name)
@@ -82,7 +82,7 @@ def _arm_worker(here: Callable[[str], None]) -> None:
 
 
 def _arm_driver(here: Callable[[str], None]) -> None:
-    from kafkascope.pipeline import ingesting
+    from kafkascope.pipeline.ingestion import ingest as ingesting
 
     def around(name: str, before: str | None = None, behind: str | None = None) -> None:
         inner: Any = getattr(ingesting, name)

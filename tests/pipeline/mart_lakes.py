@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkascope.lake.home import open_lake
-from kafkascope.pipeline.ingesting import ingest
+from kafkascope.pipeline.ingestion.ingest import ingest
 from kafkascope.pipeline.mart.build import build_marts
 from tests.captures import HERE
 

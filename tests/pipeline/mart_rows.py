@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 
 Row = TypeVar("Row")
 Plain = dict[str, Any]

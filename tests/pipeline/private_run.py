@@ -12,7 +12,7 @@ from pathlib import Path
 def main(folder: Path, recordings: list[str]) -> None:
     from kafkascope.cli.main import main as kafkascope
     from kafkascope.lake.home import open_lake
-    from kafkascope.pipeline.ingesting import Options, ingest
+    from kafkascope.pipeline.ingestion.ingest import Options, ingest
     from kafkascope.pipeline.mart.build import build_marts
     from kafkascope.pipeline.session import local_session
 

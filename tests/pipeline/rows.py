@@ -10,7 +10,7 @@ from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.reader import Reading
 from kafkascope.columnar.decode import ERROR
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import KEYS, body_table_name, message_of
 

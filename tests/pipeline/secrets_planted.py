@@ -12,10 +12,10 @@ from typing import Any
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
-from kafkascope.codec.records import Record, encode_records, new_batch
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from kafkascope.columnar.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
 from kafkascope.schema.catalog import message
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 from tests.support.packet_build import Talk, merged, pcap
 from tests.support.traffic import framed
 

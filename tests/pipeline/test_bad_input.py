@@ -14,8 +14,8 @@ import pytest
 
 from kafkascope import encode
 from kafkascope.lake.home import make_lake, open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.ingesting import ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.pipeline.ingestion.ingest import ingest
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import capture, pieces
 from tests.support.cli import Cli, is_one_line_error, process

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.running import INGESTS
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.write.heartbeat import INGESTS
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import capture, pieces
 from tests.pipeline.test_killed import LOCAL, Driver, driver

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from kafkascope.lake.duck import register_tables
 from kafkascope.lake.home import open_lake
+from kafkascope.lake.read.duck import register_tables
 from kafkascope.pipeline.tables import register_views
 from tests.pipeline.mart_lakes import PACKETS, incidents
 from tests.support.cookbook import PAGE, Question, plain, questions, setup

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope.lake.home import Lake, open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from tests.pipeline.test_seams import cut_share
 from tests.support.lakes import ingest_here
 

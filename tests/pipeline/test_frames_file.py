@@ -14,13 +14,13 @@ import pytest
 from kafkascope import encode, to_json
 from kafkascope.columnar.decode import decode_columns
 from kafkascope.lake.home import make_lake, open_lake
-from kafkascope.lake.reading import captures_rows, dataset
+from kafkascope.lake.read.visible_rows import captures_rows, dataset
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import body_table_name
-from kafkascope.pipeline import task
-from kafkascope.pipeline.frames_input import FRAMES
-from kafkascope.pipeline.ingesting import Ingested, ingest
-from kafkascope.schema.examples import example
+from kafkascope.pipeline.ingestion import task
+from kafkascope.pipeline.ingestion.frames_input import FRAMES
+from kafkascope.pipeline.ingestion.ingest import Ingested, ingest
+from kafkascope.schema.layouts.examples import example
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkascope.errors import InputError
-from kafkascope.lake.catalog_tables import CATALOG
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.place import Place
-from kafkascope.pipeline.ingesting import Options, ingest
-from kafkascope.pipeline.inputs import digest
+from kafkascope.lake.write.catalog_tables import CATALOG
+from kafkascope.pipeline.ingestion.ingest import Options, ingest
+from kafkascope.pipeline.ingestion.inputs import digest
 from tests.pipeline.rows import lake_rows, read_rows
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_opened_is_named_and_the_others_land(
             raise InputError(f"{place.uri}: no permission")
         return digest(place, size)
 
-    monkeypatch.setattr("kafkascope.pipeline.inputs.digest", digest_of)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.inputs.digest", digest_of)
     done = ingest(spark, [tmp_path], lake)
     assert (done.new, done.bad) == ([str(path)], {str(closed): f"{closed}: no permission"})
     assert lake_rows(lake) == read_rows(path)
@@ -110,7 +110,7 @@ def test_file_by_file_is_the_same_as_in_one_go(spark: "SparkSession", lake: str,
 def test_buckets_have_the_rows_of_one_task(
     spark: "SparkSession", lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
     path = capture("clients", tmp_path)
     ingest(spark, [path], lake, Options(tasks=3))
     assert lake_rows(lake) == read_rows(path)
@@ -146,7 +146,7 @@ def test_a_packed_log_that_has_grown_adds_what_is_new(
 def test_shuffled_segments_have_the_rows_of_buckets(
     spark: "SparkSession", lake: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
     path = capture(name, tmp_path)
     cut = pieces(path, 4, seed=2)
     # The second call goes on from what the first left.

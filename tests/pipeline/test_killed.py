@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkascope.lake import commit as commits
 from kafkascope.lake.active import active_files
-from kafkascope.lake.commit import find_table
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.retention import half_done, vacuum
-from kafkascope.lake.running import INGESTS, SILENCE, _write, running_ingests
-from kafkascope.pipeline import ingesting as module
-from kafkascope.pipeline.ingesting import ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.upkeep.retention import half_done, vacuum
+from kafkascope.lake.write import commit as commits
+from kafkascope.lake.write.commit import find_table
+from kafkascope.lake.write.heartbeat import INGESTS, SILENCE, _write, running_ingests
+from kafkascope.pipeline.ingestion import ingest as module
+from kafkascope.pipeline.ingestion.ingest import ingest
 from tests.pipeline.kill_moment import DRIVER_STEPS, NAMED, TASK_STEPS, Moment, set_moment
 from tests.pipeline.rows import Rows, lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE as CAPTURES

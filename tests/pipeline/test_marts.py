@@ -10,7 +10,7 @@ from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 from kafkascope.health.share.events import Delivery
 from kafkascope.health.streams.rows import LostMember, StreamsTask
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline.mart.build import build_marts
 from tests.capture.truth_events import topic_ids
 from tests.captures import NAMES, truth

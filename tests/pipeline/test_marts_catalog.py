@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from kafkascope.columnar.decode import full_schema
-from kafkascope.lake import catalog_tables
 from kafkascope.lake.active import active_files
-from kafkascope.lake.catalog_tables import CATALOG, write_catalog
-from kafkascope.lake.commit import open_table
 from kafkascope.lake.home import Lake, make_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import message_of
+from kafkascope.lake.write import catalog_tables
+from kafkascope.lake.write.catalog_tables import CATALOG, write_catalog
+from kafkascope.lake.write.commit import open_table
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import error_codes
-from kafkascope.schema.layout import layout
+from kafkascope.schema.errors.error_codes import error_codes
+from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.releases import newest_release
 from tests.pipeline.mart_rows import Plain
 

@@ -10,12 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from kafkascope.lake.catalog_tables import CATALOG
-from kafkascope.lake.duck import register_tables
-from kafkascope.lake.former_names import FORMER_NAMES
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import dataset, known_names
+from kafkascope.lake.read.duck import register_tables
+from kafkascope.lake.read.former_names import FORMER_NAMES
+from kafkascope.lake.read.visible_rows import dataset, known_names
+from kafkascope.lake.write.catalog_tables import CATALOG
 from kafkascope.pipeline.tables import register_views
 from tests.pipeline.mart_lakes import PACKETS, incidents
 from tests.support.incidents import logged_outcomes

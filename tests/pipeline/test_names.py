@@ -11,7 +11,7 @@ TOLD = """
 import sys
 import kafkascope.pipeline
 assert not any(name.startswith(("pyspark", "pyarrow", "kafkascope.lake")) for name in sys.modules)
-import kafkascope.pipeline.decoding, kafkascope.pipeline.ingesting, kafkascope.pipeline.mart.build
+import kafkascope.pipeline.decoding, kafkascope.pipeline.ingestion.ingest, kafkascope.pipeline.mart.build
 from kafkascope.pipeline import decode, ingest, marts
 print(decode.__name__, ingest.__name__, marts.__name__)
 """

@@ -12,8 +12,8 @@ from kafkascope.errors import UsageError
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.place import place_of
-from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.ingesting import ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.pipeline.ingestion.ingest import ingest
 from kafkascope.pipeline.mart.build import build_marts
 from kafkascope.pipeline.tables import read_table
 from tests.pipeline.object_store import object_store

@@ -12,12 +12,12 @@ from deltalake import DeltaTable
 
 from kafkascope import encode_frame
 from kafkascope.capture.exchanges.client_calls import Called
-from kafkascope.lake import running
-from kafkascope.lake.files import PENDING
+from kafkascope.lake.file_names import PENDING
 from kafkascope.lake.home import Lake, make_lake
-from kafkascope.lake.reading import dataset, visible_files
-from kafkascope.lake.retention import vacuum
-from kafkascope.lake.running import running_ingests
+from kafkascope.lake.read.visible_rows import dataset, visible_files
+from kafkascope.lake.upkeep.retention import vacuum
+from kafkascope.lake.write import heartbeat as running
+from kafkascope.lake.write.heartbeat import running_ingests
 from kafkascope.pipeline import observed
 from kafkascope.pipeline.observed import Hole, Landing, Portion
 from tests.support.other_tools import arrow_rows

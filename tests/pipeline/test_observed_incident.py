@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline import ingest, marts
 from kafkascope.pipeline.mart.facts import TABLES, facts_of
 from kafkascope.pipeline.mart.sources import Sources

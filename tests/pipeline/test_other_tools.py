@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope.lake.home import Lake, make_lake, open_lake
-from kafkascope.lake.info import info
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.retention import vacuum
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import message_of
-from kafkascope.pipeline.ingesting import Options, ingest
+from kafkascope.lake.upkeep.info import info
+from kafkascope.lake.upkeep.retention import vacuum
+from kafkascope.pipeline.ingestion.ingest import Options, ingest
 from kafkascope.pipeline.mart.build import build_marts
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import capture, pieces

@@ -15,10 +15,10 @@ import pytest
 
 from kafkascope.errors import InputError
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import body_table
-from kafkascope.pipeline.ingesting import Options, ingest
-from kafkascope.pipeline.pseudonyms import CLIENTS, KEY_FILE, PLACES, PRINCIPALS, RESOURCES, SEALED, TEXTS
+from kafkascope.pipeline.ingestion.ingest import Options, ingest
+from kafkascope.pipeline.ingestion.pseudonyms import CLIENTS, KEY_FILE, PLACES, PRINCIPALS, RESOURCES, SEALED, TEXTS
 from kafkascope.schema.catalog import apis
 from tests.pipeline.rows import lake_rows
 from tests.pipeline.secrets_planted import (

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkascope.codec.frame import encode_frame
-from kafkascope.lake.compact import compact
 from kafkascope.lake.home import Lake, make_lake, open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.pipeline import ingesting as module
-from kafkascope.pipeline.following import start
-from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.pipeline.ingestion import ingest as module
+from kafkascope.pipeline.ingestion.follow import start
+from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
+from kafkascope.pipeline.ingestion.task import Done, Task, run
 from kafkascope.pipeline.mart.findings import write_findings
-from kafkascope.pipeline.task import Done, Task, run
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_file_accounts import damaged
 from tests.pipeline.test_ingest import capture, pieces

@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 from kafkascope.report.summaries.scope import Scope
 from kafkascope.report.summaries.unread import unread_in
 from tests.pipeline.rows import lake_rows, read_rows

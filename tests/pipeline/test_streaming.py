@@ -13,10 +13,10 @@ import pytest
 
 from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.running import INGESTS
-from kafkascope.pipeline.following import complete, start
-from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.write.heartbeat import INGESTS
+from kafkascope.pipeline.ingestion.follow import complete, start
+from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE, capture, pieces
 from tests.support.cli import COMMAND, hear_interrupts

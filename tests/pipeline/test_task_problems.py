@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 from kafkascope.capture.base.flow import Problem
 from kafkascope.capture.exchanges.account import MOST_KEPT, Account
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import make_lake
-from kafkascope.pipeline.intake import Intake
-from kafkascope.pipeline.task import _problems
+from kafkascope.lake.write.files import Files
+from kafkascope.pipeline.ingestion.intake import Intake
+from kafkascope.pipeline.ingestion.task import _problems
 
 
 def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], dict[str, int]]:

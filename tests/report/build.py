@@ -16,12 +16,12 @@ from kafkascope.health.share.group_health import share_group_health
 from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.timeline import timeline_of
-from kafkascope.lake.commit import commit
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.replace import replace
 from kafkascope.lake.tables import table_named
+from kafkascope.lake.write.commit import commit
+from kafkascope.lake.write.files import Files
+from kafkascope.lake.write.replace import replace
 from kafkascope.report.build import Report, build
 from kafkascope.report.summaries.scope import Scope
 

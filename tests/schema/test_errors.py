@@ -7,9 +7,9 @@ import pytest
 
 from kafkascope.errors import NotFoundError
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import by_name, error_codes, error_name, find_error
+from kafkascope.schema.errors.error_codes import by_name, error_codes, error_name, find_error
+from kafkascope.schema.errors.message_errors import MessageError, error_fields, errors_of
 from kafkascope.schema.files import lines
-from kafkascope.schema.message_errors import MessageError, error_fields, errors_of
 from kafkascope.schema.releases import release_order
 from tools.catalog.jars import fetch_releases, read_releases
 

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import error_codes
+from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.export import FORMAT, catalog_json
 from kafkascope.schema.files import text
 from kafkascope.schema.model import Field

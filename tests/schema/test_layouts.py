@@ -5,7 +5,7 @@ import pytest
 import kafkascope
 from kafkascope.errors import UsageError
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from tests.support.pairs import every_pair, every_place
 from tests.support.values import random_value
 

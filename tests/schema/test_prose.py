@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import cause_and_remedy, error_codes
+from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
 from kafkascope.schema.files import DATA, lines, text
 from kafkascope.schema.prose import FIELDS_MARK, paragraphs, sentence
 from tests.support.places import fields_of, spellings

@@ -6,16 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    BYTES,
-    ENDED,
-    LOST,
-    OPEN,
-    Connection,
-    Frames,
-    Pieces,
-    Segments,
-)
+from kafkascope.capture.base.flow import BYTES, ENDED, LOST, OPEN, Connection, Frames, Pieces, Segments
 from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.tcp.reassembly import Reassembler
 from tests.support.flows import Faults, Message, Recording, endpoints, record, segments

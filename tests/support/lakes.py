@@ -9,16 +9,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from kafkascope.lake.commit import commit
-from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake, make_lake
-from kafkascope.lake.running import begin, end, seal, turn_of
 from kafkascope.lake.tables import table_named
-from kafkascope.pipeline.ingesting import Ingested, Options, _commit
-from kafkascope.pipeline.inputs import Found, find
-from kafkascope.pipeline.plan import make_plan
-from kafkascope.pipeline.state import state_of
-from kafkascope.pipeline.task import Done, run
+from kafkascope.lake.write.commit import commit
+from kafkascope.lake.write.files import NewFile
+from kafkascope.lake.write.heartbeat import begin, end, seal, turn_of
+from kafkascope.pipeline.ingestion.ingest import Ingested, Options, _commit
+from kafkascope.pipeline.ingestion.inputs import Found, find
+from kafkascope.pipeline.ingestion.plan import make_plan
+from kafkascope.pipeline.ingestion.state import state_of
+from kafkascope.pipeline.ingestion.task import Done, run
 
 
 def ingest_here(paths: Iterable[Path], where: str | Path, options: Options = Options()) -> Lake:  # noqa: B008

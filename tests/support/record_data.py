@@ -6,9 +6,9 @@ from typing import Any
 
 import cramjam
 
-from kafkascope.codec.compression import XERIAL_MAGIC
-from kafkascope.codec.lz4_frame import write_frame
-from kafkascope.codec.records import Record, Records, control_records, encode_records, new_batch
+from kafkascope.codec.records.compression import XERIAL_MAGIC
+from kafkascope.codec.records.lz4_frame import write_frame
+from kafkascope.codec.records.record_data import Record, Records, control_records, encode_records, new_batch
 
 MEBIBYTE = 1 << 20
 # Compression in the attributes, by the name of the bomb.

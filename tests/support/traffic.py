@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
+from kafkascope.schema.layouts.examples import example
 from tests.support.flows import Message
 
 REQUEST, RESPONSE = 0, 1

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from kafkascope.codec.engine import FastDecoder, is_native, native_decoder, pure_decoder
+from kafkascope.codec.fast.engine import FastDecoder, is_native, native_decoder, pure_decoder
 from kafkascope.codec.message import finish
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
-from kafkascope.schema.layout import Layout, LayoutField, layout
+from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
 
 
 def fast_engines(known: Layout) -> dict[str, FastDecoder]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkascope.schema.catalog import message
-from kafkascope.schema.error_codes import by_name
-from kafkascope.schema.message_errors import error_fields, seen_errors
+from kafkascope.schema.errors.error_codes import by_name
+from kafkascope.schema.errors.message_errors import error_fields, seen_errors
 from kafkascope.schema.releases import release_order
 from tools.catalog.broker_errors import HEAD, add_probes, fact_lines, read_facts
 from tools.catalog.build import DATA

@@ -5,7 +5,7 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from kafkascope.schema.error_codes import error_codes
+from kafkascope.schema.errors.error_codes import error_codes
 from tools.catalog.broker_errors import add_probes
 from tools.catalog.build import DATA, build, write
 from tools.catalog.exceptions import exception_lines

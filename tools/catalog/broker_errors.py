@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.error_codes import by_name
-from kafkascope.schema.message_errors import error_fields
+from kafkascope.schema.errors.error_codes import by_name
+from kafkascope.schema.errors.message_errors import error_fields
 from kafkascope.schema.releases import check_release, release_order
 from tools.catalog.versions import format_set, parse_range
 

@@ -42,7 +42,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="JSON for oth
 
 
 def complete_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    from kafkascope.schema.error_codes import error_codes
+    from kafkascope.schema.errors.error_codes import error_codes
 
     return [error.name for error in error_codes().values() if error.name.startswith(incomplete.upper())]
 

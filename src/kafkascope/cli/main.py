@@ -11,7 +11,8 @@ import click
 from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
-# Only the module of the command that is asked for is loaded, so that an answer comes quickly.
+# Each is a module of `cli/commands`, or of `cli/commands/reference`. Only the one that runs is loaded.
+REFERENCE = "apis show diff changelog errors error example vectors catalog".split()
 COMMANDS = [
     *"apis show diff changelog errors error decode encode example read".split(),
     *"call groups describe check observe probe".split(),
@@ -32,7 +33,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"kafkascope.cli.commands.{cmd_name}").run
+        module = f"reference.{cmd_name}" if cmd_name in REFERENCE else cmd_name
+        command = import_module(f"kafkascope.cli.commands.{module}").run
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

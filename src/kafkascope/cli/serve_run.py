@@ -9,9 +9,9 @@ import webbrowser
 from importlib.util import find_spec
 
 from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
-from kafkascope.explorer.app import create
-from kafkascope.explorer.guard import is_loopback
-from kafkascope.explorer.server import run
+from kafkascope.explorer.server.app import create
+from kafkascope.explorer.server.guard import is_loopback
+from kafkascope.explorer.server.run import run
 
 
 def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:

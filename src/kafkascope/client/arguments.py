@@ -8,7 +8,7 @@ from typing import Any
 from kafkascope import __version__
 from kafkascope.codec.json_form import from_json
 from kafkascope.codec.message import encode
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 _PATIENCE_MS = 10_000
 

@@ -31,7 +31,7 @@ from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError
 from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
-from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
 
 METADATA, DESCRIBE_CLUSTER = 3, 60

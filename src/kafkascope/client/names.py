@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kafkascope.codec.json_form import parse_uuid, uuid_text
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.names import clip
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, EncodeError, UsageError
 from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import choose_block, layout
+from kafkascope.schema.layouts.layout import choose_block, layout
 from kafkascope.schema.names import find, find_api, suggest
 
 API_VERSIONS = 18

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 from uuid import UUID
 
-from kafkascope.codec.parts import Surprise
+from kafkascope.codec.fast.parts import Surprise
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
-from kafkascope.schema.layout import Layout, LayoutField, layout
+from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
 
 # JSON has no numbers for these; Jackson writes these words.
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

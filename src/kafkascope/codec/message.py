@@ -8,14 +8,14 @@ from functools import lru_cache
 from struct import error as StructError
 from typing import Any
 
-from kafkascope.codec.engine import FastDecoder, fast_decoder
-from kafkascope.codec.fast_encode import Encoder, compile_encoder
-from kafkascope.codec.parts import Surprise
+from kafkascope.codec.fast.engine import FastDecoder, fast_decoder
+from kafkascope.codec.fast.fast_encode import Encoder, compile_encoder
+from kafkascope.codec.fast.parts import Surprise
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
 from kafkascope.errors import UsageError
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 # What the compiled encoder raises at a value that is not complete and of the exact types; the careful one decides.
 _SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError, KeyError, TypeError, AttributeError)

@@ -4,7 +4,7 @@ take. The decoders charge each object before they go on to the next, so that no 
 import sys
 
 from kafkascope import limits
-from kafkascope.schema.layout import LayoutField
+from kafkascope.schema.layouts.layout import LayoutField
 
 # Of CPython on 64 bits, rounded up to what its allocator hands out. -5 to 256, "" and b"" are there once for all.
 NUMBER = 32

@@ -3,7 +3,7 @@
 `fast_int` and `fast_long` raise `Surprise` at anything that is not the shortest form; `read_zigzag` says what it was.
 """
 
-from kafkascope.codec.fast_decode import Surprise
+from kafkascope.codec.fast.fast_decode import Surprise
 from kafkascope.limits import MAX_VARINT_BYTES, MAX_VARLONG_BYTES
 
 _UINT32 = 0xFFFF_FFFF

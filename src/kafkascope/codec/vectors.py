@@ -5,9 +5,9 @@ from typing import Any
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
 from kafkascope.schema.catalog import message
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import THEMES, sample
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import THEMES, sample
 
 
 def vectors_of(name: str) -> list[dict[str, Any]]:

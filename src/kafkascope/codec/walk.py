@@ -26,7 +26,7 @@ from kafkascope.codec.value_cost import (
 from kafkascope.codec.value_cost import UUID as UUID_COST
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_REASONS, MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
-from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField
+from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField
 
 _NUMBERS = {
     "int8": Struct(">b"),

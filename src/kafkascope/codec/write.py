@@ -11,7 +11,7 @@ from uuid import UUID
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.limits import MAX_STRING_BYTES
-from kafkascope.schema.layout import Layout, LayoutField
+from kafkascope.schema.layouts.layout import Layout, LayoutField
 
 _NUMBERS = {
     "int8": Struct(">b"),

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.columnar.compiled import LARGEST, PACK, READ, SIZE, kernel
 from kafkascope.columnar.frames import Frames
-from kafkascope.columnar.job import NOTED
+from kafkascope.columnar.kernel.arguments import NOTED
+from kafkascope.columnar.kernel.entry import LARGEST, PACK, READ, SIZE, kernel
+from kafkascope.columnar.kernel.fixed_fields import WRITE_SLACK
 from kafkascope.columnar.operations import DATA, FIXED, TOP, VALID, VALUES, Program
-from kafkascope.columnar.pieces import WRITE_SLACK
 from kafkascope.columnar.plan import Ints, link, plan_of
 from kafkascope.columnar.scratch import Scratch, start_of
 

@@ -20,7 +20,7 @@ from kafkascope.columnar.scratch import Scratch, give_back, take
 from kafkascope.columnar.tables import ERROR, UNKNOWN, full_schema, table_of
 from kafkascope.columnar.unknown import unknown_tags
 from kafkascope.errors import DecodeError, UsageError
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 __all__ = ["ERROR", "UNKNOWN", "decode_columns", "full_schema"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.columnar.compiled import CHECK, NARROW, kernel
+from kafkascope.columnar.kernel.entry import CHECK, NARROW, kernel
 from kafkascope.errors import UsageError
 
 _BINARY, _LARGE_BINARY = pa.binary(), pa.large_binary()

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.columnar import job as words_of
-from kafkascope.columnar.form import Form, form_of
+from kafkascope.columnar.ipc_form import Form, form_of
+from kafkascope.columnar.kernel import arguments as words_of
+from kafkascope.columnar.kernel.pack import ABSENT, BITS, FIELD, STRUCT, TEXT, VALUES
+from kafkascope.columnar.kernel.scan import READ_SLACK
 from kafkascope.columnar.operations import (
     COUNT,
     DATA,
@@ -25,8 +27,6 @@ from kafkascope.columnar.operations import (
 )
 from kafkascope.columnar.operations import STRUCT as STRUCT_SLOT
 from kafkascope.columnar.operations import VALUES as VALUES_BUFFER
-from kafkascope.columnar.pack import ABSENT, BITS, FIELD, STRUCT, TEXT, VALUES
-from kafkascope.columnar.scan import READ_SLACK
 from kafkascope.columnar.tables import BATCH_TYPE, Column, full_schema, table_of
 
 Ints = npt.NDArray[np.int64]

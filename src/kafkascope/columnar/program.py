@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from kafkascope.columnar.batches import LEAST_BYTES, WIDTHS
+from kafkascope.columnar.kernel.batches import LEAST_BYTES, WIDTHS
+from kafkascope.columnar.kernel.fixed_fields import AGAIN, BOOL, FILL, NO_TAG, ONLY_VALID
 from kafkascope.columnar.operations import (
     ARRAY,
     ARRAY_DEPTH,
@@ -51,11 +52,10 @@ from kafkascope.columnar.operations import (
     Program,
     Slot,
 )
-from kafkascope.columnar.pieces import AGAIN, BOOL, FILL, NO_TAG, ONLY_VALID
 from kafkascope.columnar.secrets import Care
 from kafkascope.columnar.tables import Column, table_of
 from kafkascope.limits import MAX_STRING_BYTES
-from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
+from kafkascope.schema.layouts.layout import FIXED_SIZES, LayoutField, layout
 
 # An unknown tag: a number and a size of one byte each.
 _LEAST_TAG = 2

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from kafkascope.codec.record_types import RecordBatch
-from kafkascope.codec.records import decode_records
+from kafkascope.codec.records.record_data import decode_records
+from kafkascope.codec.records.record_types import RecordBatch
 from kafkascope.codec.varint import wrap_int64
 from kafkascope.columnar.secrets import Care, is_metadata_log
 from kafkascope.columnar.tables import Column
 from kafkascope.errors import DecodeError
-from kafkascope.schema.layout import LayoutField
+from kafkascope.schema.layouts.layout import LayoutField
 
 
 def row_of(

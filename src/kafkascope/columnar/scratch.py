@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope.columnar.frames import Places
+from kafkascope.columnar.kernel.fixed_fields import WRITE_SLACK
 from kafkascope.columnar.operations import TOP, Program
-from kafkascope.columnar.pieces import WRITE_SLACK
 from kafkascope.columnar.plan import Ints, Job, link, plan_of
 
 # Frames of fewer bytes than this on average have no room here for as many as they are.

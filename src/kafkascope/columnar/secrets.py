@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.schema.files import lines
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 # The log that controllers replicate: its records hold settings and credentials. Its id is the same in every cluster.
 METADATA_TOPIC = "__cluster_metadata"

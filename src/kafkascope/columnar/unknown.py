@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kafkascope.columnar import buffers as buffers_module
 from kafkascope.columnar.buffers import Buffers
-from kafkascope.columnar.compiled import NOTES, NOTES_SIZE, kernel
-from kafkascope.columnar.notes import LINE
+from kafkascope.columnar.kernel.entry import NOTES, NOTES_SIZE, kernel
+from kafkascope.columnar.kernel.notes import LINE
 from kafkascope.columnar.operations import TOP, UNKNOWN_GROUP, Program
 from kafkascope.columnar.tables import UNKNOWN_TYPE
 

@@ -1,8 +1,10 @@
 """A kind and its parameters in, the address of the page out, relative to the page that links to it."""
 
+from typing import Any
 from urllib.parse import quote
 
 from kafkascope.explorer.page import Kind
+from kafkascope.schema.catalog import index
 
 
 def address(kind: Kind, parameters: dict[str, str]) -> str:
@@ -13,3 +15,9 @@ def address(kind: Kind, parameters: dict[str, str]) -> str:
 def relative(here: str, there: str) -> str:
     """From one address of the site to another, so that it works from any folder."""
     return "../" * here.count("/") + there
+
+
+def message_page(name: str, version: int | str) -> tuple[str, dict[str, Any]]:
+    """Kind and parameters of the page of a message: records have pages of their own."""
+    wire = name in index() and index()[name].kind in ("request", "response", "header")
+    return "message" if wire else "record", {"name": name, "version": version}

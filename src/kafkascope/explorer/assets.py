@@ -15,7 +15,7 @@ ASSETS = {
 @cache
 def asset(name: str) -> bytes:
     if name == "search.js":
-        from kafkascope.explorer.search import index_script
+        from kafkascope.explorer.facts.search import index_script
 
         return index_script().encode()
     return files("kafkascope.explorer").joinpath("static", name).read_bytes()

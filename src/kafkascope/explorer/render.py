@@ -9,12 +9,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kafkascope import __version__
-from kafkascope.explorer.address import address, relative
-from kafkascope.explorer.json_lines import json_lines
+from kafkascope.explorer.address import address, message_page, relative
+from kafkascope.explorer.facts.json_lines import json_lines
+from kafkascope.explorer.facts.sequence import sequence_svg
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.sequence import sequence_svg
-from kafkascope.schema.catalog import index
 
 
 @cache
@@ -82,12 +81,6 @@ class Renderer:
         if kind.name not in self._written:
             self._written[kind.name] = frozenset(address(kind, one) for one in kind.every())
         return self._written[kind.name]
-
-
-def message_page(name: str, version: int | str) -> tuple[str, dict[str, Any]]:
-    """Kind and parameters of the page of a message: records have pages of their own."""
-    wire = name in index() and index()[name].kind in ("request", "response", "header")
-    return "message" if wire else "record", {"name": name, "version": version}
 
 
 def _anchor(text: str, target: str | None) -> Markup:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.decoding import decode
-    from kafkascope.pipeline.ingesting import Ingested, Options, ingest
+    from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
     from kafkascope.pipeline.mart.build import build_marts as marts
 
 # No module here has the name of a function: importing it would put it in the function's place.
 _HOMES = {
-    "Ingested": ("ingesting", "Ingested"),
-    "Options": ("ingesting", "Options"),
+    "Ingested": ("ingestion.ingest", "Ingested"),
+    "Options": ("ingestion.ingest", "Options"),
     "decode": ("decoding", "decode"),
-    "ingest": ("ingesting", "ingest"),
+    "ingest": ("ingestion.ingest", "ingest"),
     "marts": ("mart.build", "build_marts"),
 }
 

@@ -15,15 +15,16 @@ from kafkascope.capture.exchanges.client_calls import Called, CallReader, Key, L
 from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError
-from kafkascope.lake.commit import Overtaken, commit
-from kafkascope.lake.compact import compact
-from kafkascope.lake.files import Files, NewFile, discard, pending
+from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.retention import SAFE_AGE, vacuum
-from kafkascope.lake.running import Running, begin, end, seal, turn_of
-from kafkascope.lake.superseded import without
 from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_named
-from kafkascope.pipeline.intake import Intake
+from kafkascope.lake.upkeep.compact import compact
+from kafkascope.lake.upkeep.retention import SAFE_AGE, vacuum
+from kafkascope.lake.upkeep.superseded import without
+from kafkascope.lake.write.commit import Overtaken, commit
+from kafkascope.lake.write.files import Files, NewFile, discard
+from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
+from kafkascope.pipeline.ingestion.intake import Intake
 
 KIND = "observe"
 CONNECTIONS_TABLE = "connections"

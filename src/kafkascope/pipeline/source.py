@@ -22,7 +22,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.lake.place import place_of
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
-from kafkascope.pipeline.inputs import find, opened
+from kafkascope.pipeline.ingestion.inputs import find, opened
 
 EXCHANGES = "exchanges"
 # Rows that Spark gets at once.

@@ -13,13 +13,20 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from kafkascope.lake.active import active_files
-from kafkascope.lake.files import Files, NewFile
-from kafkascope.lake.former_names import former_names
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of, told
-from kafkascope.lake.reading import as_of_now, is_visible, known_names, known_table, must_filter, table_as_found
+from kafkascope.lake.read.former_names import former_names
+from kafkascope.lake.read.topic_names import TOPICS, topic_arrays
+from kafkascope.lake.read.visible_rows import (
+    as_of_now,
+    is_visible,
+    known_names,
+    known_table,
+    must_filter,
+    table_as_found,
+)
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, message_of
-from kafkascope.lake.topic_names import TOPICS, topic_arrays
+from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.pipeline.topic_names import topic_names, with_topic_names
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.lake.topic_names import TOPIC, TOPIC_ID, TopicElement
+from kafkascope.lake.read.topic_names import TOPIC, TOPIC_ID, TopicElement
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

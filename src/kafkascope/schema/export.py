@@ -4,8 +4,8 @@ from typing import Any
 
 from kafkascope.schema.api_facts import api_facts, family_of, field_kips, kips_of
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import ErrorCode, cause_and_remedy, error_codes
-from kafkascope.schema.message_errors import MessageError, errors_of
+from kafkascope.schema.errors.error_codes import ErrorCode, cause_and_remedy, error_codes
+from kafkascope.schema.errors.message_errors import MessageError, errors_of
 from kafkascope.schema.model import Block, Field, Message
 from kafkascope.schema.prose import paragraphs, sentence
 from kafkascope.schema.releases import ReleaseSpan, next_release, releases

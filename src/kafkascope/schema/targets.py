@@ -62,7 +62,7 @@ def parse_message(text: str) -> tuple[str, int]:
         )
     if target.version is None:
         from kafkascope.schema.catalog import message
-        from kafkascope.schema.layout import describe_versions
+        from kafkascope.schema.layouts.layout import describe_versions
 
         raise UsageError(f"{text} needs a version, as {target.message}:N; {describe_versions(message(target.message))}")
     return target.message, target.version

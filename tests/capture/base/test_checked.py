@@ -42,7 +42,7 @@ def test_only_the_checked_reads_reach_memory_by_address() -> None:
     for path in ROOM.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             imported = isinstance(node, ast.ImportFrom) and (
-                node.module == "kafkascope.columnar.memory"
+                node.module == "kafkascope.columnar.kernel.memory"
                 or (node.module == "kafkascope.columnar" and any(name.name == "memory" for name in node.names))
             )
             by_address = isinstance(node, ast.Attribute) and node.attr in ("ctypes", "address", "from_address")

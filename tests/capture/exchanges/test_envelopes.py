@@ -15,8 +15,8 @@ from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.exchanges.name_cache import Knowledge
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.support.frames import URI, Wire, connection
 
 Tables = dict[str, list[dict[str, Any]]]

@@ -39,7 +39,7 @@ from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import DecodedFrame, encode_frame
 from kafkascope.errors import DecodeError
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.error_codes import error_name
+from kafkascope.schema.errors.error_codes import error_name
 from tests.captures import NAMES, capture
 from tests.support.packet_build import Stamped, Talk, pcap, pcapng
 

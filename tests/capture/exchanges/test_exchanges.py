@@ -12,8 +12,8 @@ from kafkascope.capture.frames.scan_program import ERROR, GROUP, MAX_WAIT, MEMBE
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.message import encode
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.support.frames import Wire
 from tests.support.hexes import hexes
 

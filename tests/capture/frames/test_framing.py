@@ -5,11 +5,7 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.base.flow import (
-    ENDED,
-    FRAME,
-    TOKEN,
-)
+from kafkascope.capture.base.flow import ENDED, FRAME, TOKEN
 from tests.support.flows import Faults, Recording, Truth, random_faults, record
 from tests.support.framing import of, read
 from tests.support.traffic import (

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafkascope.capture.frames.detect_start import COMPILE, UNSURE, make_scanning
+from kafkascope.capture.frames.detect.start import COMPILE, UNSURE, make_scanning
 from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, TOKENS, make_tables, with_slots
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.frames.tokens import IS_FRAME, IS_TOKEN, is_request, is_response, judge

@@ -17,8 +17,8 @@ from kafkascope.capture.request_log.lines import parse_time
 from kafkascope.capture.request_log.reader import RequestLog
 from kafkascope.codec.json_form import to_json
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.capture.same_exchanges import both, captured
 from tests.captures import NAMES, capture, request_logs
 from tests.support.packet_build import Talk, pcap

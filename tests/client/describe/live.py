@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from kafkascope.client import Answer, Cluster, connect
 from kafkascope.client.settings import Settings
-from kafkascope.codec.record_types import Record, new_batch
-from kafkascope.codec.records import encode_records
+from kafkascope.codec.records.record_data import encode_records
+from kafkascope.codec.records.record_types import Record, new_batch
 from lab.program import Program
 
 T = TypeVar("T")

@@ -2,14 +2,7 @@
 
 import pytest
 
-from kafkascope.client.describe.groups import (
-    NOT_ASKED,
-    check_states,
-    counted,
-    kept,
-    listed,
-    operations_tell,
-)
+from kafkascope.client.describe.groups import NOT_ASKED, check_states, counted, kept, listed, operations_tell
 from kafkascope.client.describe.values import Node
 from kafkascope.errors import UsageError
 from tests.client.describe.recorded import answers

@@ -29,8 +29,8 @@ from kafkascope.client.describe.streams_group import describe_streams_group
 from kafkascope.client.describe.topic import describe_topic
 from kafkascope.client.describe.transactions import describe_transactions
 from kafkascope.errors import KafkascopeError
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 from tests.client.servers import Peer, serving
 
 CASES = 20

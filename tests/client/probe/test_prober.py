@@ -24,9 +24,9 @@ from kafkascope.codec.frame import DecodedFrame
 from kafkascope.codec.message import encode
 from kafkascope.errors import NotFoundError
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import LayoutField, layout
-from kafkascope.schema.message_errors import error_fields
+from kafkascope.schema.errors.message_errors import error_fields
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.releases import releases
 from lab.cluster import Cluster
 from tests.client.servers import BROKER, Peer, serving

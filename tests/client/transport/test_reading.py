@@ -4,8 +4,8 @@ import asyncio
 
 from kafkascope.client.transport.reading import read_response
 from kafkascope.codec.frame import decode_frame, encode_frame
-from kafkascope.schema.layout import layout
-from kafkascope.schema.samples import sample
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.samples import sample
 
 
 def test_a_correlation_id_that_equals_the_bytes_after_it_is_no_length() -> None:

@@ -12,8 +12,8 @@ from kafkascope.codec.message import decode, encode
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import layout
 from tests.client.evil_broker import varint
 
 PLENTY = 1 << 40

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from kafkascope.explorer.routes import server_kinds
+from kafkascope.explorer.server.routes import server_kinds
 from tests.explorer.browser.conftest import Tab
 
 # Of lakes: the exchange is filled in.

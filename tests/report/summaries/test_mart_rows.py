@@ -7,11 +7,11 @@ import pyarrow.compute as pc
 import pytest
 
 from kafkascope.cli.main import main
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.replace import replace
 from kafkascope.lake.tables import LakeTable
+from kafkascope.lake.write.files import Files
+from kafkascope.lake.write.replace import replace
 from kafkascope.report.summaries.mart_rows import rows
 from tests.report.build import incident, lake_of, plain
 
@@ -48,7 +48,7 @@ def test_the_report_of_older_marts_is_made(old: Lake, tmp_path: Path, capsys: py
 
 
 def test_the_pages_of_a_lake_with_older_marts_are_made(old: Lake) -> None:
-    from kafkascope.explorer.app import create
+    from kafkascope.explorer.server.app import create
     from tests.explorer.asgi import ask
 
     app = create(old.uri)

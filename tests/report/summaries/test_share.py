@@ -101,10 +101,10 @@ def test_between_leaves_out_what_ended_before_and_what_was_acquired_after(tmp_pa
 def test_a_mart_of_an_older_kafkascope_is_read_without_its_new_columns(tmp_path: Path) -> None:
     import pyarrow as pa
 
-    from kafkascope.lake.files import Files
     from kafkascope.lake.marts import MARTS
-    from kafkascope.lake.replace import replace
     from kafkascope.lake.tables import LakeTable
+    from kafkascope.lake.write.files import Files
+    from kafkascope.lake.write.replace import replace
 
     lake = lake_of(tmp_path / "lake", {"share_deliveries": [delivery()]})
     kept = [field for field in MARTS["share_group_health"].schema if field.name != "near_limit"]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.columnar import memory
-from kafkascope.columnar.compiling import inlined, jit
+from kafkascope.columnar.compiling.jit import inlined, jit
+from kafkascope.columnar.kernel import memory
 
 Bytes = npt.NDArray[np.uint8]
 

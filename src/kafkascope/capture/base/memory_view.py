@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.base.checked import copy, place
 from kafkascope.capture.base.flow import Bytes
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.errors import KernelError
 
 NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)

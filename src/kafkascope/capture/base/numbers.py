@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # What the kernels count with: int64 inside, whatever Python sees.
 Number = Any

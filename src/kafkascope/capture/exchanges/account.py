@@ -14,7 +14,7 @@ from kafkascope.capture.base.problems import joined
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import STATUSES
 from kafkascope.capture.frames.headers import SIZE
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # Problems of one kind are counted, and the first few kept to show.
 MOST_KEPT = 5

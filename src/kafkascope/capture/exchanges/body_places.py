@@ -13,7 +13,7 @@ from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.frames.headers import API_KEY, API_VERSIONS, BODY_AT, FRAME_AT, KIND, SIZE, VERSION, Rows
 from kafkascope.capture.frames.scan_program import ERROR
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.schema.catalog import apis, message
 
 # (name, version); the name is None for a message that the catalog does not know, whose bodies are empty here.

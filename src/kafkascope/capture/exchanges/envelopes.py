@@ -22,7 +22,7 @@ from kafkascope.capture.frames.headers import (
     parse_headers,
     uvarint,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 
 @dataclass(slots=True)

@@ -22,10 +22,10 @@ from kafkascope.capture.exchanges.exchange_pack import (
 )
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import STATUSES
-from kafkascope.columnar.form import form_of
+from kafkascope.columnar.ipc_form import form_of
 from kafkascope.errors import KernelError
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.error_codes import error_codes, error_name
+from kafkascope.schema.errors.error_codes import error_codes, error_name
 
 TIME = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(

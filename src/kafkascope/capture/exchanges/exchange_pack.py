@@ -28,7 +28,7 @@ from kafkascope.capture.frames.headers import (
     VERSION,
 )
 from kafkascope.capture.frames.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # The columns, in their order.
 (

@@ -39,7 +39,7 @@ from kafkascope.capture.frames.headers import (
     read_headers,
 )
 from kafkascope.capture.frames.scan_program import ScanPrograms
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_WAITING_BYTES
 

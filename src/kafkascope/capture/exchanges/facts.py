@@ -49,10 +49,10 @@ from kafkascope.capture.frames.scan_program import (
     note_of,
 )
 from kafkascope.codec.result import Decoded
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_NAMES
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 ENVELOPE = 58
 FIND_COORDINATOR = 10

@@ -11,7 +11,7 @@ from kafkascope.capture.base.flow import BYTES, LOST, RENEWED, Connection, Frame
 from kafkascope.capture.base.numbers import Numbers
 from kafkascope.capture.exchanges.account import FrameCounts
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 _TLS, _UNKNOWN = "tls", "unknown"
 

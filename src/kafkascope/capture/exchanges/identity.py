@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafkascope.capture.base.flow import Connection
 from kafkascope.capture.base.numbers import Number
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24

@@ -18,8 +18,8 @@ from kafkascope.capture.exchanges.record_sizes import with_sizes
 from kafkascope.capture.exchanges.waiting_bodies import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
 from kafkascope.capture.frames.headers import API_KEY
 from kafkascope.columnar.decode import ERROR, decode_columns
-from kafkascope.columnar.few import VERSION_COLUMN, Few, decode_few
 from kafkascope.columnar.program import compile_program
+from kafkascope.columnar.small_batches import VERSION_COLUMN, Few, decode_few
 from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
 
 # The kernel wants many frames at once; memory wants them not to pile up.

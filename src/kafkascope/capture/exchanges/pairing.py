@@ -32,7 +32,7 @@ from kafkascope.capture.frames.headers import (
     SIZE,
     Rows,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 ANSWERED, UNANSWERED, NO_ANSWER_EXPECTED, ANSWER_ONLY, UNDECODED = range(5)
 STATUSES = ("answered", "unanswered", "no_answer_expected", "answer_only", "undecoded")

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.codec.annotate import Annotation
+from kafkascope.codec.annotations.annotate import Annotation
 from kafkascope.codec.json_form import to_json
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 if TYPE_CHECKING:
     from kafkascope.codec.frame import DecodedFrame

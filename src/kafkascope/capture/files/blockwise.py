@@ -3,7 +3,7 @@ checksum of the whole. So what came before a cut can be unpacked, block by block
 
 from collections.abc import Callable, Iterator
 
-from kafkascope.codec.lz4_frame import with_right_checksum
+from kafkascope.codec.records.lz4_frame import with_right_checksum
 from kafkascope.limits import MAX_WINDOW_BYTES
 
 ZSTD_MAGIC = bytes.fromhex("28b52ffd")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.base.numbers import Number, Numbers, big16, big32
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # What `network_layer` and `by_ether_type` find: an IP version, or one of these.
 OTHER, CUT, UNKNOWN_LINK, PPPOE, ERSPAN, MACSEC, GTP_U, VXLAN_GPE = 0, -1, -2, -3, -4, -5, -6, -7

@@ -9,7 +9,7 @@ from kafkascope.capture.base.flow import Bytes
 from kafkascope.capture.base.numbers import Number, Numbers, any16, any32
 from kafkascope.capture.files.link import LINUX_SLL
 from kafkascope.capture.files.packet_rows import Rows
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_PACKET_BYTES
 

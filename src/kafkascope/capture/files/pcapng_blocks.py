@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.base.numbers import Number, Numbers, any16, any32
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_BLOCK_BYTES, MAX_PACKET_BYTES
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET = 0x0A0D0D0A, 1, 2, 3, 6

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkascope.capture.base.flow import GAP, RENEWED
+from kafkascope.capture.frames.detect.resync import Parts
 from kafkascope.capture.frames.frame_table import AGAIN, AT_PIECE, PYTHON
 from kafkascope.capture.frames.left_pieces import Row, Work
-from kafkascope.capture.frames.resync import Parts
 from kafkascope.capture.frames.split import go_on
 from kafkascope.limits import MAX_SEARCHED_TOTAL_BYTES, MAX_UNDECIDED_BYTES
 

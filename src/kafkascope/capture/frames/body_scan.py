@@ -31,7 +31,7 @@ from kafkascope.capture.frames.scan_program import (
     TOPICS,
     UUID,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_STRING_BYTES
 
 # Arrays and tags within each other; the deepest message of the catalog has six.

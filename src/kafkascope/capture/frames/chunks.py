@@ -18,7 +18,7 @@ from kafkascope.capture.frames.frame_table import (
     PREFIX,
     TAIL,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 
 @jit

@@ -1,8 +1,8 @@
 """Ends a frame inside missing bytes that reach beyond it: its header is listed if it was recorded."""
 
 from kafkascope.capture.frames.chunks import damage
+from kafkascope.capture.frames.detect.resync import Asked
 from kafkascope.capture.frames.frame_table import BODY, CHUNK, LENGTH, OFFSET, ROWS, Output, Tables, wider
-from kafkascope.capture.frames.resync import Asked
 from kafkascope.capture.frames.split import JUDGE, end_damaged, has_header
 from kafkascope.capture.frames.token_frames import judge_last
 

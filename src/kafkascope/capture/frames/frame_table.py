@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
-from kafkascope.capture.frames.detect_start import FIRST_WIDTH, UNKNOWN
+from kafkascope.capture.frames.detect.start import FIRST_WIDTH, UNKNOWN
 from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 

@@ -29,11 +29,12 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.frames.attend import CONNECTION_COST, PIECE_COST, attend_again, attend_ahead, is_left
 from kafkascope.capture.frames.chunks import begin_frame, free_chunks
-from kafkascope.capture.frames.credit import READ_AGAIN, SCAN_BYTES, Credit
 from kafkascope.capture.frames.cut_frames import end_in_gap
-from kafkascope.capture.frames.cut_packets import begins_frame
-from kafkascope.capture.frames.detect_start import make_scanning
-from kafkascope.capture.frames.detection import Undecided
+from kafkascope.capture.frames.detect.credit import READ_AGAIN, SCAN_BYTES, Credit
+from kafkascope.capture.frames.detect.cut_packets import begins_frame
+from kafkascope.capture.frames.detect.detection import Undecided
+from kafkascope.capture.frames.detect.resync import Parts, Run, Search
+from kafkascope.capture.frames.detect.start import make_scanning
 from kafkascope.capture.frames.frame_table import (
     AGAIN,
     ASKED,
@@ -71,7 +72,6 @@ from kafkascope.capture.frames.frame_table import (
 from kafkascope.capture.frames.late_requests import is_held_back, look_again
 from kafkascope.capture.frames.left_pieces import LeftPieces, Work
 from kafkascope.capture.frames.long_frames import move_long
-from kafkascope.capture.frames.resync import Parts, Run, Search
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.frames.split import (
     ATTEND,

@@ -12,7 +12,7 @@ from kafkascope.capture.base.flow import FRAME, Bytes, Frames, plain
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.codec.frame import header_version
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.schema.catalog import apis, message
 
 # The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole.

@@ -10,10 +10,10 @@ import numpy as np
 from kafkascope.capture.base.flow import BYTES, CLOSE, GAP, OPEN, RENEWED, RESET, Int64s
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number
-from kafkascope.capture.frames.detect_start import MOST_PIECES, PIECES, UNKNOWN
+from kafkascope.capture.frames.detect.resync import Parts
+from kafkascope.capture.frames.detect.start import MOST_PIECES, PIECES, UNKNOWN
 from kafkascope.capture.frames.frame_table import AGAIN, AT_PIECE, FRESH, PYTHON, SKIP, WAITING, Piece, Tables
-from kafkascope.capture.frames.resync import Parts
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # Pieces that are converted at once, behind the first.
 FEWEST_CONVERTED, MOST_CONVERTED = 32, 1_024

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.frames.headers import MOST_KEYS, MOST_VERSIONS
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.layout import FIXED_SIZES, LayoutField, layout
+from kafkascope.schema.layouts.layout import FIXED_SIZES, LayoutField, layout
 
 (
     END,

@@ -8,8 +8,9 @@ from kafkascope.capture.base.checked import copy, place, read_i16, read_i32
 from kafkascope.capture.base.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, RESET, TOKEN
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.chunks import begin_frame, collect, collected, damage, free_chunks, held_bytes
-from kafkascope.capture.frames.detect_start import CLIENT as ASKING
-from kafkascope.capture.frames.detect_start import (
+from kafkascope.capture.frames.detect.grade import SMALLEST_REQUEST, SMALLEST_RESPONSE
+from kafkascope.capture.frames.detect.start import CLIENT as ASKING
+from kafkascope.capture.frames.detect.start import (
     COMPILE,
     HINTED,
     IS_KAFKA,
@@ -24,7 +25,7 @@ from kafkascope.capture.frames.detect_start import (
     look,
     wait,
 )
-from kafkascope.capture.frames.detect_start import HEAD as FIRST_PIECE
+from kafkascope.capture.frames.detect.start import HEAD as FIRST_PIECE
 from kafkascope.capture.frames.frame_table import (
     AGAIN,
     ASKED,
@@ -66,9 +67,8 @@ from kafkascope.capture.frames.frame_table import (
     Piece,
     Tables,
 )
-from kafkascope.capture.frames.grade import SMALLEST_REQUEST, SMALLEST_RESPONSE
 from kafkascope.capture.frames.tokens import IS_FRAME, IS_TOKEN, judge
-from kafkascope.columnar.compiling import inlined, jit
+from kafkascope.columnar.compiling.jit import inlined, jit
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Why the kernel stopped.

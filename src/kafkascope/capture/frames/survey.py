@@ -9,9 +9,9 @@ import numpy as np
 from kafkascope.capture.base.checked import writable
 from kafkascope.capture.base.flow import BYTES, OPEN, Connection, Pieces, plain
 from kafkascope.capture.base.numbers import Numbers
-from kafkascope.capture.frames.detect_start import HINTED, IS_TLS, SURE, UNKNOWN
+from kafkascope.capture.frames.detect.start import HINTED, IS_TLS, SURE, UNKNOWN
 from kafkascope.capture.frames.frame_table import LEFT, WAITING, Piece, Tables
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 _UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
 

@@ -1,9 +1,9 @@
 """Decides whether the frame that was split last is a raw SASL token, where the framing kernel is not sure."""
 
 from kafkascope.capture.base.flow import FRAME, LOST, TOKEN
-from kafkascope.capture.frames.cut_packets import request_head
+from kafkascope.capture.frames.detect.cut_packets import request_head
+from kafkascope.capture.frames.detect.resync import Asked
 from kafkascope.capture.frames.frame_table import BODY, HANDSHAKE_ID, ROWS, TOKENS, Output, Tables
-from kafkascope.capture.frames.resync import Asked
 from kafkascope.capture.frames.split import note
 from kafkascope.capture.frames.tokens import is_request, is_response
 

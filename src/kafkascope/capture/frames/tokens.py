@@ -8,9 +8,7 @@ from typing import Any
 from kafkascope.capture.base.checked import read_i16, read_i32
 from kafkascope.capture.base.flow import FRAME, TOKEN
 from kafkascope.capture.base.numbers import Number
-from kafkascope.capture.frames.detect_start import UNSURE, WAIT, Scanning, plain_request
-from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
-from kafkascope.capture.frames.grade import (
+from kafkascope.capture.frames.detect.grade import (
     MOST_KEYS,
     MOST_VERSIONS,
     SMALLEST_REQUEST,
@@ -20,7 +18,9 @@ from kafkascope.capture.frames.grade import (
     grade_response,
     is_known,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.capture.frames.detect.start import UNSURE, WAIT, Scanning, plain_request
+from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
+from kafkascope.columnar.compiling.jit import jit
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
 SMALL_IDENTITY = 65_536

@@ -12,7 +12,7 @@ from kafkascope.capture.base.numbers import Number, Numbers, big16, big32, big64
 from kafkascope.capture.files.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.net.flow_table import FULL, flow_number
 from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_PACKET_BYTES, MAX_TUNNELS
 
 TCP = 6

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kafkascope.capture.base.flow import Endpoints, Flows, Int32s
 from kafkascope.capture.base.numbers import Number
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 _START = 1 << 10
 _MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio

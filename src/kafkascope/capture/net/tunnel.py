@@ -4,7 +4,7 @@ from typing import Any
 
 from kafkascope.capture.base.numbers import Number, Numbers, big16
 from kafkascope.capture.files.link import CUT, ERSPAN, GTP_U, OTHER, VXLAN_GPE, by_ether_type, by_nibble, ethernet
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
 # VXLAN's own port, and the one that Linux took before there was one (flannel still does).

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.numbers import Number
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_TALLIED_BYTES
 
 Ints = npt.NDArray[np.int64]

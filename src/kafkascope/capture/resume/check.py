@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.capture.base.flow import BYTES, CLOSE, FRAME, GAP, RENEWED, RESET, TOKEN
 from kafkascope.capture.frames import frame_table as frames
-from kafkascope.capture.frames.detect_start import HINTED, UNKNOWN
+from kafkascope.capture.frames.detect.start import HINTED, UNKNOWN
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried, CarriedPieces, CarriedSearch, CarriedStream
 from kafkascope.capture.tcp import stream_table as streams
 from kafkascope.limits import MAX_EARLY_SEGMENTS, MAX_FRAME_BYTES, MAX_SEARCHED_BYTES, MAX_UNDECIDED_PIECES

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from kafkascope.capture.base.flow import BYTES, GAP
 from kafkascope.capture.frames.attend import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
-from kafkascope.capture.frames.detect_start import UNKNOWN
-from kafkascope.capture.frames.detection import Undecided
+from kafkascope.capture.frames.detect.detection import Undecided
+from kafkascope.capture.frames.detect.resync import Run, Search
+from kafkascope.capture.frames.detect.start import UNKNOWN
 from kafkascope.capture.frames.frame_table import (
     ASKED,
     CHUNK,
@@ -36,7 +37,6 @@ from kafkascope.capture.frames.frame_table import (
     with_streams,
 )
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.resync import Run, Search
 from kafkascope.capture.frames.split import begin, end_stream
 from kafkascope.capture.resume.places import earliest
 from kafkascope.capture.resume.reread import Wanted

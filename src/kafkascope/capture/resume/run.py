@@ -20,26 +20,11 @@ from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.frames.headers import CONNECTION, OFFSET, RESPONSE
 from kafkascope.capture.resume.choose import Choice
 from kafkascope.capture.resume.frames import Framing, framing_of, is_attended, leave_alone, restore_framing, want_frames
-from kafkascope.capture.resume.pairs import (
-    named,
-    restore_ends,
-    restore_waiting,
-    waiting_ids,
-    waiting_of,
-    want_waiting,
-)
+from kafkascope.capture.resume.pairs import named, restore_ends, restore_waiting, waiting_ids, waiting_of, want_waiting
 from kafkascope.capture.resume.places import Late, PlaceReader, PlaceWriter
 from kafkascope.capture.resume.reread import Reopen, Reopening, Wanted
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
-from kafkascope.capture.resume.tcp import (
-    delivered_of,
-    early_of,
-    has_unfinished,
-    is_over,
-    restore,
-    row_of,
-    want_early,
-)
+from kafkascope.capture.resume.tcp import delivered_of, early_of, has_unfinished, is_over, restore, row_of, want_early
 from kafkascope.capture.tcp.reassembly import TRAILING_NS, Reassembler
 from kafkascope.capture.tcp.stream_table import CLOSED_NS, ENDED, NEXT, PREVIOUS, RESET_SEEN, SEGMENTS
 

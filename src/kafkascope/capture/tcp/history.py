@@ -6,7 +6,7 @@ from typing import Any
 from kafkascope.capture.base.checked import copy, differing_bytes
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.stream_table import MARKS, RING_BYTES, RINGS, Tables
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 NEVER = -(1 << 62)
 

@@ -59,7 +59,7 @@ from kafkascope.capture.tcp.stream_table import (
     make_output,
     make_tables,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_PROBLEMS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")

@@ -76,7 +76,7 @@ from kafkascope.capture.tcp.stream_table import (
     Segment,
     Tables,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_CONNECTIONS
 
 _WORD = 0xFFFFFFFF

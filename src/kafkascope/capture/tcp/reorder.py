@@ -6,13 +6,7 @@ from typing import Any
 from kafkascope.capture.base.checked import differing_bytes
 from kafkascope.capture.base.flow import BYTES, CLOSE, GAP
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.tcp.history import (
-    NEVER,
-    differing_from_delivered,
-    forget_before,
-    remember,
-    time_of,
-)
+from kafkascope.capture.tcp.history import NEVER, differing_from_delivered, forget_before, remember, time_of
 from kafkascope.capture.tcp.stream_table import (
     ACKED,
     AT,
@@ -61,7 +55,7 @@ from kafkascope.capture.tcp.stream_table import (
     Output,
     Tables,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS, MAX_EARLY_TOTAL_BYTES
 
 # The other side acknowledged it, so it is not sent again; but two interfaces, or the queues of one, may hand over data

@@ -20,7 +20,7 @@ from kafkascope.capture.tcp.stream_table import (
     Output,
     Tables,
 )
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 
 @jit

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkascope.capture.base.buffer_pool import BufferPool
 from kafkascope.capture.base.flow import Bytes, Int32s, Int64s, Uint8s
-from kafkascope.columnar.compiling import jit
+from kafkascope.columnar.compiling.jit import jit
 
 # The columns of `connections`.
 (

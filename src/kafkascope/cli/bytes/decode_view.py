@@ -6,13 +6,13 @@ from kafkascope.cli.bytes.hex_view import print_hex
 from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, printable, prose, title
-from kafkascope.codec.annotate import annotate
-from kafkascope.codec.annotate_frame import annotations_of
-from kafkascope.codec.identify import Identified, identify
+from kafkascope.codec.annotations.annotate import annotate
+from kafkascope.codec.annotations.frame import annotations_of
+from kafkascope.codec.identify.identify import Identified, identify
 from kafkascope.codec.json_form import to_json
-from kafkascope.codec.records_form import records_json
+from kafkascope.codec.records.records_form import records_json
 from kafkascope.codec.result import Decoded
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 
 def print_decoded(found: Identified, raw: bytes, *, records: bool, full: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kafkascope.cli.terminal import paint, printable, prose, remark, width
-from kafkascope.codec.annotate import Annotation
+from kafkascope.codec.annotations.annotate import Annotation
 from kafkascope.limits import MAX_SHOWN_BYTES
 
 # Neighbouring fields differ in colour; framing is dim.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from kafkascope.codec.byte_text import HEAD_BYTES, as_text, parse_text
+from kafkascope.codec.text.byte_text import HEAD_BYTES, as_text, parse_text
 from kafkascope.errors import InputError, UsageError
 from kafkascope.limits import MAX_INPUT_BYTES, MAX_INPUT_CHARACTERS
 
@@ -117,7 +117,7 @@ def _parsed(text: str, form: str) -> bytes:
 
 
 def _long_text(file: BinaryIO, where: str, first: bytes, form: str) -> bytes:
-    from kafkascope.codec.long_text import parse_long
+    from kafkascope.codec.text.long_text import parse_long
 
     def pieces() -> Iterator[bytes]:
         count, piece = 0, first

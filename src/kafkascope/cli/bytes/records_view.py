@@ -1,9 +1,9 @@
 """Record data inside a decoded message: its batches as lines; keys, values and headers only when asked for."""
 
 from kafkascope.cli.terminal import heading, paint, plural, printable, prose
-from kafkascope.codec.record_types import Record, RecordBatch, Records
-from kafkascope.codec.records import decode_records
-from kafkascope.codec.records_form import record_fields
+from kafkascope.codec.records.record_data import decode_records
+from kafkascope.codec.records.record_types import Record, RecordBatch, Records
+from kafkascope.codec.records.records_form import record_fields
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_SHOWN_BYTES, MAX_SHOWN_ITEMS

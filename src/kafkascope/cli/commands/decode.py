@@ -3,7 +3,7 @@
 import click
 
 from kafkascope.cli.arguments import complete_message, complete_release, json_option
-from kafkascope.codec.byte_text import FORMS
+from kafkascope.codec.text.byte_text import FORMS
 
 
 @click.command
@@ -32,7 +32,7 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
 
     from kafkascope.cli.bytes.decode_view import print_decoded, print_decoded_json
     from kafkascope.cli.bytes.input import read_bytes
-    from kafkascope.codec.identify import identify
+    from kafkascope.codec.identify.identify import identify
     from kafkascope.errors import NotFoundError, UsageError
     from kafkascope.schema.releases import check_release
     from kafkascope.schema.targets import parse_message

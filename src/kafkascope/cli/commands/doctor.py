@@ -106,7 +106,7 @@ def _catalog() -> dict[str, object]:
 
 def _decoder() -> dict[str, object]:
     """Both decode the same; the one in C is up to four times as fast."""
-    from kafkascope.codec.engine import is_native
+    from kafkascope.codec.fast.engine import is_native
 
     found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
     return {"what": "decoder", "ok": True, "found": found, "fix": ""}
@@ -117,8 +117,8 @@ def _kernels() -> dict[str, object]:
     import os
 
     from kafkascope.cli.units import size
-    from kafkascope.columnar.compiled import warm_up
-    from kafkascope.columnar.kernel_folder import base_folder, contents, folder
+    from kafkascope.columnar.compiling.kernel_folder import base_folder, contents, folder
+    from kafkascope.columnar.kernel.entry import warm_up
     from kafkascope.errors import UsageError
 
     fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"

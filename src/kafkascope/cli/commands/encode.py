@@ -39,7 +39,7 @@ def run(
     from kafkascope.codec.message import encode
     from kafkascope.errors import UsageError
     from kafkascope.schema.catalog import message
-    from kafkascope.schema.layout import layout
+    from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_message
 
     wanted, version = parse_message(name)

@@ -55,7 +55,7 @@ def run(
         raise UsageError("--marts-every goes with --follow, and without --no-marts")
     need_spark()
     from kafkascope.cli.spark.ingest_run import Command
-    from kafkascope.pipeline.ingesting import Options
+    from kafkascope.pipeline.ingestion.ingest import Options
     from kafkascope.pipeline.rebuilding import EVERY_SECONDS
 
     options = Options(

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from kafkascope.lake.home import Lake
-    from kafkascope.lake.info import LakeInfo
-    from kafkascope.lake.retention import TakenOut, Vacuumed
+    from kafkascope.lake.upkeep.info import LakeInfo
+    from kafkascope.lake.upkeep.retention import TakenOut, Vacuumed
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
 
@@ -37,8 +37,8 @@ def info_command(where: str, as_json: bool) -> int:
     """
     lake = _open(where)
     from kafkascope.cli.output import print_json
-    from kafkascope.lake.info import info
     from kafkascope.lake.place import readable
+    from kafkascope.lake.upkeep.info import info
 
     with readable(where):
         said = info(lake)
@@ -69,7 +69,7 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
     age = timedelta(microseconds=parse_duration(older_than, "--older-than"))
     lake = _open(where)
     from kafkascope.lake.place import readable
-    from kafkascope.lake.retention import vacuum
+    from kafkascope.lake.upkeep.retention import vacuum
 
     with readable(where):
         done = vacuum(lake, dry_run=dry_run, age=age)
@@ -95,7 +95,7 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
     day = _day(before)
     lake = _open(where)
     from kafkascope.lake.place import readable
-    from kafkascope.lake.retention import expire
+    from kafkascope.lake.upkeep.retention import expire
 
     with readable(where):
         taken = expire(lake, day, dry_run=dry_run)

@@ -24,7 +24,7 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     from kafkascope.cli.spark.session import Waiting, spark_session
     from kafkascope.lake.home import find_lake
     from kafkascope.lake.place import readable
-    from kafkascope.lake.upgrade import upgraded
+    from kafkascope.lake.upkeep.upgrade import upgraded
     from kafkascope.pipeline.mart.build import build_marts
 
     lake = upgraded(find_lake(where))

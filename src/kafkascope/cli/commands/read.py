@@ -140,7 +140,7 @@ def _codes(errors: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _code(name: str) -> int:
-    from kafkascope.schema.error_codes import find_error
+    from kafkascope.schema.errors.error_codes import find_error
 
     number = _number(name, "--error", "code of an error")
     return find_error(name).code if number is None else number

@@ -9,7 +9,7 @@ from kafkascope.client.names import ids_for_names, stand_ins
 from kafkascope.client.writes import Effect, effect
 from kafkascope.errors import EncodeError, UsageError
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import describe_versions
+from kafkascope.schema.layouts.layout import describe_versions
 from kafkascope.schema.targets import parse_target
 
 

@@ -10,9 +10,9 @@ from kafkascope.cli.output import json_text, print_json
 from kafkascope.cli.terminal import note, paint, prose, remark, table, title
 from kafkascope.client.answer import Answer
 from kafkascope.codec.json_form import to_json
-from kafkascope.schema.error_codes import cause_and_remedy, error_codes, error_name
-from kafkascope.schema.layout import LayoutField, layout
-from kafkascope.schema.message_errors import is_error_field
+from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes, error_name
+from kafkascope.schema.errors.message_errors import is_error_field
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 PERCENTILES = (50, 90, 99)
 # More times than these are not for reading; percentiles say it.
@@ -22,7 +22,7 @@ _MOST_TIMES = 20
 def print_dry_run(request: Request, client_id: str, how: str, *, full: bool) -> None:
     """The frame as it would go out, with correlation id 0."""
     from kafkascope.cli.bytes.hex_view import print_hex
-    from kafkascope.codec.annotate_frame import annotations_of
+    from kafkascope.codec.annotations.frame import annotations_of
     from kafkascope.codec.frame import decode_frame, encode_frame, header_version
 
     name = f"{request.api}Request"

@@ -74,7 +74,7 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
             )
         stop = await stack.enter_async_context(_stopping())
         # Not before: it takes a second, and who is not there needs no lake.
-        from kafkascope.lake.upgrade import lake_to_write
+        from kafkascope.lake.upkeep.upgrade import lake_to_write
         from kafkascope.pipeline.observed import Landing
 
         lake = lake_to_write(asked.where)

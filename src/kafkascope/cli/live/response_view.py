@@ -7,14 +7,14 @@ from uuid import UUID
 
 from kafkascope.cli.output import json_text
 from kafkascope.cli.terminal import paint, printable
-from kafkascope.codec.annotate import API_KEYS
+from kafkascope.codec.annotations.annotate import API_KEYS
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.limits import MAX_SHOWN_ITEMS
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.error_codes import error_name
-from kafkascope.schema.layout import Layout, LayoutField
-from kafkascope.schema.message_errors import is_error_field
+from kafkascope.schema.errors.error_codes import error_name
+from kafkascope.schema.errors.message_errors import is_error_field
+from kafkascope.schema.layouts.layout import Layout, LayoutField
 from kafkascope.schema.values import meaning, named_values
 
 

@@ -10,8 +10,8 @@ from kafkascope.cli.output import print_json
 from kafkascope.cli.read.summary import SOFTWARE_LETTERS, shortened
 from kafkascope.cli.terminal import heading, paint, printable, prose, table
 from kafkascope.cli.units import latency, size
-from kafkascope.codec.annotate_frame import annotations_of
-from kafkascope.codec.records_form import records_json
+from kafkascope.codec.annotations.frame import annotations_of
+from kafkascope.codec.records.records_form import records_json
 from kafkascope.errors import DecodeError
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import textwrap
 
 from kafkascope.cli.terminal import paint, width
-from kafkascope.schema.change_text import SIGNS, change_text
-from kafkascope.schema.compare import Change
+from kafkascope.schema.history.change_text import SIGNS, change_text
+from kafkascope.schema.history.compare import Change
 
 _COLOURS = {"added": "green", "removed": "red"}
 

@@ -1,7 +1,7 @@
 """Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
 
 from kafkascope.cli.terminal import prose, remark, table
-from kafkascope.schema.message_errors import MessageError
+from kafkascope.schema.errors.message_errors import MessageError
 
 ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
 

@@ -7,18 +7,18 @@ from kafkascope.cli.output import print_json
 from kafkascope.cli.reference.error_table import print_errors
 from kafkascope.cli.reference.overview import show_facts
 from kafkascope.cli.terminal import field_line, heading, paint, prose, remark, table, width
-from kafkascope.codec.annotate_frame import annotated_frame, example_header
+from kafkascope.codec.annotations.frame import annotated_frame, example_header
 from kafkascope.codec.frame import encode_frame, header_version
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.message import encode
 from kafkascope.schema.api_facts import field_kips, kips_of
-from kafkascope.schema.diagram import Row, diagram, fixed_end
-from kafkascope.schema.examples import example
+from kafkascope.schema.errors.message_errors import errors_of
 from kafkascope.schema.export import message_error_json, message_json, span_text, version_json
-from kafkascope.schema.layout import Layout, layout
-from kafkascope.schema.message_errors import errors_of
+from kafkascope.schema.layouts.diagram import Row, diagram, fixed_end
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import Layout, layout
+from kafkascope.schema.layouts.typed_json import typed_json
 from kafkascope.schema.prose import paragraphs, sentence
-from kafkascope.schema.typed_json import typed_json
 from kafkascope.schema.values import NamedValues, named_values
 
 

@@ -2,9 +2,9 @@
 
 from kafkascope.cli.output import print_json
 from kafkascope.cli.terminal import heading, paint, prose, table
-from kafkascope.schema.change_text import change_json, signed
-from kafkascope.schema.compare import MessageChange
-from kafkascope.schema.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.history.change_text import change_json, signed
+from kafkascope.schema.history.compare import MessageChange
+from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks
 from kafkascope.schema.releases import check_release
 
 

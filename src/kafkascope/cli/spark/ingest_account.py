@@ -14,7 +14,7 @@ from kafkascope.cli.terminal import width
 from kafkascope.cli.units import number, plural, size
 
 if TYPE_CHECKING:
-    from kafkascope.pipeline.ingesting import Ingested
+    from kafkascope.pipeline.ingestion.ingest import Ingested
 
 # Of each kind of file that is told by name; a folder may hold thousands.
 MOST_NAMED = 10

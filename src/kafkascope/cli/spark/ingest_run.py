@@ -12,7 +12,7 @@ from kafkascope.errors import InputError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
-    from kafkascope.pipeline.ingesting import Ingested, Options
+    from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
 BAD_INPUT = 3
 READING, BUILDING = "reading", "building the marts"
@@ -32,8 +32,8 @@ class Command:
         self._wish = Wish()
 
     def once(self) -> int:
-        from kafkascope.lake.upgrade import lake_to_write
-        from kafkascope.pipeline.inputs import find
+        from kafkascope.lake.upkeep.upgrade import lake_to_write
+        from kafkascope.pipeline.ingestion.inputs import find
 
         found = find(self._uris)
         if all(one.error is not None for one in found):
@@ -58,8 +58,8 @@ class Command:
     def follow(self) -> int:
         from kafkascope.cli.spark.marts_state import are_old
         from kafkascope.lake.place import place_of
-        from kafkascope.lake.upgrade import lake_to_write
-        from kafkascope.pipeline.following import follow
+        from kafkascope.lake.upkeep.upgrade import lake_to_write
+        from kafkascope.pipeline.ingestion.follow import follow
         from kafkascope.pipeline.rebuilding import Rebuilding
 
         place = place_of(self._uris[0])
@@ -109,7 +109,7 @@ class Command:
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
         from kafkascope.lake.place import readable
-        from kafkascope.pipeline.ingesting import ingest
+        from kafkascope.pipeline.ingestion.ingest import ingest
 
         with readable(self._where), self._waiting.step(READING):
             return ingest(spark, self._uris, lake, self._options, self._waiting.hear)

@@ -10,7 +10,7 @@ def severities(lake: "Lake") -> dict[str, int]:
     """How many findings there are of each."""
     from collections import Counter
 
-    from kafkascope.lake.reading import dataset
+    from kafkascope.lake.read.visible_rows import dataset
 
     if not lake.has("findings"):
         return {}
@@ -20,8 +20,8 @@ def severities(lake: "Lake") -> dict[str, int]:
 
 def are_old(lake: "Lake") -> bool:
     """Whether an ingest has landed since the marts were built, or none were. The findings are the last of them."""
-    from kafkascope.lake.commit import find_table
-    from kafkascope.lake.reading import captures_rows
+    from kafkascope.lake.read.visible_rows import captures_rows
+    from kafkascope.lake.write.commit import find_table
 
     landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
     findings = find_table(lake, "findings")

@@ -20,7 +20,7 @@ from kafkascope.cli.units import number, plural, size
 from kafkascope.errors import InputError, KafkascopeError
 
 if TYPE_CHECKING:
-    from kafkascope.pipeline.progress import Step
+    from kafkascope.pipeline.ingestion.progress import Step
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
 BAR_LETTERS = 20

@@ -153,6 +153,6 @@ def _status(answer: bytes) -> str:
 
 
 def _name(code: int) -> str:
-    from kafkascope.schema.error_codes import error_name
+    from kafkascope.schema.errors.error_codes import error_name
 
     return error_name(code)

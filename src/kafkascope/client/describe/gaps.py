@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.errors import DecodeError, ReachError, RefusedError
 from kafkascope.schema.api_facts import api_facts
-from kafkascope.schema.error_codes import error_codes, error_name
+from kafkascope.schema.errors.error_codes import error_codes, error_name
 
 # Each of these errors is about one type of resource.
 RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}

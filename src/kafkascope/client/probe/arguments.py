@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope import __version__
-from kafkascope.schema.layout import LayoutField, layout
+from kafkascope.schema.layouts.layout import LayoutField, layout
 
 NO_ID = UUID(int=0)
 # How the names of all begin that a probe makes.

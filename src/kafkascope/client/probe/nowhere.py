@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from kafkascope.client.probe.arguments import MISSING, MISSING_ID
-from kafkascope.schema.layout import LayoutField
+from kafkascope.schema.layouts.layout import LayoutField
 
 # Far above what anybody numbers nodes with; an id that is there after all is passed over.
 FIRST_NODE, STRIDE = 2_000_000_000, 100_000

@@ -23,10 +23,10 @@ from kafkascope.codec.json_form import parse_uuid
 from kafkascope.errors import DecodeError, EncodeError, NotFoundError, ReachError, RefusedError
 from kafkascope.limits import MAX_UNKNOWN_VERSIONS
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.error_codes import error_name
-from kafkascope.schema.examples import example
-from kafkascope.schema.layout import LayoutField, layout
-from kafkascope.schema.message_errors import is_error_field
+from kafkascope.schema.errors.error_codes import error_name
+from kafkascope.schema.errors.message_errors import is_error_field
+from kafkascope.schema.layouts.examples import example
+from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.releases import newest_release
 
 INVALID_REQUEST, UNSUPPORTED_VERSION = 42, 35

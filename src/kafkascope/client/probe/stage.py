@@ -11,11 +11,11 @@ from uuid import uuid4
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.probe.arguments import PREFIX, prune
 from kafkascope.codec.json_form import uuid_text
-from kafkascope.codec.record_types import Record, new_batch
-from kafkascope.codec.records import encode_records
+from kafkascope.codec.records.record_data import encode_records
+from kafkascope.codec.records.record_types import Record, new_batch
 from kafkascope.errors import KafkascopeError
 from kafkascope.schema.catalog import message
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 
 class _Stage:

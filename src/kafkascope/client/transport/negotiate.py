@@ -28,7 +28,7 @@ async def negotiate(connection: Connection) -> Answer:
         answer = await _ask(connection, lower[-1] if lower else 0)
     code = answer.value["errorCode"]
     if code != 0:
-        from kafkascope.schema.error_codes import error_name
+        from kafkascope.schema.errors.error_codes import error_name
 
         raise ReachError(f"{connection.address}: refuses ApiVersions with {error_name(code)} ({code})")
     connection.greet(_true_ranges(_ranges(answer)))

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from kafkascope.client.transport.response_size import Weight, header_end, weigh, without_rows
-from kafkascope.codec.engine import FastDecoder, fast_decoder
+from kafkascope.codec.fast.engine import FastDecoder, fast_decoder
 from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_response_frame, header_version
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES, MAX_RESPONSE_MEMORY_BYTES
-from kafkascope.schema.layout import layout
+from kafkascope.schema.layouts.layout import layout
 
 # A frame that is not weighed: what it can become is little.
 _SMALL_BYTES = 1_024

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafkascope.limits import MAX_BROKERS
-from kafkascope.schema.layout import FIXED_SIZES, Layout, LayoutField, layout
+from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField, layout
 
 # Lists of nodes: a client needs some of them, and no cluster has more than MAX_BROKERS.
 CUT = {"MetadataResponse": "brokers", "DescribeClusterResponse": "brokers"}

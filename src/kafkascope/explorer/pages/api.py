@@ -3,14 +3,14 @@
 from typing import Any
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.matrix import release_matrix, version_matrix
-from kafkascope.explorer.missing import not_called
+from kafkascope.explorer.facts.matrix import release_matrix, version_matrix
+from kafkascope.explorer.facts.missing import not_called
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import api_facts, family_of, kips_of, kips_of_version
 from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.errors.message_errors import errors_of
 from kafkascope.schema.export import span_text
 from kafkascope.schema.flows import Flow, flows_of
-from kafkascope.schema.message_errors import errors_of
 from kafkascope.schema.model import Message
 from kafkascope.schema.names import API
 from kafkascope.schema.prose import paragraphs

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from kafkascope.codec.annotate_records import BATCH, MESSAGE_0, MESSAGE_1, annotate_records
-from kafkascope.codec.control import TYPES
-from kafkascope.codec.record_types import COMPRESSIONS, RecordBatch
-from kafkascope.codec.records import decode_records
-from kafkascope.codec.records_form import batch_json
-from kafkascope.explorer.batch_examples import EXAMPLES, BatchExample
+from kafkascope.codec.annotations.records import BATCH, MESSAGE_0, MESSAGE_1, annotate_records
+from kafkascope.codec.records.control import TYPES
+from kafkascope.codec.records.record_data import decode_records
+from kafkascope.codec.records.record_types import COMPRESSIONS, RecordBatch
+from kafkascope.codec.records.records_form import batch_json
+from kafkascope.explorer.decode.pieces import pieces
+from kafkascope.explorer.facts.batch_examples import EXAMPLES, BatchExample
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.pieces import pieces
 
 WORDS = {
     "baseOffset": "Offset of the first record; 0 from a producer, the broker sets it.",

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope.explorer.changes import all_changes, change_facts
+from kafkascope.explorer.facts.changes import all_changes, change_facts
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.export import span_text
-from kafkascope.schema.history import VersionEntry, history
+from kafkascope.schema.history.versions_of import VersionEntry, history
 from kafkascope.schema.targets import Target, parse_target
 from kafkascope.schema.versions import format_versions
 

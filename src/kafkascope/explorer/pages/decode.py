@@ -5,7 +5,7 @@ The static site has the page without the form: decoding runs in the local server
 
 from typing import Any
 
-from kafkascope.codec.byte_text import FORMS
+from kafkascope.codec.text.byte_text import FORMS
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.limits import MAX_DECODE_SECONDS, MAX_LINK_BYTES, MAX_SHOWN_PIECES, MAX_UPLOAD_BYTES
 from kafkascope.schema.releases import releases

@@ -5,15 +5,15 @@ from itertools import pairwise
 from typing import Any
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.changes import all_changes
+from kafkascope.explorer.facts.changes import all_changes
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages.changelog import named
-from kafkascope.schema.align import Pair, side_by_side
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.compare import compare_layouts, short_type
-from kafkascope.schema.diagram import encoding
 from kafkascope.schema.export import span_text
-from kafkascope.schema.layout import Layout, LayoutField, describe_versions, layout
+from kafkascope.schema.history.align import Pair, side_by_side
+from kafkascope.schema.history.compare import compare_layouts, short_type
+from kafkascope.schema.layouts.diagram import encoding
+from kafkascope.schema.layouts.layout import Layout, LayoutField, describe_versions, layout
 from kafkascope.schema.names import clip, parse_number
 from kafkascope.schema.prose import sentence
 

@@ -6,11 +6,11 @@ from typing import Any
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import family_of
 from kafkascope.schema.catalog import message
-from kafkascope.schema.error_codes import ErrorCode, cause_and_remedy, error_codes, find_error
-from kafkascope.schema.error_users import ErrorUse, uses_of
-from kafkascope.schema.exceptions import java_exceptions
+from kafkascope.schema.errors.error_codes import ErrorCode, cause_and_remedy, error_codes, find_error
+from kafkascope.schema.errors.error_users import ErrorUse, uses_of
+from kafkascope.schema.errors.exceptions import java_exceptions
 from kafkascope.schema.export import error_json
-from kafkascope.schema.layout import camel_case
+from kafkascope.schema.layouts.layout import camel_case
 from kafkascope.schema.model import Field
 from kafkascope.schema.versions import format_versions
 

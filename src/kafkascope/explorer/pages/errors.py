@@ -1,8 +1,8 @@
 """Every error code of Kafka on one page: code, name, whether to retry, since when, and how many APIs answer with it."""
 
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.schema.error_codes import error_codes
-from kafkascope.schema.error_users import uses_of
+from kafkascope.schema.errors.error_codes import error_codes
+from kafkascope.schema.errors.error_users import uses_of
 from kafkascope.schema.export import error_json
 
 

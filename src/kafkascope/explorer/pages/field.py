@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.field_places import FieldPlace, field_places, near_fields
+from kafkascope.explorer.facts.field_places import FieldPlace, field_places, near_fields
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.catalog import message
 from kafkascope.schema.names import clip

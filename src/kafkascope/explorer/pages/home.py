@@ -5,8 +5,8 @@ from typing import Any
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import families
 from kafkascope.schema.catalog import apis, index, message
-from kafkascope.schema.error_codes import error_codes
-from kafkascope.schema.release_changes import between, by_kind
+from kafkascope.schema.errors.error_codes import error_codes
+from kafkascope.schema.history.release_changes import between, by_kind
 from kafkascope.schema.releases import newest_release, releases
 from kafkascope.schema.versions import format_versions
 

@@ -1,7 +1,7 @@
 """A KIP's number in, the page of what it did to the wire out: APIs, versions, fields."""
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.kips import kip_touches
+from kafkascope.explorer.facts.kips import kip_touches
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.catalog import message
 from kafkascope.schema.export import span_text

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.lake.info import info
-from kafkascope.lake.reading import captures_rows
+from kafkascope.lake.read.visible_rows import captures_rows
+from kafkascope.lake.upkeep.info import info
 from kafkascope.limits import MAX_SHOWN_RECORDINGS
 from kafkascope.report.summaries.findings import findings_in
 from kafkascope.report.summaries.mart_rows import has_marts

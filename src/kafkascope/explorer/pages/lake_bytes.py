@@ -3,12 +3,12 @@
 Recordings are read by a process of their own, which has a cap on time and memory."""
 
 from kafkascope.errors import InputError
-from kafkascope.explorer.decoder import DECODER
-from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.decode.decoder import DECODER
+from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.lake_exchange import called, found_row
-from kafkascope.lake.browse import place_of
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.browse import place_of
 
 
 def make(lake: Lake, exchange_id: str, at: str = "") -> Page:

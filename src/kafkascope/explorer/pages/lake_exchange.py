@@ -6,11 +6,11 @@ import pyarrow.compute as pc
 
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
-from kafkascope.lake.browse import bodies, exchange, is_time, place_of
 from kafkascope.lake.home import Lake
-from kafkascope.lake.in_time import Wanted, files_in_time, first_rows
+from kafkascope.lake.read.browse import bodies, exchange, is_time, place_of
+from kafkascope.lake.read.time_ordered import Wanted, files_in_time, first_rows
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, KEYS, body_table_name, message_of
 from kafkascope.schema.catalog import apis
 

@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 from kafkascope.capture.exchanges.exchange_columns import TOKEN_API
 from kafkascope.capture.exchanges.pairing import STATUSES
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.explorer.lake_values import plain
+from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
-from kafkascope.lake.browse import ANY_ERROR, Asked, exchanges, parse_place, place_of
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.browse import ANY_ERROR, Asked, exchanges, parse_place, place_of
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.error_codes import find_error
+from kafkascope.schema.errors.error_codes import find_error
 from kafkascope.schema.names import clip, find_api, suggest
 
 # What stands behind the ? of the address; `after` is where the page begins.

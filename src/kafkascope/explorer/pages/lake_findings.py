@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kafkascope.errors import InputError
-from kafkascope.explorer.lake_values import moment
+from kafkascope.explorer.facts.lake_values import moment
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.findings import ShownFinding, findings_in

@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.explorer.example import example_facts
-from kafkascope.explorer.fields import tree
-from kafkascope.explorer.missing import not_called
+from kafkascope.explorer.facts.example import example_facts
+from kafkascope.explorer.facts.fields import tree
+from kafkascope.explorer.facts.missing import not_called
+from kafkascope.explorer.facts.wire import wire_facts
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.wire import wire_facts
 from kafkascope.schema.api_facts import kips_of
 from kafkascope.schema.catalog import index, message
+from kafkascope.schema.errors.message_errors import error_fields, errors_of
 from kafkascope.schema.export import span_text
-from kafkascope.schema.layout import Layout, describe_versions, layout
-from kafkascope.schema.message_errors import error_fields, errors_of
+from kafkascope.schema.layouts.layout import Layout, describe_versions, layout
+from kafkascope.schema.layouts.typed_json import typed_json
 from kafkascope.schema.model import Message
 from kafkascope.schema.names import clip, parse_number
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import check_release
-from kafkascope.schema.typed_json import typed_json
 
 KINDS_HERE = ("request", "response", "header")
 

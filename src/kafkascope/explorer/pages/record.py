@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope.codec.control import TYPES
+from kafkascope.codec.records.control import TYPES
 from kafkascope.codec.write import uvarint
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages.message import every_of, find_layout, message_page
 from kafkascope.schema.catalog import index, message
-from kafkascope.schema.compare import versions_in
-from kafkascope.schema.layout import Layout
+from kafkascope.schema.history.compare import versions_in
+from kafkascope.schema.layouts.layout import Layout
 from kafkascope.schema.record_places import GROUPS, Prefix, group_of, place_of, prefix_of
 from kafkascope.schema.releases import releases
 

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.explorer.changes import all_changes, message_change_facts
+from kafkascope.explorer.facts.changes import all_changes, message_change_facts
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import family_of, kips_of_version
 from kafkascope.schema.catalog import apis, message
-from kafkascope.schema.compare import compare_layouts, versions_in
 from kafkascope.schema.export import error_json
-from kafkascope.schema.layout import layout
+from kafkascope.schema.history.compare import compare_layouts, versions_in
+from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Message
 from kafkascope.schema.names import clip
 from kafkascope.schema.prose import paragraphs
-from kafkascope.schema.release_changes import KINDS, between, by_kind, coverage_remarks
 from kafkascope.schema.releases import check_release, newest_release, next_release, release_order, releases
 from kafkascope.schema.versions import format_versions
 

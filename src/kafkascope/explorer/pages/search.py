@@ -1,7 +1,7 @@
 """What was asked for in, a page of what is found out: the search of a browser without script; the server has it."""
 
+from kafkascope.explorer.facts.search import search
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.search import search
 
 # No name in Kafka is longer, by far.
 LONGEST = 100

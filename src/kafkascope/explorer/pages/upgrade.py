@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from kafkascope.explorer.changes import all_changes
+from kafkascope.explorer.facts.changes import all_changes
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages.release import known_release
 from kafkascope.schema.api_facts import api_facts, family_of
-from kafkascope.schema.release_changes import between
+from kafkascope.schema.history.release_changes import between
+from kafkascope.schema.history.upgrade import Step, upgrade
 from kafkascope.schema.releases import Release, newest_release, release_order, releases
-from kafkascope.schema.upgrade import Step, upgrade
 from kafkascope.schema.versions import format_versions
 
 

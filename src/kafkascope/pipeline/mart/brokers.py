@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope.lake.files import Files, NewFile
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
+from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.pipeline.mart.facts import Called, Facts, Named
 
 Row = dict[str, Any]

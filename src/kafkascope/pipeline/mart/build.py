@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from kafkascope.lake.catalog_tables import write_catalog
-from kafkascope.lake.files import NewFile
 from kafkascope.lake.home import Lake, find_lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.replace import replace
-from kafkascope.lake.upgrade import upgraded
+from kafkascope.lake.upkeep.upgrade import upgraded
+from kafkascope.lake.write.catalog_tables import write_catalog
+from kafkascope.lake.write.files import NewFile
+from kafkascope.lake.write.replace import replace
 from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings
@@ -20,7 +20,7 @@ from kafkascope.pipeline.mart.settings import set_for
 from kafkascope.pipeline.mart.several import writer_of_several
 from kafkascope.pipeline.mart.sources import Sources
 from kafkascope.pipeline.mart.walk import quorum_rows, share_rows, streams_rows, writer
-from kafkascope.pipeline.together import together
+from kafkascope.pipeline.spark_jobs import together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from kafkascope.health.findings.diagnosis import Finding, findings_of
 from kafkascope.health.findings.needs import Need, needs_of
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.reading import dataset
-from kafkascope.lake.replace import replace
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.lake.write.files import Files
+from kafkascope.lake.write.replace import replace
 
 _ROWS = 16_384
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
+from kafkascope.lake.write.files import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

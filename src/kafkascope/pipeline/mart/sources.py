@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import as_of_now, is_visible
+from kafkascope.lake.read.visible_rows import as_of_now, is_visible
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
 from kafkascope.pipeline.tables import read_opened
 

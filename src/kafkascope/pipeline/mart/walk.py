@@ -20,9 +20,9 @@ from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.health.streams.events import StreamsEvent
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.timeline import timeline_of
-from kafkascope.lake.files import Files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import CLUSTER_ID, MARTS
+from kafkascope.lake.write.files import Files
 from kafkascope.pipeline.mart.facts import Facts
 from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.silence import with_seen

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.place import told
-from kafkascope.lake.reading import dataset
+from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 
 # Rows that are looked at together.

@@ -4,7 +4,7 @@ import pyarrow.compute as pc
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import as_of_now, table_as_found, visible_rows
+from kafkascope.lake.read.visible_rows import as_of_now, table_as_found, visible_rows
 from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both
 

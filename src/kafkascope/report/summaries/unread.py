@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope.lake.home import Lake
-from kafkascope.lake.reading import GROWN_FROM
+from kafkascope.lake.read.visible_rows import GROWN_FROM
 from kafkascope.report.summaries.mart_rows import batches, rows
 from kafkascope.report.summaries.scope import Scope
 

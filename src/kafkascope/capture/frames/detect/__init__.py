@@ -1,0 +1,1 @@
+"""What a connection speaks, and where its next frame begins."""

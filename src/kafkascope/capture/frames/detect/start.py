@@ -1,0 +1,262 @@
+"""The first pieces of a connection whose start is there: in, whether it is Kafka or TLS for sure, in a kernel. What it
+is not sure of is for `detection` to say, which comes to the same answer at the same piece.
+
+Sure are two requests with a client id, or one with its answer, known to the catalog and plain to their last byte."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkascope.capture.base.checked import copy, place, read_i16, read_i32
+from kafkascope.capture.base.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
+from kafkascope.capture.base.numbers import Number, Numbers
+from kafkascope.capture.frames.body_scan import READ, make_stack, scan
+from kafkascope.capture.frames.detect.grade import (
+    CLIENT_HELLO,
+    CONTROLLED_SHUTDOWN,
+    MOST_CLIENT_ID,
+    MOST_KEYS,
+    MOST_TLS_RECORD,
+    MOST_VERSIONS,
+    SERVER_HELLO,
+    SMALLEST_REQUEST,
+    SMALLEST_RESPONSE,
+    TLS_HANDSHAKE,
+    TLS_MAJOR,
+    TLS_MINOR,
+)
+from kafkascope.capture.frames.headers import API_VERSIONS, NEVER, flexible_from
+from kafkascope.capture.frames.scan_program import FACTS, NOT_COMPILED, ScanPrograms
+from kafkascope.columnar.compiling.jit import jit
+from kafkascope.limits import MAX_FRAME_BYTES
+
+# The columns of `first`, a row a connection; zeros where nothing waits.
+(
+    PIECES,  # that wait
+    HEAD,  # first and last of them
+    TAIL,
+    CLIENT,  # the direction that requests come from
+    HAVE,  # bytes of either direction
+    HAVE_OTHER,
+    AT,  # where the next request begins
+    ASKED,  # requests that are sure
+    KEY,
+    VERSION,
+    IDENTITY,
+    ENDED,
+    SURE,  # IS_KAFKA or IS_TLS
+) = range(13)
+FIRST_WIDTH = 13
+IS_KAFKA, IS_TLS = 1, 2
+
+# What `starters` says of a connection: nobody knows who began it, or direction 0 or 1 did; with HINTED one request is
+# enough.
+UNKNOWN, HINTED = -1, 2
+
+# The longest frame that is looked at here, and the most pieces: first frames are short.
+MOST_BYTES = 65_536
+MOST_PIECES = 64
+
+WAIT, KAFKA, UNSURE, COMPILE, TLS = range(5)
+
+
+class Scanning(NamedTuple):
+    """What judging a body takes: the programs of `ScanPrograms`, where headers have tags, and room to work in."""
+
+    entry: Int64s
+    operations: Int64s
+    tags: Int64s
+    request_tags: Int64s  # API key to the first version with tags in its header
+    response_tags: Int64s
+    facts: Int64s
+    seen: Uint8s
+    names: Int64s
+    scratch: Bytes
+    stack: Int64s
+    wanted: Int64s  # (API key, version) that is to be compiled
+
+
+def make_scanning(programs: ScanPrograms) -> Scanning:
+    return Scanning(
+        programs.entry,
+        programs.operations,
+        programs.tags,
+        flexible_from(),
+        response_tags(),
+        np.zeros(FACTS, np.int64),
+        np.zeros(FACTS, np.uint8),
+        np.zeros((0, 4), np.int64),
+        np.empty(MOST_BYTES, np.uint8),
+        make_stack(),
+        np.zeros(2, np.int64),
+    )
+
+
+@cache
+def response_tags() -> Int64s:
+    tags = flexible_from().copy()
+    tags[API_VERSIONS] = NEVER
+    return tags
+
+
+@jit
+def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Number, length: Number) -> None:
+    """The piece behind those that wait already."""
+    if first[PIECES] == 0:
+        first[HEAD] = piece
+    else:
+        following[first[TAIL]] = piece
+    following[piece] = -1
+    first[TAIL] = piece
+    first[PIECES] += 1
+    if kind == BYTES:
+        first[HAVE + direction] += length
+    elif kind in (CLOSE, RESET):
+        first[ENDED] |= 1 << direction
+
+
+@jit
+def find(p: Any, first: Any, following: Any, direction: Number, start: Number, end: Number, scratch: Any) -> Numbers:
+    """(array, place in it) of these bytes of a stream: where they are in the last piece, or copied together."""
+    last = first[TAIL]
+    before = first[HAVE + direction] - p.length[last]
+    if p.kind[last] == BYTES and (p.stream[last] & 1) == direction and start >= before:
+        return place(p.data, p.waited, p.start[last] + start - before)
+    passed = np.int64(0)
+    filled = np.int64(0)
+    piece = first[HEAD]
+    while filled < end - start:
+        if p.kind[piece] == BYTES and (p.stream[piece] & 1) == direction:
+            low = max(start - passed, 0)
+            high = min(end - passed, p.length[piece])
+            if low < high:
+                data, at = place(p.data, p.waited, p.start[piece])
+                copy(scratch, filled, data, at + low, high - low)
+                filled += high - low
+            passed += p.length[piece]
+        piece = following[piece]
+    return scratch, np.int64(0)
+
+
+@jit
+def plain(s: Scanning, program: Number, data: Any, position: Number, end: Number) -> Number:
+    s.facts[:] = 0
+    result, _ = scan(
+        s.operations, s.tags, program, data, np.int64(0), position, end, s.facts, s.seen, np.int64(0), s.names,
+        np.int64(0), False, s.stack,
+    )  # fmt: skip
+    return result == READ
+
+
+@jit
+def plain_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
+    """WAIT: it is one. There are bytes for a header at least."""
+    key = read_i16(data, body)
+    version = read_i16(data, body + 2)
+    if not (0 <= key < MOST_KEYS and 0 <= version < MOST_VERSIONS) or (key == CONTROLLED_SHUTDOWN and version == 0):
+        return UNSURE
+    program = s.entry[0, key, version]
+    if program == NOT_COMPILED:
+        s.wanted[0] = key
+        s.wanted[1] = version
+        return COMPILE
+    size = read_i16(data, body + 8)
+    position = body + 10
+    if program < 0 or not 0 < size <= min(MOST_CLIENT_ID, end - position):
+        return UNSURE
+    for at in range(position, position + size):
+        if not 0x20 <= data[at] < 0x7F:
+            return UNSURE
+    position += size
+    if version >= s.request_tags[key]:
+        if position >= end or data[position] != 0:
+            return UNSURE
+        position += 1
+    return WAIT if plain(s, program, data, position, end) else UNSURE
+
+
+@jit
+def judge_request(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+    why = plain_request(s, data, body, end)
+    if why == WAIT:
+        first[ASKED] += 1
+        if first[ASKED] == 1:
+            first[KEY] = read_i16(data, body)
+            first[VERSION] = read_i16(data, body + 2)
+            first[IDENTITY] = read_i32(data, body + 4)
+    return why
+
+
+@jit
+def judge_response(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+    if read_i32(data, body) != first[IDENTITY]:
+        return UNSURE
+    position = body + 4
+    if first[VERSION] >= s.response_tags[first[KEY]]:
+        if position >= end or data[position] != 0:
+            return UNSURE
+        position += 1
+    program = s.entry[1, first[KEY], first[VERSION]]
+    return KAFKA if program >= 0 and plain(s, program, data, position, end) else UNSURE
+
+
+@jit
+def is_tls(data: Any, at: Number, length: Number) -> Number:
+    """The first bytes of a stream, as `other_protocol` has it."""
+    if length < 6 or data[at] != TLS_HANDSHAKE or data[at + 1] != TLS_MAJOR or data[at + 2] > TLS_MINOR:
+        return False
+    if not 0 < (np.int64(data[at + 3]) << 8 | np.int64(data[at + 4])) <= MOST_TLS_RECORD:
+        return False
+    return data[at + 5] == CLIENT_HELLO or data[at + 5] == SERVER_HELLO
+
+
+@jit
+def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Number:
+    """What all pieces of the connection say together, now that there is one more."""
+    if first[PIECES] > MOST_PIECES or first[ENDED] == 3:
+        return UNSURE
+    only = first[HEAD]
+    if first[PIECES] == 1 and p.kind[only] == BYTES and p.offset[only] == 0:
+        data, at = place(p.data, p.waited, p.start[only])
+        if is_tls(data, at, p.length[only]):
+            return TLS
+    scratch = s.scratch
+    client = first[CLIENT]
+    other = first[HAVE + 1 - client]
+    while first[HAVE + client] - first[AT] >= 4:
+        start = first[AT]
+        data, at = find(p, first, following, client, start, start + 4, scratch)
+        length = np.int64(read_i32(data, at))
+        if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
+            return UNSURE
+        end = start + 4 + length
+        if first[HAVE + client] < end:
+            break
+        data, body = find(p, first, following, client, start + 4, end, scratch)
+        why = judge_request(s, first, data, body, body + length)
+        if why != WAIT:
+            return why
+        first[AT] = end
+        if first[ASKED] == 2 or hinted:
+            break
+    length = np.int64(0)
+    if other:
+        data, at = find(p, first, following, 1 - client, np.int64(0), min(other, 4), scratch)
+        # No length of a frame: here other protocols show.
+        if data[at] > MAX_FRAME_BYTES >> 24:
+            return UNSURE
+        if other >= 4:
+            length = np.int64(read_i32(data, at))
+    if first[ASKED] == 0:
+        return WAIT
+    if first[ASKED] == 2 or hinted:
+        return KAFKA
+    if other < 4:
+        return WAIT
+    if not SMALLEST_RESPONSE <= length <= MOST_BYTES:
+        return UNSURE
+    if other < 4 + length:
+        return WAIT
+    data, body = find(p, first, following, 1 - client, np.int64(4), 4 + length, scratch)
+    return judge_response(s, first, data, body, body + length)

@@ -1,0 +1,41 @@
+"""`kafkascope catalog`: the whole catalog as JSON, or its JSON Schema."""
+
+import click
+
+
+@click.command
+@click.option("--json", "as_json", is_flag=True, help="The whole catalog as JSON.")
+@click.option("--schema", is_flag=True, help="The JSON Schema of that JSON.")
+def run(as_json: bool, schema: bool) -> None:
+    """Give the whole catalog to other programs."""
+    from kafkascope.cli.output import print_json
+    from kafkascope.cli.terminal import prose
+    from kafkascope.schema.catalog import apis, index
+    from kafkascope.schema.errors.error_codes import error_codes
+    from kafkascope.schema.releases import releases
+
+    if schema:
+        from kafkascope.schema.files import text
+
+        print(text("catalog.schema.json"), end="")
+        return
+    if as_json:
+        from kafkascope.schema.export import catalog_json
+
+        print_json(catalog_json())
+        return
+    known = releases()
+    requests = sum(
+        last - first + 1 for e in index().values() if e.kind == "request" for first, last in e.versions.ranges
+    )
+    prose(
+        f"Kafka {known[0].name} to {known[-1].name}: {len(apis())} APIs in {requests} request versions,"
+        f" {len(index())} messages in all, {len(error_codes())} error codes."
+    )
+    for release in known:
+        if release.coverage == "clients":
+            prose(
+                f"Of {release.name} only the client messages are published:"
+                " its records are taken as in the release before."
+            )
+    prose("--json prints all of it, --schema the JSON Schema of that.")

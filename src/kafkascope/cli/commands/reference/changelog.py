@@ -1,0 +1,44 @@
+"""`kafkascope changelog API`: each version, newest first: release, KIPs, what changed on the wire."""
+
+import click
+
+from kafkascope.cli.arguments import complete_target, json_option
+
+
+@click.command
+@click.argument("name", metavar="API", shell_complete=complete_target)
+@json_option
+def run(name: str, as_json: bool) -> None:
+    """Tell the history of an API or message, version by version."""
+    from kafkascope.cli.output import print_json
+    from kafkascope.cli.reference.change_lines import print_changes
+    from kafkascope.cli.terminal import heading, remark
+    from kafkascope.errors import UsageError
+    from kafkascope.schema.export import span_text
+    from kafkascope.schema.history.change_text import change_json
+    from kafkascope.schema.history.versions_of import history
+    from kafkascope.schema.targets import parse_target
+
+    target = parse_target(name)
+    if target.version is not None:
+        raise UsageError(f"changelog takes all versions; say {name.partition(':')[0]}, or use diff for two of them")
+    answer = []
+    for entry in history(target.messages):
+        spans = span_text(list(entry.spans))
+        if as_json:
+            listed = {title: [change_json(change) for change in found] for title, found in entry.changes.items()}
+            answer.append({"version": entry.version, "releases": spans, "kips": list(entry.kips), "changes": listed})
+            continue
+        heading(f"v{entry.version}")
+        remark(" · ".join([f"Kafka {spans}", *(f"KIP-{number}" for number in entry.kips)]), "  ")
+        if entry.older is None:
+            print("  the first version")
+            continue
+        if not any(entry.changes.values()):
+            print("  the same bytes as the version before")
+        for title, found in entry.changes.items():
+            if found:
+                print(f"  {title}")
+                print_changes(list(found), "    ")
+    if as_json:
+        print_json(answer)

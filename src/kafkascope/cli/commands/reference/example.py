@@ -1,0 +1,36 @@
+"""`kafkascope example NAME:V`: a value that makes sense and that a broker accepts, as JSON or as bytes."""
+
+import click
+
+from kafkascope.cli.arguments import complete_message, complete_release
+
+
+@click.command
+@click.argument("name", metavar="NAME:V", shell_complete=complete_message)
+@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
+@click.option("--hex", "as_hex", is_flag=True, help="The whole frame as hex instead of JSON.")
+@click.option("--annotated", is_flag=True, help="The whole frame with every byte named.")
+@click.option("--json", "as_json", is_flag=True, help="JSON with message, version, value and hex.")
+def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: bool) -> None:
+    """Give an example of a message."""
+    from kafkascope.cli.bytes.hex_view import print_hex
+    from kafkascope.cli.output import print_json
+    from kafkascope.codec.annotations.frame import annotated_frame
+    from kafkascope.codec.json_form import to_json
+    from kafkascope.schema.layouts.examples import example
+    from kafkascope.schema.layouts.layout import layout
+    from kafkascope.schema.targets import parse_message
+
+    wanted, version = parse_message(name)
+    found = layout(wanted, version, release)
+    value = example(wanted, version, found.release)
+    data, annotations = annotated_frame(found, value)
+    shown = to_json(wanted, version, value, found.release)
+    if as_json:
+        print_json({"message": wanted, "version": version, "value": shown, "hex": data.hex()})
+    elif as_hex:
+        print(data.hex())
+    elif annotated:
+        print_hex(data, annotations, full=True)
+    else:
+        print_json(shown)

@@ -1,0 +1,1 @@
+"""Decoders and encoders for well-formed messages, made for each layout."""

@@ -1,0 +1,118 @@
+"""Bytes and what the user says of them in, the decoded frame or body out.
+
+A request says itself what it is; `identify_named` reads what the user has named.
+"""
+
+from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
+from kafkascope.codec.identify.named import Identified, check_size, identify_named
+from kafkascope.codec.message import decode
+from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
+from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.targets import parse_message
+
+__all__ = ["Identified", "guess_responses", "identify"]
+
+# Enough candidates to help; more would be noise.
+MOST_GUESSES = 4
+_TLS_RECORD = (1 << 14) + 2048
+
+
+def identify(raw: bytes, name: str | None, release: str | None, *, spans: bool = True) -> Identified:
+    """Without `spans`, which have a limit, an exact reading comes without them; only others are chosen by them."""
+    if name is None:
+        _name_others(raw)
+        return Identified(_request(raw, release, spans), None, release)
+    wanted, version = parse_message(name)
+    layout(wanted, version, release)  # a version that does not exist is said before the bytes are looked at
+    try:
+        if message(wanted).api is None:
+            found = Identified(None, decode(wanted, version, raw, release, spans=spans), release)
+        else:
+            found = identify_named(raw, wanted, version, release, spans)
+    except InputError:
+        _name_others(raw)
+        raise
+    if not found.exact:
+        # What reads as the message that it is said to be is that, whatever else it begins like.
+        _name_others(raw)
+    return found
+
+
+def _name_others(raw: bytes) -> None:
+    """What often lies where Kafka was expected."""
+    # A TLS record: handshake, version 3.x, and a size that a record can have (RFC 8446, 5.1).
+    if raw[:2] == b"\x16\x03" and len(raw) > 5 and raw[2] <= 4 and 4 <= int.from_bytes(raw[3:5], "big") <= _TLS_RECORD:
+        raise InputError("this is TLS, not Kafka: what is inside cannot be read without the keys")
+    if raw[:5] in (b"HTTP/", b"GET /", b"POST ", b"HEAD ", b"PUT /"):
+        raise InputError("this is HTTP, not Kafka")
+
+
+def _check_length(raw: bytes) -> None:
+    """A request whose length prefix says something else than what is here: cut off, or more than one."""
+    says = int.from_bytes(raw[:4], "big")
+    key, version = int.from_bytes(raw[4:6], "big"), int.from_bytes(raw[6:8], "big")
+    known = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
+    if known and 14 <= says <= MAX_FRAME_BYTES and not _has_no_length(raw):
+        check_size(raw)
+
+
+def _has_no_length(raw: bytes) -> bool:
+    """Whether the first four bytes are an API key and a version that is, or soon may be, one of its own."""
+    key, version = int.from_bytes(raw[:2], "big"), int.from_bytes(raw[2:4], "big")
+    return key in apis() and (key > 0 or version <= message("ProduceRequest").all_versions()[-1] + 5)
+
+
+def _request(raw: bytes, release: str | None, spans: bool) -> DecodedFrame:
+    try:
+        frame = decode_frame(raw, release=release, spans=spans)
+    except DecodeError as error:
+        _check_length(raw)
+        raise _cannot_tell(raw, str(error)) from None
+    if frame.exact:
+        return frame
+    if not spans:
+        return _request(raw, release, spans=True)
+    _check_length(raw)
+    if not _plausible(frame) and (frame.body is None or guess_responses(raw)):
+        raise _cannot_tell(raw, f"read as {frame.name or 'one'} v{frame.version} it is not exact: {frame.reasons[-1]}")
+    return frame
+
+
+def _plausible(frame: DecodedFrame) -> bool:
+    """Newer than the catalog: known API or a frame whose length fits, and a small version. Otherwise: most of it was
+    read. Four bytes of a correlation id can pass for an API key and a version, but what follows then makes no sense."""
+    if frame.body is None:
+        return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
+    left = sum(span.end - span.start for span in frame.body.spans if span.path == "#trailing")
+    return left * 8 < frame.body.spans[-1].end
+
+
+def _cannot_tell(raw: bytes, why: str) -> KafkascopeError:
+    """Wrong use where a response would fit, bad input where nothing does."""
+    guesses = guess_responses(raw)
+    lead = f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION"
+    if not guesses:
+        return InputError(f"{lead}; it fits no response")
+    more = " and more" if len(guesses) > MOST_GUESSES else ""
+    return UsageError(f"{lead}; it fits {', '.join(guesses[:MOST_GUESSES])}{more}")
+
+
+def guess_responses(raw: bytes) -> list[str]:
+    """Responses, newest version first, that read these bytes exactly, header included, and say something."""
+    found: list[str] = []
+    start = split_length(raw)[1]
+    if len(raw) - start < 6 or len(raw) > 1_000_000:
+        return found
+    for api in apis().values():
+        for version in reversed(message(f"{api}Response").all_versions()):
+            try:
+                # With spans nothing is compiled, which would cost more than the guess.
+                frame = decode_frame(raw, response_to=(api, version), spans=True)
+            except DecodeError:
+                continue
+            if frame.exact and frame.body is not None:
+                found.append(f"{api}Response:{version}")
+                break
+    return found

@@ -1,0 +1,181 @@
+"""Bytes and the request or response that they are said to be in, the decoded frame or body out.
+
+Whether length prefix and header are there is found by which reading comes out exact. Where none does, the reading that
+the prefix proves counts, else the one that gets furthest, and its error is the one that is raised.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafkascope.codec.frame import DecodedFrame, decode_frame, header_version, split_length
+from kafkascope.codec.message import decode, decode_part
+from kafkascope.codec.result import Decoded
+from kafkascope.codec.walk import Walk
+from kafkascope.errors import DecodeError, InputError, UsageError
+from kafkascope.limits import MAX_FRAME_BYTES
+from kafkascope.schema.catalog import message
+from kafkascope.schema.layouts.layout import layout
+
+# Key, version and correlation id; a correlation id and a byte of the body.
+_LEAST_REQUEST, _LEAST_RESPONSE = 8, 5
+# A larger number than so many times what is here is rather a correlation id than the length of what was cut off.
+_MOST_MISSING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Either a whole frame or a bare body."""
+
+    frame: DecodedFrame | None
+    body: Decoded | None
+    release: str | None
+
+    @property
+    def exact(self) -> bool:
+        return self.frame.exact if self.frame else bool(self.body and self.body.exact)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return self.frame.reasons if self.frame else self.body.reasons if self.body else ()
+
+
+def check_size(raw: bytes) -> None:
+    """Of bytes that begin with a length prefix: it must be that of all the others."""
+    says, there = int.from_bytes(raw[:4], "big"), len(raw) - 4
+    if says > there:
+        raise InputError(f"the frame is cut off: its length says {says} bytes, {there} are here")
+    if says < there:
+        raise InputError(
+            f"more than one frame: the first one's length says {says} bytes, {there} are here; decode reads one"
+        )
+
+
+def identify_named(raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> Identified:
+    """A response's header is four bytes that could be anything: where no prefix proves it, the bare body goes first."""
+    asked = _Asked(raw, wanted, version, release, spans)
+    problem: DecodeError | None = None
+    inexact: list[Identified] = []
+    for read in asked.readings():
+        try:
+            found = read()
+        except DecodeError as error:
+            problem = problem or error
+            continue
+        if found.exact:
+            return found
+        inexact.append(found)
+    if inexact and not spans:
+        return identify_named(raw, wanted, version, release, spans=True)
+    asked.check_other()
+    if asked.proven:
+        if inexact and inexact[0].frame:
+            return inexact[0]
+    elif inexact:
+        return min(inexact, key=_left)
+    assert problem is not None
+    raise problem if asked.proven else asked.furthest()[1] or problem
+
+
+class _Asked:
+    """`proven` where a prefix that fits, or a request's own key and version, say that these are header and body."""
+
+    def __init__(self, raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> None:
+        self.raw, self.wanted, self.version, self.release, self.spans = raw, wanted, version, release, spans
+        self.known = message(wanted)
+        self.is_request = self.known.kind == "request"
+        length, self.start = split_length(raw)
+        self.framed = length is not None
+        self.proven = self._key_and_version(self.start) if self.is_request else self.framed
+
+    def _key_and_version(self, at: int) -> bool:
+        own = (self.known.key or 0).to_bytes(2, "big") + self.version.to_bytes(2, "big")
+        return self.raw[at : at + 4] == own
+
+    def readings(self) -> tuple[Callable[[], Identified], ...]:
+        if self.proven:
+            return self._frame, self._body
+        return (self._body,) if self.is_request else (self._body, self._frame)
+
+    def _body(self) -> Identified:
+        body = decode(self.wanted, self.version, self.raw, self.release, spans=self.spans)
+        return Identified(None, body, self.release)
+
+    def _frame(self) -> Identified:
+        asked = None if self.is_request else (self.known.api or "", self.version)
+        frame = decode_frame(self.raw, response_to=asked, release=self.release, spans=self.spans)
+        return Identified(frame, None, self.release)
+
+    def check_other(self) -> None:
+        """What explains that there is no exact reading: a frame that is not whole or not alone, another request."""
+        other = self._other_request()
+        if other:
+            raise InputError(
+                f"no {self.wanted} v{self.version}: its header says {other}; without --as a request is read as that"
+            )
+        if not self.framed and (self._begins_other_request() if self.is_request else self._begins_other_response()):
+            check_size(self.raw)
+
+    def _begins_other_request(self) -> bool:
+        """Whether a length stands in front of the key of this request and a version that there is."""
+        version = int.from_bytes(self.raw[6:8], "big")
+        same = self.raw[4:6] == (self.known.key or 0).to_bytes(2, "big") and bool(self.known.releases_of(version))
+        return same and not self.proven and _LEAST_REQUEST <= self._says <= MAX_FRAME_BYTES
+
+    def _begins_other_response(self) -> bool:
+        """Whether what a length in front says is a response, or as much of one as is here gets furthest."""
+        if not _LEAST_RESPONSE <= self._says <= MAX_FRAME_BYTES:
+            return False
+        there = len(self.raw) - 4
+        if self._says > there:
+            return self._says <= _MOST_MISSING * there and self.furthest()[0] == 4
+        try:
+            asked = (self.known.api or "", self.version)
+            return decode_frame(self.raw[: 4 + self._says], response_to=asked, release=self.release).exact
+        except DecodeError:
+            return False
+
+    @property
+    def _says(self) -> int:
+        return int.from_bytes(self.raw[:4], "big")
+
+    def _other_request(self) -> str | None:
+        try:
+            frame = decode_frame(self.raw, release=self.release)
+        except (DecodeError, UsageError):
+            return None
+        if frame.name is None or frame.body is None or (frame.name, frame.version) == (self.wanted, self.version):
+            return None
+        same = self.framed and frame.name == self.wanted
+        return f"{frame.name} v{frame.version}" if frame.exact or same else None
+
+    def furthest(self) -> tuple[int, DecodeError | None]:
+        """(where it starts, what stops it) of the reading that gets furthest: the body, behind a header, behind a
+        length too."""
+        reached = [self._reach(0, header=False)]
+        if not self.is_request:
+            reached.append(self._reach(0, header=True))
+            if self._says > len(self.raw) - 4 >= 0:
+                reached.append(self._reach(4, header=True))
+        _, start, problem = max(reached, key=lambda item: item[0])
+        return start, problem
+
+    def _reach(self, start: int, *, header: bool) -> tuple[int, int, DecodeError | None]:
+        at = start
+        try:
+            if header:
+                number = header_version(self.wanted, self.version)
+                at = decode_part("ResponseHeader", number, self.raw, start, spans=True)[1]
+        except DecodeError as error:
+            return start, start, error
+        walk = Walk(layout(self.wanted, self.version, self.release), self.raw, at)
+        try:
+            walk.message(whole=False)
+        except DecodeError as error:
+            return walk.position, start, error
+        return walk.position, start, None
+
+
+def _left(found: Identified) -> int:
+    """Bytes behind what was read."""
+    body = found.body or (found.frame.body if found.frame else None)
+    return sum(span.end - span.start for span in body.spans if span.path == "#trailing") if body else 0

@@ -1,0 +1,86 @@
+"""Text in, the bytes that it writes out: hex in any dress, a hex dump (xxd, hexdump -C, tcpdump -X, Wireshark), base64.
+
+What is neither is an `InputError` that says where.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+
+from kafkascope.codec.text.hex_dump import looks_like_dump, parse_dump
+from kafkascope.errors import InputError
+
+FORMS = ("auto", "hex", "dump", "base64", "raw")
+
+# So much is looked at to tell text from raw bytes.
+HEAD_BYTES = 4096
+_PREFIXES = ("0x", "0X", "\\x")
+_BETWEEN = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x1f :,-_"))
+
+
+def as_text(content: bytes) -> str | None:
+    """None where these are bytes rather than text: a frame starts with zero bytes, text has none."""
+    content = _unmarked(content)
+    if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:HEAD_BYTES]):
+        return None
+    try:
+        return content.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+
+
+def _unmarked(content: bytes) -> bytes:
+    """Without the byte order mark that Windows' editors and shells write, and what is in UTF-16 as ASCII."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        try:
+            return content.decode("utf-16").encode("ascii")
+        except UnicodeError:
+            return content
+    return content.removeprefix(BOM_UTF8)
+
+
+def parse_text(text: str, form: str = "auto") -> bytes:
+    if form == "dump" or (form == "auto" and looks_like_dump(text)):
+        return parse_dump(text)
+    if form == "hex" or (form == "auto" and _looks_like_hex(text)):
+        return _hex(text)
+    if form == "auto" and meant_as_hex(text):
+        return _hex(text)
+    return _base64(text, form)
+
+
+def meant_as_hex(text: str) -> bool:
+    """Base64 is not dressed so: a typo in hex is said to be one rather than read as something else."""
+    digits = sum(character in "0123456789abcdefABCDEF" for character in text)
+    return re.search(r"(?:^|[\s,])0[xX]|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
+
+
+def undressed(text: str) -> str:
+    """Hex without what stands before and between its digits."""
+    for prefix in _PREFIXES:
+        text = text.replace(prefix, "")
+    return text.translate(_BETWEEN)
+
+
+def _looks_like_hex(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-fA-F]+", undressed(text)) is not None
+
+
+def _hex(text: str) -> bytes:
+    digits = undressed(text)
+    wrong = re.search(r"[^0-9a-fA-F]", digits)
+    if wrong:
+        raise InputError(f"'{wrong[0]}' isn't a hex digit (digit {wrong.start() + 1})")
+    if len(digits) % 2:
+        raise InputError(f"hex has an odd number of digits ({len(digits)}); a byte is two")
+    return bytes.fromhex(digits)
+
+
+def _base64(text: str, form: str) -> bytes:
+    joined = "".join(text.split()).replace("-", "+").replace("_", "/")
+    try:
+        return b64decode(joined + "=" * (-len(joined) % 4), validate=True)
+    except (Base64Error, ValueError):
+        what = "base64" if form == "base64" else "hex, a hex dump or base64"
+        raise InputError(f"this is no {what}; @file reads a file, - standard input") from None

@@ -1,0 +1,1 @@
+"""Compiles kernels, and keeps the results on disk."""

@@ -1,0 +1,65 @@
+"""Compiles the kernels of all rooms: the only module that asks numba to. What is compiled is kept by `kernel_files`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from kafkascope.columnar.compiling.interrupt import uninterrupted
+from kafkascope.columnar.compiling.kernel_files import KernelFiles
+
+# The options of every kernel. Those of `capture` work on arrays and check every index. They make none, and who calls
+# them holds those that they get: nothing has to be counted. With numba's runtime every table that is handed on, and
+# every row of one, would be, by atomic operations. Those of `columnar` handle plain addresses alone, where there is no
+# index to check: `machine` says why none leaves its room, and guard pages in the tests prove it.
+_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_ARRAYS = _ALL | {"boundscheck": True, "_nrt": False}
+_ADDRESSES = _ALL | {"boundscheck": False}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "jit": _ARRAYS,
+    "inlined": _ARRAYS | {"forceinline": True},
+    "inline": _ADDRESSES | {"forceinline": True},
+    # Said aloud: what an inline function calls would be inline too.
+    "plain": _ADDRESSES | {"forceinline": False},
+    "entry": _ADDRESSES,
+}
+
+
+def jit(function: Any) -> Any:
+    """A kernel of its own: compiled when first called, and kept."""
+    return _kept(function, "jit")
+
+
+def inlined(function: Any) -> Any:
+    """As `jit`, but never called: handing over forty arrays for each piece took longer than the piece."""
+    return _kept(function, "inlined")
+
+
+# Parts of the entry of `compiled`, which is kept with all of them inside.
+inline: Any = numba.njit(**OPTIONS["inline"])
+plain: Any = numba.njit(**OPTIONS["plain"])
+
+
+def entry(signature: str) -> Callable[[Any], Any]:
+    """Compiled or loaded at once, for one signature alone."""
+
+    def compiled(function: Any) -> Any:
+        made = _kept(function, "entry")
+        made.compile(signature)
+        made.disable_compile()
+        return made
+
+    return compiled
+
+
+def _kept(function: Any, name: str) -> Any:
+    made = numba.njit(**OPTIONS[name])(function)
+    made._cache = KernelFiles(function, OPTIONS[name])
+    compile_now = made.compile
+
+    def compile_whole(signature: Any) -> Any:
+        with uninterrupted():
+            return compile_now(signature)
+
+    made.compile = compile_whole
+    return made

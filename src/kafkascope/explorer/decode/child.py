@@ -1,0 +1,109 @@
+"""The process that decodes for the explorer: requests on standard input, facts on standard output, until it closes.
+
+It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
+"""
+
+import json
+import signal
+import sys
+from contextlib import suppress
+from typing import IO, Any
+
+from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.limits import MAX_DECODE_MEMORY_BYTES
+
+
+def main() -> None:
+    limit_memory()
+    while (request := receive(sys.stdin.buffer)) is not None:
+        if "prepare" in request[0]:
+            prepare()
+            send(sys.stdout.buffer, {}, b"")
+            continue
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, request[0]["seconds"])
+        answer = respond(*request)
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        send(sys.stdout.buffer, answer, b"")
+
+
+def prepare() -> None:
+    """Loads the kernels that read recordings, or compiles them. Where that fails, the first recording says why."""
+    from kafkascope.explorer.decode.warm_up import warm_up
+
+    with suppress(ImportError, KafkascopeError, MemoryError):
+        warm_up()
+
+
+def respond(given: dict[str, Any], content: bytes) -> dict[str, Any]:
+    try:
+        return {"facts": facts_of(given, content)}
+    except KafkascopeError as error:
+        return {"error": str(error), "wrong": not isinstance(error, InputError)}
+    except ModuleNotFoundError as error:
+        return {"error": f"a recording needs the extra columns ({error.name} is missing)", "wrong": False}
+    except (MemoryError, RecursionError):
+        megabytes = MAX_DECODE_MEMORY_BYTES >> 20
+        return {
+            "error": f"decoding it takes more than {megabytes} MiB of memory, the most that it gets",
+            "wrong": False,
+        }
+
+
+def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
+    if "lake" in given:
+        from kafkascope.explorer.decode.exchange_bytes import exchange_bytes
+
+        return exchange_bytes(given["lake"], given["row"])
+    from kafkascope.codec.text.byte_text import as_text, parse_text
+    from kafkascope.explorer.decode.decoded import decoded_facts
+    from kafkascope.explorer.decode.recordings import is_recording, permalink, recording_facts
+
+    if given["form"] in ("auto", "raw") and is_recording(content):
+        return {"recording": recording_facts(content, given["file"])}
+    raw = content
+    text = as_text(content) if given["form"] != "raw" else None
+    if given["form"] not in ("auto", "raw") and text is None:
+        raise InputError(f"this is no {given['form']}: it holds bytes that are no text")
+    if text is not None:
+        if not text.strip():
+            raise InputError("nothing to decode: the input is empty")
+        raw = parse_text(text, given["form"])
+    decoded = decoded_facts(raw, given["as"], given["release"])
+    return {"decoded": decoded, "permalink": permalink(raw, given["as"], given["release"])}
+
+
+def limit_memory() -> None:
+    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing. From
+    the start of the process: where there is no cap, allocators take more than it at once."""
+    try:
+        import resource
+    except ImportError:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = MAX_DECODE_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MAX_DECODE_MEMORY_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def send(pipe: IO[bytes], header: dict[str, Any], content: bytes) -> None:
+    """Two lengths, a JSON object, bytes."""
+    head = json.dumps(header).encode()
+    pipe.write(len(head).to_bytes(4, "big") + len(content).to_bytes(4, "big") + head)
+    pipe.write(content)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
+    """None where the other side is gone."""
+    lengths = pipe.read(8)
+    if len(lengths) < 8:
+        return None
+    head = pipe.read(int.from_bytes(lengths[:4], "big"))
+    size = int.from_bytes(lengths[4:], "big")
+    content = pipe.read(size)
+    return None if len(content) < size else (json.loads(head), content)
+
+
+if __name__ == "__main__":
+    main()

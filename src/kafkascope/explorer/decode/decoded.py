@@ -1,0 +1,210 @@
+"""Bytes and what someone says of them in, all that the decode page shows of them out; never raises on what they say.
+
+What cannot be read to its end is shown as far as it goes, with the place and the reason.
+"""
+
+from base64 import b64encode
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from kafkascope.codec.annotations.annotate import Annotation, annotate
+from kafkascope.codec.annotations.frame import annotations_of
+from kafkascope.codec.annotations.records import annotate_records
+from kafkascope.codec.frame import DecodedFrame, split_length
+from kafkascope.codec.identify.identify import Identified, guess_responses, identify
+from kafkascope.codec.identify.partial import read_partly
+from kafkascope.codec.json_form import to_json, uuid_text
+from kafkascope.codec.records.record_data import decode_records
+from kafkascope.codec.records.records_form import batch_json, record_fields, records_json
+from kafkascope.codec.result import Decoded
+from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
+from kafkascope.explorer.decode.consecutive_frames import Piece, frames_in
+from kafkascope.explorer.decode.pieces import pieces
+from kafkascope.explorer.decode.recordings import permalink
+from kafkascope.explorer.decode.shorten import shorten
+from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS, MAX_SHOWN_PIECES
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.releases import check_release
+from kafkascope.schema.targets import parse_message
+
+RECORDS = "records"
+# Errors are worded for the command line, which has flags where the page has fields.
+_OF_THE_PAGE = {
+    "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
+    "`kafkascope apis` lists them": "the search finds names by a part of them",
+    "; @file reads a file, - standard input": "",
+}
+
+
+def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, Any]:
+    """`name` is `ShareFetchRequest:2`, `records` for record data alone, or empty for a request, which says itself what
+    it is. A name or release that there is not raises `UsageError`."""
+    if name.lower() == RECORDS:
+        return _record_data(raw)
+    at = check_release(release) if release else None
+    asked = parse_message(name) if name else None
+    if asked:
+        layout(*asked, at)
+    try:
+        found = identify(raw, name or None, at)
+    except (InputError, UsageError) as error:
+        return _first_of_several(raw, name, release) or _unread(raw, asked, at, error)
+    return (None if found.exact else _first_of_several(raw, name, release)) or _read(found, raw)
+
+
+def _first_of_several(raw: bytes, name: str, release: str) -> dict[str, Any] | None:
+    """Where frames lie one behind the other: the first, and where the others are."""
+    first, *others = frames_in(raw)
+    if not others:
+        return None
+    facts = decoded_facts(raw[: first.size], name, release)
+    # Any four bytes can pass for a length: the first must be exact, or the lengths come out even and it makes sense.
+    even = all(one.missing == 0 for one in others)
+    if not facts["exact"] and not (even and (facts["problem"] is None or facts["guesses"])):
+        return None
+    shown = [_other(one, raw, name, release) for one in others[:MAX_SHOWN_ITEMS]]
+    return facts | {"others": shown, "othersLeft": len(others) - len(shown)}
+
+
+def _other(one: Piece, raw: bytes, name: str, release: str) -> dict[str, Any]:
+    query = permalink(raw[one.at : one.at + one.size], name, release)
+    return {"at": one.at, "size": one.size, "missing": one.missing, "query": query}
+
+
+def for_page(said: str) -> str:
+    for there, here in _OF_THE_PAGE.items():
+        said = said.replace(there, here)
+    return said
+
+
+def _read(found: Identified, raw: bytes) -> dict[str, Any]:
+    frame = found.frame
+    body = found.body or (frame.body if frame else None)
+    facts = _empty(raw) | {"exact": found.exact, "reasons": list(found.reasons)}
+    body_at = 0
+    rows: list[Annotation] = []
+    spans = len(body.spans) if body else 0
+    if frame:
+        header = to_json(frame.header.name, frame.header.version, frame.header.value)
+        facts |= {"message": frame.name, "version": frame.version, "apiKey": frame.api_key, "header": header}
+        facts |= {"frame": frame.length is not None, "kind": frame.kind}
+        body_at = frame.body_at
+        rows = annotations_of(_fewer(frame), raw, found.release)
+    elif body:
+        facts |= {"message": body.name, "version": body.version}
+        shown = replace(body, spans=body.spans[:MAX_SHOWN_PIECES])
+        rows = annotate(layout(body.name, body.version, found.release), shown, raw)
+    if body:
+        facts["json"], facts["jsonCut"] = shorten(to_json(body.name, body.version, body.value, found.release))
+        facts["records"] = _records(body, found.release)
+    facts["bytes"] = pieces(_with_batches(rows, raw)[:MAX_SHOWN_PIECES], raw, body_at)
+    facts["left"] = max(spans - MAX_SHOWN_PIECES, 0)
+    return facts
+
+
+def _empty(raw: bytes) -> dict[str, Any]:
+    return {
+        "message": None,
+        "version": None,
+        "kind": None,
+        "apiKey": None,
+        "frame": False,
+        "header": None,
+        "size": len(raw),
+        "exact": False,
+        "reasons": [],
+        "json": None,
+        "jsonCut": False,
+        "records": [],
+        "bytes": [],
+        "left": 0,
+        "problem": None,
+        "stopped": None,
+        "why": None,
+        "unreadHex": "",
+        "guesses": [],
+        "others": [],
+        "othersLeft": 0,
+        "hex": raw.hex() if len(raw) <= MAX_LINK_BYTES else None,
+    }
+
+
+def _fewer(frame: DecodedFrame) -> DecodedFrame:
+    """Naming a million pieces takes a minute, and no one reads them."""
+    body = replace(frame.body, spans=frame.body.spans[:MAX_SHOWN_PIECES]) if frame.body else None
+    return replace(frame, body=body)
+
+
+def _with_batches(rows: list[Annotation], raw: bytes) -> list[Annotation]:
+    """Record data as the pieces of its batches, where they can be read."""
+    shown: list[Annotation] = []
+    for row in rows:
+        if row.type == "records" and row.end > row.start and len(shown) < MAX_SHOWN_PIECES:
+            try:
+                shown += annotate_records(raw[row.start : row.end], row.start, f"{row.path}.")
+                continue
+            except DecodeError:
+                pass
+        shown.append(row)
+    return shown
+
+
+def _records(body: Decoded, release: str | None) -> list[dict[str, Any]]:
+    """Of each field with record data: its batches, each with its first records."""
+    if not any(data for _, data in record_fields(body, release)):
+        return []
+    return [_fewer_records(place) for place in records_json(body, release)]
+
+
+def _fewer_records(place: dict[str, Any]) -> dict[str, Any]:
+    batches = [
+        batch | {"records": batch["records"][:MAX_SHOWN_ITEMS], "left": max(len(batch["records"]) - MAX_SHOWN_ITEMS, 0)}
+        for batch in place["batches"]
+    ]
+    shown, cut = shorten(batches[:MAX_SHOWN_ITEMS])
+    return place | {"batches": shown, "left": len(batches) - len(shown), "cut": cut}
+
+
+def _record_data(raw: bytes) -> dict[str, Any]:
+    """Batches that are not inside a message: a segment of a log, or a field that was cut out."""
+    facts = _empty(raw) | {"message": RECORDS}
+    try:
+        found = decode_records(raw)
+        rows = annotate_records(raw)
+    except DecodeError as error:
+        return facts | {"problem": str(error), "stopped": 0, "unreadHex": raw[:256].hex(" ")}
+    listed = {"path": "", "error": None, "batches": [batch_json(batch) for batch in found.batches]}
+    facts["records"] = [_fewer_records(listed | {"truncatedBytes": found.truncated_bytes})]
+    facts |= {"exact": found.exact, "reasons": list(found.reasons), "left": max(len(rows) - MAX_SHOWN_PIECES, 0)}
+    return facts | {"bytes": pieces(rows[:MAX_SHOWN_PIECES], raw)}
+
+
+def _unread(raw: bytes, asked: tuple[str, int] | None, release: str | None, error: KafkascopeError) -> dict[str, Any]:
+    facts = _empty(raw) | {"problem": for_page(str(error))}
+    if asked is None:
+        facts["guesses"] = guess_responses(raw)[:MAX_SHOWN_ITEMS]
+    # A whole frame that fits an answer to its last byte is no broken request.
+    is_answer = facts["guesses"] and split_length(raw)[1]
+    if is_answer or raw[:2] == b"\x16\x03" or not raw:
+        return facts
+    read = read_partly(raw, asked, release)
+    facts |= {"message": read.name, "version": read.version, "stopped": read.stopped}
+    facts["json"], facts["jsonCut"] = shorten(_plain(read.value))
+    facts["why"] = read.why
+    facts["header"] = _plain(read.header) or None
+    facts["bytes"] = pieces(read.annotations[:MAX_SHOWN_PIECES], raw, read.body_at)
+    facts["left"] = max(len(read.annotations) - MAX_SHOWN_PIECES, 0)
+    facts["unreadHex"] = raw[read.stopped : read.stopped + 256].hex(" ")
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    """A value that lacks fields as JSON; what is complete goes through `to_json`."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return uuid_text(value) if isinstance(value, UUID) else value

@@ -1,0 +1,73 @@
+"""Chooses the process that decodes: uploaded frames have one, uploaded recordings another, and those of a lake that are
+read again a third. Each does one thing at a time.
+
+A recording needs kernels, which take seconds to load and minutes to compile; a frame needs none and never waits for
+them."""
+
+import atexit
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from kafkascope.explorer.decode.recordings import is_recording
+from kafkascope.explorer.decode.worker import DecodeWorker
+from kafkascope.explorer.gate import Budget, Gate
+from kafkascope.limits import (
+    MAX_DECODE_SECONDS,
+    MAX_QUEUED_REQUESTS,
+    MAX_REREAD_SECONDS,
+    MAX_UPLOAD_SECONDS,
+    MAX_UPLOADS_BYTES,
+)
+
+# What is needed of an exchange to find its bytes.
+REREAD_COLUMNS = "exchange_id connection_id capture_uri client_address broker_address api_key api_version api".split()
+_SECONDS_TO_TELL = 1
+_BUSY = "other uploads are being decoded"
+
+
+class Decoder:
+    """`uploads` is what requests may hold before and while they are decoded, `upload_seconds` how long they may take to
+    arrive."""
+
+    def __init__(
+        self,
+        seconds: float = MAX_DECODE_SECONDS,
+        upload_seconds: float = MAX_UPLOAD_SECONDS,
+        queued: int = MAX_QUEUED_REQUESTS,
+    ) -> None:
+        self.upload_seconds = upload_seconds
+        self.uploads = Budget(_BUSY, MAX_UPLOADS_BYTES)
+        # Forms are taken apart one after the other: threads take turns with those that make pages.
+        self.parsing = Gate(_BUSY, 1, queued=queued)
+        self._frames = DecodeWorker("kafkascope decode", seconds=seconds)
+        self._recordings = DecodeWorker("kafkascope read", kernels=True, seconds=seconds)
+        # It says itself that the time is over, and where to go on.
+        self._rereads = DecodeWorker("kafkascope read", kernels=True, seconds=MAX_REREAD_SECONDS + _SECONDS_TO_TELL)
+        self._gates = {worker: Gate(_BUSY, 1, queued=queued) for worker in (self._frames, self._recordings)}
+
+    def prepare(self) -> None:
+        """Loads or compiles the kernels in the background, so that the first recording has as much time as others."""
+        self._recordings.prepare()
+
+    async def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
+        """The facts of the decode page. `Busy` where others are first."""
+        recording = form in ("auto", "raw") and is_recording(content)
+        worker = self._recordings if recording else self._frames
+        async with self._gates[worker].entered():
+            return await run_in_threadpool(worker.decode, content, name, release, form, file)
+
+    def reread(self, lake: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Facts about the bytes of an exchange, from the recordings of that lake. `InputError` where it takes too much
+        time or memory, `Busy` while kernels are made ready: a second process would compile them as well."""
+        self._recordings.check_prepared()
+        return self._rereads.facts({"lake": lake, "row": {name: row[name] for name in REREAD_COLUMNS}})
+
+    def close(self) -> None:
+        for worker in (self._frames, self._recordings, self._rereads):
+            worker.close()
+
+
+DECODER = Decoder()
+atexit.register(DECODER.close)

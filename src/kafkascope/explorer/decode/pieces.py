@@ -1,0 +1,33 @@
+"""Annotations of bytes as facts of a page: each piece with its place, hex, field, type, value and meaning."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafkascope.codec.annotations.annotate import Annotation
+from kafkascope.explorer.decode.shorten import Room, short_text
+
+
+def pieces(items: Iterable[Annotation], data: bytes, body_at: int = 0) -> list[dict[str, Any]]:
+    """`body_at` is where the body starts: what lies before it, behind the frame's length, is the header's. `cut` is how
+    many bytes of a piece are not shown."""
+    hexes, values = Room(), Room()
+    return [_piece(item, data, body_at, hexes, values) for item in items]
+
+
+def _piece(item: Annotation, data: bytes, body_at: int, hexes: Room, values: Room) -> dict[str, Any]:
+    path, _, framing = item.path.partition("#")
+    header = item.start < body_at and path != "message_size"
+    size = item.end - item.start
+    shown = hexes.take(size)
+    return {
+        "start": item.start,
+        "end": item.end,
+        "hex": data[item.start : item.start + shown].hex(" "),
+        "cut": size - shown,
+        "path": f"header/{path}" if header else path,
+        "framing": framing,
+        "label": item.label,
+        "type": item.type,
+        "value": short_text(item.value, values),
+        "remark": item.remark,
+    }

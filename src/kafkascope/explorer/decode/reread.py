@@ -1,0 +1,110 @@
+"""An exchange of a lake in, its frames out, read again from the recordings where they are at hand.
+
+The lake has no bytes: it knows recording and packet, and the recording has the rest."""
+
+import time
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from kafkascope.errors import InputError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import place_of
+from kafkascope.lake.read.visible_rows import captures_rows, dataset
+from kafkascope.limits import MAX_REREAD_SECONDS
+from kafkascope.pipeline.ingestion.inputs import digest, opened
+
+CAPTURE = "capture"
+_COLUMNS = "capture_uri kind digest bytes first_at last_at".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """`why` there are no frames, where there are none."""
+
+    request: bytes | None = None
+    response: bytes | None = None
+    why: str | None = None
+
+
+def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS) -> Reread:
+    recordings, why = _recordings(lake, row)
+    if why:
+        return Reread(why=why)
+    from kafkascope.capture.exchanges.exchange_columns import to_arrow
+    from kafkascope.capture.files.packets import CHUNK_BYTES
+    from kafkascope.capture.reader import Reading
+    from kafkascope.capture.resume.run import Part
+
+    ends = {_end(row["client_address"]), _end(row["broker_address"])}
+    if None in ends:
+        return Reread(why="addresses in this lake are pseudonyms, so its connection is not to be found")
+    part = Part(
+        choose=lambda one: {(one.address_a, one.port_a), (one.address_b, one.port_b)} == ends,
+        chunk_bytes=4 * CHUNK_BYTES,
+    )
+    deadline = time.monotonic() + seconds
+
+    def check() -> None:
+        if time.monotonic() > deadline:
+            raise InputError(
+                f"it was not found within {seconds:g} s; kafkascope read {row['capture_uri']} --exchange "
+                f"{row['exchange_id']} has no such limit"
+            )
+
+    try:
+        for batch in Reading([opened(uri) for uri in recordings], on_step=check, part=part).batches():
+            check()
+            at = pc.index(to_arrow(batch).column("exchange_id"), row["exchange_id"]).as_py()
+            if at >= 0:
+                return Reread(batch.request_frame(at), batch.response_frame(at))
+    except InputError as error:
+        return Reread(why=str(error))
+    return Reread(why="its recordings were read again, and do not have it any more")
+
+
+def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]:
+    """Those that its connection runs through, in the order of time."""
+    wanted = pc.field("connection_id") == row["connection_id"]
+    times = dataset(lake, "connections").to_table(columns=["first_at", "last_at"], filter=wanted).to_pylist()
+    first = min((one["first_at"] for one in times if one["first_at"]), default=None)
+    last = max((one["last_at"] for one in times if one["last_at"]), default=None)
+    rows = [one for one in captures_rows(lake, _COLUMNS) if _may_hold(one, row, first, last)]
+    own = next((one for one in rows if one["capture_uri"] == row["capture_uri"]), None)
+    if own is None:
+        return [], "the recording that it is from is not in this lake any more"
+    if own["kind"] != CAPTURE:
+        return [], f"it is from a recording of the kind {own['kind']}, which has no packets"
+    for one in rows:
+        # What a lake names may be a pipe, which is waited for, or a device without an end.
+        place, size = place_of(str(one["capture_uri"])), max(one["bytes"] or 0, 0)
+        if place.info().type != fs.FileType.File:
+            return [], f"{one['capture_uri']} is not there any more"
+        if place.info().size < size or digest(place, size) != one["digest"]:
+            return [], f"{one['capture_uri']} is another file now"
+    return [
+        one["capture_uri"] for one in sorted(rows, key=lambda one: (str(one["first_at"]), str(one["capture_uri"])))
+    ], None
+
+
+def _may_hold(one: dict[str, Any], row: dict[str, Any], first: Any, last: Any) -> bool:
+    if one["capture_uri"] == row["capture_uri"]:
+        return True
+    if one["kind"] != CAPTURE or None in (one["first_at"], one["last_at"], first, last):
+        return False
+    return bool(one["first_at"] <= last and one["last_at"] >= first)
+
+
+def _end(text: str | None) -> tuple[bytes, int] | None:
+    """Address and port as packets have them; None where this is no address."""
+    host, _, port = (text or "").rpartition(":")
+    try:
+        address = ip_address(host.strip("[]"))
+        number = int(port)
+    except ValueError:
+        return None
+    packed = address.packed
+    return (packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed), number

@@ -1,0 +1,1 @@
+"""What the catalog says, as the plain facts that pages show."""

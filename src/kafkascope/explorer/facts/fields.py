@@ -1,0 +1,46 @@
+"""A layout in, the tree of its fields out as plain facts: type, null, default, tag, prose, named values, KIPs."""
+
+from typing import Any
+
+from kafkascope.explorer.facts.field_places import field_name
+from kafkascope.schema.api_facts import field_kips
+from kafkascope.schema.errors.message_errors import is_error_field
+from kafkascope.schema.export import values_json
+from kafkascope.schema.layouts.layout import Layout, LayoutField
+from kafkascope.schema.prose import sentence
+from kafkascope.schema.values import named_values
+
+
+def tree(found: Layout) -> list[dict[str, Any]]:
+    return [_field(found, field, (), ()) for field in found.fields]
+
+
+def _field(found: Layout, field: LayoutField, above: tuple[str, ...], places: tuple[str, ...]) -> dict[str, Any]:
+    """`path` has the release's names, `place` those of the catalog."""
+    path, place = (*above, field.kafka_name), (*places, field.source.name)
+    return {
+        "name": field.kafka_name,
+        "page": field_name(field.source.name),
+        "path": ".".join(path),
+        "type": type_text(field),
+        "nullable": field.nullable,
+        "tag": field.tag,
+        "default": field.default,
+        "entity": field.source.entity,
+        "mapKey": field.source.map_key,
+        "ignorable": field.source.ignorable,
+        "errorCode": field.type == "int16" and is_error_field(field.name),
+        "versions": field.source.versions.text,
+        "since": field.source.since,
+        "aliases": [name for name, _ in field.source.was if name != field.kafka_name],
+        "kips": field_kips(found.message, place),
+        "prose": sentence(found.message, place),
+        "values": [values_json(values) for values in named_values(found.message, place, found.version)],
+        "fields": [_field(found, child, path, place) for child in field.fields],
+    }
+
+
+def type_text(field: LayoutField) -> str:
+    """`[]Topic`, `string`, `int32`."""
+    one = field.source.type if field.type == "struct" else field.type
+    return f"[]{one}" if field.array else one

@@ -1,0 +1,162 @@
+"""What can be searched for: APIs, messages, fields, errors, releases, KIPs and their numbers, and where each leads.
+
+`entries` are the same for the script in the browser and for the server's own search page; `index_script` packs them.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from kafkascope.explorer.facts.field_places import field_places, places_in
+from kafkascope.explorer.facts.kips import kip_apis
+from kafkascope.schema.api_facts import family_of
+from kafkascope.schema.catalog import apis, index, message
+from kafkascope.schema.errors.error_codes import error_codes
+from kafkascope.schema.model import Message
+from kafkascope.schema.releases import releases
+
+MOST_RESULTS = 24
+# Kinds in the order in which they stand among equals.
+KINDS = ("api", "error", "release", "kip", "message", "record", "name", "field")
+
+
+class Entry(NamedTuple):
+    """`also` are other words that find it: numbers, earlier names."""
+
+    kind: str
+    text: str
+    about: str
+    address: str
+    also: tuple[str, ...] = ()
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    return (*_apis(), *_errors(), *_releases(), *_kips(), *_names(), *_messages())
+
+
+def _apis() -> Iterator[Entry]:
+    for key, api in apis().items():
+        was = tuple(alias.removesuffix("Request") for alias in index()[f"{api}Request"].aliases)
+        yield Entry("api", api, f"API {key} · {family_of(api)}", f"api/{api}.html", (str(key), *was))
+
+
+def _errors() -> Iterator[Entry]:
+    for error in error_codes().values():
+        also = (str(error.code), *error.aliases, *((error.exception,) if error.exception else ()))
+        yield Entry("error", error.name, f"error {error.code}", f"error/{error.name}.html", also)
+
+
+def _releases() -> Iterator[Entry]:
+    for release in reversed(releases()):
+        yield Entry("release", f"Kafka {release.name}", "release", f"release/{release.name}.html", (release.name,))
+
+
+def _kips() -> Iterator[Entry]:
+    for number, names in kip_apis().items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield Entry("kip", f"KIP-{number}", ", ".join(names[:3]) + more, f"kip/{number}.html", (str(number),))
+
+
+def _names() -> Iterator[Entry]:
+    """Fields of one name in several places; one that is alone is found there."""
+    for name, places in field_places().items():
+        if len(places) > 1:
+            yield Entry("name", name, f"field in {len(places)} places", f"field/{name}.html")
+
+
+def _messages() -> Iterator[Entry]:
+    for name, entry in index().items():
+        known = message(name)
+        kind = "message" if known.kind in ("request", "response", "header") else "record"
+        newest = known.all_versions()[-1]
+        about = f"{known.kind} v{newest}"
+        yield Entry(kind, name, about, f"{kind}/{name}/{newest}.html", entry.aliases)
+        for place in places_in(known):
+            path = ".".join(place.path)
+            yield Entry("field", place.path[-1], f"{name} {path}", f"{kind}/{name}/{place.version}.html#f-{path}")
+
+
+def search(asked: str) -> list[Entry]:
+    """The best first. Every word must be in an entry; the script in the browser ranks alike."""
+    words = asked.lower().split()
+    if not words:
+        return []
+    ranked = []
+    for order, entry in enumerate(entries()):
+        rank = _rank(entry, words)
+        if rank is not None:
+            ranked.append(((rank, KINDS.index(entry.kind), _depth(entry), order), entry))
+    ranked.sort(key=lambda item: item[0])
+    return [entry for _, entry in ranked[:MOST_RESULTS]]
+
+
+def _depth(entry: Entry) -> int:
+    """Of fields those at the top of a message first, those of requests and responses before those of records."""
+    return 2 * entry.about.count(".") + entry.address.startswith("record/") if entry.kind == "field" else 0
+
+
+def _rank(entry: Entry, words: list[str]) -> int | None:
+    text = entry.text.lower()
+    whole = " ".join((text, entry.about.lower(), *entry.also)).lower()
+    humps = _humps(entry.text)
+    if not all(word in whole or humps.startswith(word) for word in words):
+        return None
+    first = words[0]
+    names = (text, *(other.lower() for other in entry.also))
+    if first in names:
+        return 0
+    if any(name.startswith(first) for name in names):
+        return 1
+    if humps.startswith(first):
+        return 2
+    if first in text:
+        return 3
+    # One word that is only in a message's name means the message, not each of its fields.
+    return None if entry.kind == "field" and len(words) == 1 else 4
+
+
+def _humps(text: str) -> str:
+    """`sf` of ShareFetch, `irs` of INVALID_RECORD_STATE."""
+    if "_" in text:
+        return "".join(part[:1] for part in text.split("_")).lower()
+    return "".join(letter for letter in text if letter.isupper()).lower()
+
+
+def index_script() -> str:
+    packed: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    for entry in entries():
+        if entry.kind in ("api", "error", "release", "kip", "name"):
+            packed[entry.kind].append([entry.text, entry.about, *entry.also])
+    for name in index():
+        known = message(name)
+        kind = "message" if known.kind in ("request", "response", "header") else "record"
+        newest = known.all_versions()[-1]
+        row = [name, known.kind, newest, _packed_fields(known, newest), *index()[name].aliases]
+        packed[kind].append(row)
+    del packed["field"]
+    data = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
+    finder = files("kafkascope.explorer").joinpath("static", "find.js").read_text(encoding="utf-8")
+    return f"window.kafkascope={{data:{data}}};\n{finder}"
+
+
+def _packed_fields(known: Message, newest: int) -> str:
+    """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`: a version where it is not the newest."""
+    versions = {".".join(place.path): place.version for place in places_in(known)}
+    tree: dict[str, Any] = {}
+    for path in versions:
+        at = tree
+        for part in path.split("."):
+            at = at.setdefault(part, {})
+
+    def pack(level: dict[str, Any], above: str) -> str:
+        rows = []
+        for name, inner in level.items():
+            path = f"{above}{name}"
+            mark = "" if versions[path] == newest else f"@{versions[path]}"
+            rows.append(f"{name}{mark}" + (f"({pack(inner, path + '.')})" if inner else ""))
+        return ",".join(rows)
+
+    return pack(tree, "")

@@ -1,0 +1,80 @@
+"""A layout in, its parts on the wire as plain facts out: frame prefix, header, body, every cell with its position."""
+
+from typing import Any
+
+from kafkascope.codec.frame import header_version
+from kafkascope.schema.layouts.lanes import Cell, Lane, Position, end, lanes
+from kafkascope.schema.layouts.layout import Layout, camel_case, layout
+
+FRAME = Position("frame", (), 0)
+# The frame's length counts what follows it, so header fields start behind it.
+PREFIX_BYTES = 4
+
+
+def wire_facts(found: Layout) -> list[dict[str, Any]]:
+    """Prefix, header and body of a request or response; a record is a body alone."""
+    if not found.message.api:
+        return [_part("body", "Body", "", lanes(found, FRAME), "frame")]
+    request = found.message.kind == "request"
+    number = header_version(found.message.name, found.version)
+    header = layout("RequestHeader" if request else "ResponseHeader", number)
+    start = Position("frame", (), PREFIX_BYTES)
+    behind = end(header, start)
+    title = f"{'Request' if request else 'Response'} header v{number}"
+    return [
+        {"part": "frame", "title": "Frame", "remark": "", "starts": "frame", "lane": _prefix()},
+        _part("header", title, _header_remark(found, number), lanes(header, start), "frame"),
+        _part("body", "Body", "", lanes(found, behind or Position("body", (), 0)), "frame" if behind else "body"),
+    ]
+
+
+def _header_remark(found: Layout, number: int) -> str:
+    if found.message.kind == "request" and number >= 2:
+        return "ClientId stays a classic string with an int16 length, whatever the header's version."
+    if found.message.kind == "request" and number == 0:
+        return "It ends behind the correlation id: there is no client id."
+    if found.message.api == "ApiVersions" and found.message.kind == "response":
+        return "Always v0, so that a client that does not know the broker's version can read the answer (KIP-511)."
+    return ""
+
+
+def _prefix() -> dict[str, Any]:
+    cell = {
+        "cell": "field", "path": "message_size", "name": "message_size", "key": "message_size", "at": "0",
+        "position": {"from": "frame", "path": "", "offset": 0}, "encoding": "int32, counts the bytes behind it",
+        "size": "4", "nullable": False, "tag": None,
+    }  # fmt: skip
+    return {"path": "", "struct": "", "repeats": "once", "items": [cell]}
+
+
+def _part(part: str, title: str, remark: str, lane: Lane, starts: str) -> dict[str, Any]:
+    prefix = "header/" if part == "header" else ""
+    return {"part": part, "title": title, "remark": remark, "starts": starts, "lane": _lane(lane, prefix)}
+
+
+def _lane(lane: Lane, prefix: str) -> dict[str, Any]:
+    return {
+        "path": ".".join(lane.path),
+        "struct": lane.struct,
+        "repeats": lane.repeats,
+        "items": [_lane(item, prefix) if isinstance(item, Lane) else _cell(item, prefix) for item in lane.items],
+    }
+
+
+def _cell(cell: Cell, prefix: str) -> dict[str, Any]:
+    at = cell.position
+    name = cell.path[-1] if cell.path and cell.kind != "tags" else "tags"
+    key = ".".join(camel_case(part) for part in cell.path)
+    return {
+        "cell": cell.kind,
+        "path": ".".join(cell.path),
+        "name": name,
+        # What the bytes of an example go by, without their indices.
+        "key": f"{prefix}{key}{'#tags' if cell.kind == 'tags' else ''}",
+        "at": str(at),
+        "position": {"from": at.base, "path": ".".join(at.path), "offset": at.offset},
+        "encoding": cell.encoding,
+        "size": cell.size,
+        "nullable": bool(cell.field and cell.field.nullable),
+        "tag": cell.field.tag if cell.field else None,
+    }

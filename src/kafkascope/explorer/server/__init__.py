@@ -1,0 +1,1 @@
+"""The explorer as a web server."""

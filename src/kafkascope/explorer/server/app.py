@@ -1,0 +1,135 @@
+"""The web server's application: makes the page of an address; what is not there gets a 404 that suggests what is."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from kafkascope.errors import InputError, KafkascopeError, ReachError, UsageError
+from kafkascope.explorer.address import address
+from kafkascope.explorer.assets import ASSETS, asset
+from kafkascope.explorer.decode.decoder import DECODER, Decoder
+from kafkascope.explorer.facts.missing import near
+from kafkascope.explorer.gate import Busy, Gate
+from kafkascope.explorer.gates import LAKE, server_gates
+from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.render import Renderer, json_text
+from kafkascope.explorer.server.guard import Guard
+from kafkascope.explorer.server.routes import server_kinds, server_routes
+from kafkascope.limits import MAX_KEPT_PAGES
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json; charset=utf-8"
+
+
+def create(
+    lake: str | None = None,
+    host: str = "127.0.0.1",
+    decoder: Decoder = DECODER,
+    gates: Mapping[str, Gate] | None = None,
+) -> Starlette:
+    """`lake` is a folder or URI whose pages are added; `host` is what the server listens on."""
+    gates = gates or server_gates()
+    renderer = Renderer(server_kinds(lake))
+    routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("index.html"))]
+    routes += [Route(f"/{name}", _asset(name)) for name in ASSETS]
+    routes += server_routes(renderer, lake, gates[LAKE], decoder)
+    kept: dict[str, Response] = {}
+    for kind in renderer.kinds.values():
+        for as_json in (True, False):
+            path = f"{kind.path.removesuffix('.html')}.json" if as_json else kind.path
+            routes.append(Route(f"/{path}", _page(renderer, kind, as_json, kept, gates.get(kind.gate))))
+    handlers: dict[Any, Any] = {404: _nowhere(renderer), KafkascopeError: _failed(renderer)}
+    return Starlette(routes=routes, middleware=[Middleware(Guard, host=host)], exception_handlers=handlers)
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response], gate: Gate | None) -> Endpoint:
+    def make(parameters: dict[str, str]) -> Response:
+        page = kind.make(**parameters)
+        if as_json:
+            return _answer(json_text(page), JSON)
+        places = {name: value for name, value in parameters.items() if name not in kind.query}
+        return _answer(renderer.html(kind, places, page), HTML)
+
+    async def respond(request: Request) -> Response:
+        asked = request.query_params
+        parameters = {**request.path_params, **{name: asked.get(name, "") for name in kind.query}}
+        if gate is not None:
+            async with gate.entered():
+                return await run_in_threadpool(make, parameters)
+        if not kind.lasting or kind.query:
+            return await run_in_threadpool(make, parameters)
+        key = f"{as_json} {address(kind, parameters)}"
+        response = kept.get(key)
+        if response is None:
+            response = await run_in_threadpool(make, parameters)
+            # The oldest goes; a page is made again in milliseconds.
+            while len(kept) >= MAX_KEPT_PAGES:
+                kept.pop(next(iter(kept)), None)
+            kept[key] = response
+        return _unless_known(request, response)
+
+    return respond
+
+
+def _asset(name: str) -> Endpoint:
+    made: list[Response] = []
+
+    async def respond(request: Request) -> Response:
+        if not made:
+            made.append(_answer(await run_in_threadpool(asset, name), ASSETS[name]))
+        return _unless_known(request, made[0])
+
+    return respond
+
+
+def _answer(content: str | bytes, media_type: str) -> Response:
+    raw = content.encode() if isinstance(content, str) else content
+    return Response(raw, headers={"ETag": f'"{blake2b(raw, digest_size=12).hexdigest()}"'}, media_type=media_type)
+
+
+def _unless_known(request: Request, response: Response) -> Response:
+    """304 where the browser has this very page already."""
+    tag = response.headers["etag"]
+    return Response(status_code=304, headers={"ETag": tag}) if request.headers.get("if-none-match") == tag else response
+
+
+def _failed(renderer: Renderer) -> Callable[[Request, Exception], Response]:
+    def respond(request: Request, error: Exception) -> Response:
+        status = 404 if isinstance(error, UsageError) else 503 if isinstance(error, (ReachError, Busy)) else 500
+        if isinstance(error, InputError):
+            status = 422
+        response = problem(renderer, request.url.path, str(error), status)
+        if isinstance(error, Busy):
+            response.headers["Retry-After"] = str(error.seconds)
+        return response
+
+    return respond
+
+
+def _nowhere(renderer: Renderer) -> Callable[[Request, Exception], Response]:
+    def respond(request: Request, error: Exception) -> Response:  # noqa: ARG001
+        return problem(renderer, request.url.path, "There is no page at this address.", 404)
+
+    return respond
+
+
+def problem(renderer: Renderer, path: str, said: str, status: int) -> Response:
+    """An error as a page, or as JSON where JSON was asked for."""
+    title = "Not found" if status == 404 else "That did not work"
+    page = Page(title, {"error": said, "near": near(path) if status == 404 else []})
+    if path.endswith(".json"):
+        return Response(json_text(page), status, media_type=JSON)
+    # Quoted: a name with a colon in it would be taken for a scheme by the links of the page.
+    here = quote(path.removeprefix("/"), safe="/@")
+    return Response(renderer.made("missing.html", here, page), status, media_type=HTML)

@@ -1,0 +1,1 @@
+"""Rows out of Delta tables: those of ingests that have landed."""

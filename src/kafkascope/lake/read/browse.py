@@ -1,0 +1,169 @@
+"""What is asked of a lake in, a page of its exchanges in the order of time out; however large it is, little is read."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kafkascope.errors import UsageError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.read.time_ordered import (
+    AT,
+    FIRST,
+    LAST,
+    OTHERWISE,
+    Found,
+    Place,
+    Wanted,
+    files_in_time,
+    first_rows,
+    microseconds,
+)
+from kafkascope.lake.tables import EXCHANGE_ID, body_table, body_table_name
+from kafkascope.schema.catalog import apis
+
+EXCHANGES = "exchanges"
+GROUP = "group_id"
+ANY_ERROR = "any"
+# Of a group's exchanges so many are looked up at a time: few at first, then nearly all where few are as asked.
+_LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`client` may have * and ?; `error` is a name, or `any`; times are microseconds, `until` is not included."""
+
+    api: str = ""
+    client: str = ""
+    group: str = ""
+    error: str = ""
+    status: str = ""
+    since: int | None = None
+    until: int | None = None
+    slower_us: int | None = None
+
+
+def parse_place(text: str) -> Place:
+    at, _, exchange_id = text.rpartition("-")
+    if not is_time(at) or not exchange_id.isalnum():
+        raise UsageError(f"{text[:40]!r} is no place in a list of exchanges; follow the links of the list")
+    return Place(int(at), exchange_id)
+
+
+def is_time(text: str) -> bool:
+    """In microseconds."""
+    return re.fullmatch(r"-?[0-9]{1,19}", text) is not None and FIRST < int(text) < LAST
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    rows: list[dict[str, Any]]
+    after: Place | None  # where the next slice begins; None at the end
+
+
+def exchanges(lake: Lake, asked: Asked, after: Place | None, count: int, columns: list[str] | None = None) -> Slice:
+    """The first `count` rows behind `after`, with these columns or all."""
+    if asked.group:
+        return _of_group(lake, asked, after, count, columns)
+    files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
+    found = first_rows(files, _wanted(asked), after, count + 1)
+    return Slice(found.first(count).rows(columns), found.place(count - 1) if len(found) > count else None)
+
+
+def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:
+    """One row; with the time that it is known to be of, only the row groups of that time are opened."""
+    files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
+    for since, until in ([(at, at + 1)] if at is not None else []) + [(None, None)]:
+        wanted = Wanted(pc.field(EXCHANGE_ID) == exchange_id, (EXCHANGE_ID,), since, until)
+        rows = first_rows(files, wanted, None, 1).rows()
+        if rows:
+            return rows[0]
+    return None
+
+
+def bodies(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
+    """Table to the row of this exchange: request and response. None where the lake has no such row."""
+    names = [body_table_name(f"{row['api']}{kind}") for kind in ("Request", "Response")] if row["api"] else []
+    at = place_of(row).at
+    wanted = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
+    found: dict[str, dict[str, Any] | None] = {}
+    for name, files in files_in_time(lake, names).items():
+        rows = first_rows(files, wanted, None, 1).rows()
+        found[name] = rows[0] if rows else None
+    return found
+
+
+def place_of(row: dict[str, Any]) -> Place:
+    moment: datetime | None = row[AT] or row[OTHERWISE]
+    return Place(0 if moment is None else microseconds(moment), row[EXCHANGE_ID])
+
+
+def _wanted(asked: Asked) -> Wanted:
+    """Of `exchanges`; the group apart."""
+    parts: dict[str, pc.Expression] = {}
+    for column, value in (("api", asked.api), ("status", asked.status)):
+        if value:
+            parts[column] = pc.field(column) == value
+    if asked.client:
+        parts["client_id"] = _like("client_id", asked.client)
+    if asked.error == ANY_ERROR:
+        parts["error_code"] = pc.field("error_code") != 0
+    elif asked.error:
+        parts["error"] = pc.field("error") == asked.error
+    if asked.slower_us is not None:
+        parts["latency_us"] = pc.field("latency_us") >= asked.slower_us
+    return _all(parts, asked.since, asked.until)
+
+
+def _like(column: str, pattern: str) -> pc.Expression:
+    if "*" not in pattern and "?" not in pattern:
+        return pc.field(column) == pattern
+    plain = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return pc.match_like(pc.field(column), plain.replace("*", "%").replace("?", "_"))
+
+
+def _all(parts: dict[str, pc.Expression], since: int | None, until: int | None) -> Wanted:
+    whole: pc.Expression | None = None
+    for part in parts.values():
+        whole = part if whole is None else whole & part
+    return Wanted(whole, tuple(parts), since, until)
+
+
+def _of_group(lake: Lake, asked: Asked, after: Place | None, count: int, columns: list[str] | None) -> Slice:
+    """The group is in the requests' own tables. Their exchanges are looked up until there are enough."""
+    found = files_in_time(lake, [*_naming_groups(asked.api), EXCHANGES])
+    of_exchanges = found.pop(EXCHANGES, [])
+    naming = [file for files in found.values() for file in files]
+    kept: list[dict[str, Any]] = []
+    ends: list[Place] = []
+    at, step = after, _LOOKED_UP
+    while len(kept) <= count:
+        places = first_rows(naming, _named(asked), at, step)
+        if not len(places):
+            break
+        more = first_rows(of_exchanges, _looked_up(asked, places), None, count + 1 - len(kept))
+        kept += more.rows(columns)
+        ends += [more.place(index) for index in range(len(more))]
+        at, step = places.place(-1), min(_MORE * step, _MOST_LOOKED_UP)
+    return Slice(kept[:count], ends[count - 1] if len(kept) > count else None)
+
+
+def _naming_groups(api: str) -> list[str]:
+    tables = [body_table(f"{one}Request") for one in apis().values() if not api or one == api]
+    return [table.name for table in tables if GROUP in table.schema.names]
+
+
+def _named(asked: Asked) -> Wanted:
+    parts = {GROUP: pc.field(GROUP) == asked.group}
+    if asked.client:
+        parts["client_id"] = _like("client_id", asked.client)
+    if asked.error and asked.error != ANY_ERROR:
+        parts["error"] = pc.field("error") == asked.error
+    return _all(parts, asked.since, asked.until)
+
+
+def _looked_up(asked: Asked, places: Found) -> Wanted:
+    wanted = _wanted(asked)
+    return Wanted(wanted.chosen, wanted.columns, places.place(0).at, places.place(-1).at + 1, places)

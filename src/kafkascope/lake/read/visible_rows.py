@@ -1,0 +1,241 @@
+"""The visible rows of a table: those whose ingest `captures` names, whoever wrote their file. An ingest that is under
+way, or was killed, shows nothing."""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from kafkascope.errors import InputError, NotFoundError
+from kafkascope.lake.active import ActiveFile, active_files
+from kafkascope.lake.file_names import pending
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import told
+from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
+from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, recorded_names, table_named
+from kafkascope.lake.write.commit import LANDING, find_table, transaction_version
+
+CAPTURES = "captures"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CALENDAR = tuple(
+    (end - _EPOCH) // timedelta(microseconds=1)
+    for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+)
+FOLLOWS = "follows"
+# Opening a table waits for its log most of the time.
+_OPENED_AT_ONCE = 8
+# Landings that may come between one look at the tables and the next.
+_LOOKS = 10
+# In the options of a file that was shorter once: the digest that it had then.
+GROWN_FROM = "grown_from"
+
+
+def visible_ingests(lake: Lake) -> frozenset[str]:
+    """Those that `captures` names."""
+    return frozenset(row[INGEST_ID] for row in captures_rows(lake, [INGEST_ID]))
+
+
+def visible_names(lake: Lake) -> frozenset[str]:
+    """What rows that show have as their `ingest_id`: ingests, and of those that no other goes on from what is pending
+    too."""
+    return _names(lake, find_table(lake, CAPTURES))
+
+
+def superseded_names(lake: Lake) -> frozenset[str]:
+    """The same of pending rows that another ingest has written whole."""
+    rows = captures_rows(lake, [FOLLOWS])
+    return frozenset(pending(one) for row in rows for one in row[FOLLOWS] or ())
+
+
+def _names(lake: Lake, captures: DeltaTable | None) -> frozenset[str]:
+    rows = _captures_rows(lake, captures, [INGEST_ID, FOLLOWS])
+    named = frozenset(row[INGEST_ID] for row in rows)
+    followed = frozenset(one for row in rows for one in row[FOLLOWS] or ())
+    return named | frozenset(pending(one) for one in named - followed)
+
+
+def as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
+    """Those tables that are there, and the names of their visible rows, as of one moment. Where an ingest lands in
+    between it is looked at again: what it supersedes leaves the tables then."""
+    wanted = list(names)
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+        for _ in range(_LOOKS):
+            turn = _turn(find_table(lake, CAPTURES))
+            opened = zip(wanted, pool.map(lambda name: find_table(lake, name), wanted), strict=True)
+            tables = {name: table for name, table in opened if table is not None}
+            # After the tables: what compaction has merged by then, `captures` names.
+            captures = find_table(lake, CAPTURES)
+            if _turn(captures) == turn:
+                break
+    return tables, _names(lake, captures)
+
+
+def _turn(captures: DeltaTable | None) -> int:
+    return 0 if captures is None else transaction_version(captures, LANDING) or 0
+
+
+def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
+    """Of every recording that is in the lake. A row without the name of its ingest is nobody's: it is refused."""
+    return _captures_rows(lake, find_table(lake, CAPTURES), columns)
+
+
+def _captures_rows(lake: Lake, table: DeltaTable | None, columns: list[str]) -> list[dict[str, Any]]:
+    if table is None:
+        return []
+    place = lake.table(CAPTURES)
+    with told(place.uri):
+        found = ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in active_files(table)],
+            schema=pa.schema([CAPTURES_SCHEMA.field(name) for name in columns]),
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+        ).to_table()
+    rows: list[dict[str, Any]] = of_a_calendar(found).to_pylist()
+    if INGEST_ID in columns and not all(row[INGEST_ID] for row in rows):
+        raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope writes no such row")
+    return rows
+
+
+def of_a_calendar(rows: pa.Table) -> pa.Table:
+    """A time that no calendar has is null: nobody could write it."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            raw = rows.column(index).cast(pa.int64())
+            known = pc.and_(pc.greater_equal(raw, _CALENDAR[0]), pc.less_equal(raw, _CALENDAR[1]))
+            rows = rows.set_column(index, field, pc.if_else(known, raw, None).cast(field.type))
+    return rows
+
+
+def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list[str] | None = None) -> pa.Table:
+    """What these ingests left pending in a table, whether it shows or not; without the date."""
+    found = find_table(lake, name)
+    table = known_table(name) if found is None else table_as_found(name, found)
+    names = {pending(one) for one in ingests}
+    # Compaction leaves such files alone, other tools do not.
+    files = [] if found is None else [file for file in active_files(found) if file.foreign or file.ingest in names]
+    with told(lake.table(name).uri):
+        return rows_of(lake, name, table.file_schema, files).to_table(columns=columns, filter=is_of(names))
+
+
+def rows_of(lake: Lake, name: str, schema: pa.Schema, files: Iterable[ActiveFile]) -> ds.Dataset:
+    """All rows of these files."""
+    place = lake.table(name)
+    return ds.FileSystemDataset.from_paths(
+        [f"{place.path}/{file.path}" for file in files],
+        schema=schema,
+        format=ds.ParquetFileFormat(),
+        filesystem=place.filesystem,
+    )
+
+
+def is_of(names: AbstractSet[str]) -> pc.Expression:
+    return pc.field(INGEST_ID).isin(pa.array(sorted(names), pa.string()))
+
+
+def is_visible(name: str, file: ActiveFile, names: AbstractSet[str]) -> bool:
+    """Whether a file may have visible rows; of one that `must_filter` names they are chosen by their `ingest_id`."""
+    return name == CAPTURES or file.ingest is None or file.ingest in names
+
+
+def must_filter(table: LakeTable, file: ActiveFile, *, now: bool = True) -> bool:
+    """Whether a file may have rows that do not show. What compaction has merged shows `now`, but not to one who has
+    chosen what to see earlier."""
+    return table.name != CAPTURES and INGEST_ID in table.schema.names and (file.foreign or (file.compacted and not now))
+
+
+def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], names: AbstractSet[str]) -> int:
+    """How many rows of these files show. Those of other tools are opened, no others."""
+    shown = [file for file in files if is_visible(table.name, file, names)]
+    mixed = [file for file in shown if must_filter(table, file)]
+    count = sum(file.rows for file in shown) - sum(file.rows for file in mixed)
+    if mixed:
+        with told(lake.table(table.name).uri):
+            count += rows_of(lake, table.name, table.file_schema, mixed).count_rows(filter=is_of(names))
+    return count
+
+
+def visible_files(lake: Lake, name: str) -> list[str]:
+    """Paths within the table's folder. Rows of those that another tool wrote have to be chosen by their `ingest_id`."""
+    tables, names = as_of_now(lake, [name])
+    return [file.path for table in tables.values() for file in active_files(table) if is_visible(name, file, names)]
+
+
+def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> ds.Dataset:
+    """The visible rows as an Arrow dataset, for DuckDB, Polars and pyarrow; empty where the table is not there yet. A
+    filter on the date or the time opens only the files that can have such rows. `ingests` are `visible_names` of an
+    earlier moment."""
+    if ingests is None:
+        tables, seen = as_of_now(lake, [name])
+        found = tables.get(name)
+    else:
+        found, seen = find_table(lake, name), frozenset(ingests)
+    table = known_table(name) if found is None else table_as_found(name, found)
+    files = [] if found is None else [f for f in active_files(found, table.time) if is_visible(name, f, seen)]
+    place = lake.table(name)
+    with told(place.uri):
+        rows = ds.FileSystemDataset.from_paths(
+            [f"{place.path}/{file.path}" for file in files],
+            schema=table.schema,
+            format=ds.ParquetFileFormat(),
+            filesystem=place.filesystem,
+            partitions=[holds(table, file) for file in files],
+        )
+    if any(must_filter(table, file, now=ingests is None) for file in files):
+        return rows.filter(is_of(seen))
+    return rows
+
+
+def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
+    """What is true of every row of a file."""
+    known = pc.scalar(True)
+    if table.time and file.date is not None:
+        known = pc.field(DATE) == pa.scalar(file.date, pa.date32())
+    if table.time and file.low is not None and file.high is not None:
+        type_ = table.schema.field(table.time).type
+        known &= pc.field(table.time) >= pa.scalar(file.low, type_)
+        known &= pc.field(table.time) <= pa.scalar(file.high, type_)
+    return known
+
+
+def table_in(lake: Lake, name: str) -> LakeTable:
+    """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
+    found = find_table(lake, name)
+    return known_table(name) if found is None else table_as_found(name, found)
+
+
+def known_names() -> list[str]:
+    """Of all tables that a lake can have."""
+    from kafkascope.lake.marts import MARTS
+    from kafkascope.lake.write.catalog_tables import CATALOG
+
+    return sorted([*recorded_names(), *MARTS, *CATALOG])
+
+
+def known_table(name: str) -> LakeTable:
+    try:
+        return table_named(name)
+    except NotFoundError:
+        from kafkascope.lake.marts import MARTS
+        from kafkascope.lake.write.catalog_tables import CATALOG
+
+        made = {**MARTS, **CATALOG}
+        if name not in made:
+            raise
+        return made[name]
+
+
+def table_as_found(name: str, found: DeltaTable) -> LakeTable:
+    schema = pa.schema(found.schema().to_arrow())
+    try:
+        known = known_table(name)
+    except NotFoundError:
+        times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+        dated = DATE in found.metadata().partition_columns
+        return LakeTable(name, schema, times[0] if dated and times else None)
+    return LakeTable(name, schema, known.time, known.otherwise)

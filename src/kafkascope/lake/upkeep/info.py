@@ -1,0 +1,71 @@
+"""A lake in, an account of it out: tables with rows, files, bytes and times, and ingests by their state."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafkascope.lake.active import ActiveFile, active_files
+from kafkascope.lake.file_names import PENDING
+from kafkascope.lake.home import Lake
+from kafkascope.lake.read.visible_rows import CAPTURES, as_of_now, is_visible, table_as_found, visible_rows
+from kafkascope.lake.tables import LakeTable
+from kafkascope.lake.upkeep.retention import HalfDone, half_done
+from kafkascope.lake.write.heartbeat import Running, running_now
+
+# Opening a table waits for its log most of the time.
+_OPENED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """Of the visible rows. `hidden_files` are committed by ingests that are not visible, or not yet."""
+
+    name: str
+    rows: int
+    files: int
+    bytes: int
+    first_at: datetime | None
+    last_at: datetime | None
+    hidden_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class LakeInfo:
+    uri: str
+    format: int
+    tables: tuple[TableInfo, ...]
+    recordings: int
+    ingests: int
+    running: tuple[Running, ...]
+    half_done: tuple[HalfDone, ...]
+
+
+def info(lake: Lake) -> LakeInfo:
+    opened, seen = as_of_now(lake, lake.tables())
+    known = {name: table_as_found(name, table) for name, table in opened.items()}
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+        found = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
+        files = dict(zip(opened, found, strict=True))
+    tables = tuple(_table(lake, known[name], some, seen) for name, some in files.items())
+    return LakeInfo(
+        uri=lake.uri,
+        format=lake.format,
+        tables=tables,
+        recordings=next((table.rows for table in tables if table.name == CAPTURES), 0),
+        ingests=sum(not one.endswith(PENDING) for one in seen),
+        running=tuple(running_now(lake)),
+        half_done=tuple(half_done(lake, files)),
+    )
+
+
+def _table(lake: Lake, table: LakeTable, files: list[ActiveFile], seen: frozenset[str]) -> TableInfo:
+    shown = [file for file in files if is_visible(table.name, file, seen)]
+    return TableInfo(
+        name=table.name,
+        rows=visible_rows(lake, table, shown, seen),
+        files=len(shown),
+        bytes=sum(file.size for file in shown),
+        first_at=min((file.first for file in shown if file.first is not None), default=None),
+        last_at=max((file.last for file in shown if file.last is not None), default=None),
+        hidden_files=len(files) - len(shown),
+    )

@@ -1,0 +1,310 @@
+"""A lake in, what it no longer needs taken out: leftovers of ingests that died, days before a date, files that no log
+names. Readers see each table as before or as after."""
+
+import json
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from pyarrow import fs
+
+from kafkascope.errors import InputError
+from kafkascope.lake.active import ActiveFile, active_files
+from kafkascope.lake.file_names import ingest_of, pending
+from kafkascope.lake.home import LOG, Lake
+from kafkascope.lake.inside import inside
+from kafkascope.lake.place import Place, readable
+from kafkascope.lake.read.visible_rows import (
+    CAPTURES,
+    dataset,
+    superseded_names,
+    table_in,
+    visible_ingests,
+    visible_names,
+)
+from kafkascope.lake.tables import table_named
+from kafkascope.lake.upkeep.foreign import divide, rows_by_name
+from kafkascope.lake.write.commit import ATTEMPTS, MAINTENANCE, commit, find_table, is_in, maintain, transaction_version
+from kafkascope.lake.write.files import NO_DATE, NewFile
+from kafkascope.lake.write.heartbeat import INGESTS, SILENCE, alive_names, end, running_ingests
+
+# Who began to read before a file was taken out may still be at it.
+SAFE_AGE = timedelta(hours=24)
+# Compaction and marts give no sign of life: what they write may be committed yet.
+UNSIGNED_AGE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """Rows that left a table; their files stay until `vacuum` deletes them."""
+
+    table: str
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """`deleted` files are gone from the disk; `waiting` ones are not old enough yet."""
+
+    ingests: tuple[str, ...]
+    taken_out: tuple[TakenOut, ...]
+    deleted_files: int
+    deleted_bytes: int
+    waiting_files: int
+    waiting_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HalfDone:
+    """An ingest that committed to some tables, is not in `captures`, and does not run."""
+
+    ingest_id: str
+    tables: tuple[str, ...]
+    rows: int
+    files: int
+    bytes: int
+
+
+def half_done(lake: Lake, tables: Mapping[str, list[ActiveFile]] | None = None) -> list[HalfDone]:
+    """`tables` are files by table, where they are known."""
+    found: dict[str, dict[str, list[ActiveFile]]] = {}
+    for name, files in (_all_files(lake) if tables is None else tables).items():
+        for file in files if name != CAPTURES else ():
+            for ingest, part in _by_name(lake, name, file):
+                found.setdefault(ingest, {}).setdefault(name, []).append(part)
+    # In this order: one that began since has no files here, one that ended since is in `captures`.
+    alive = alive_names(lake)
+    gone = found.keys() - alive - visible_names(lake) - superseded_names(lake)
+    return [_half_done(ingest, found[ingest]) for ingest in sorted(gone)]
+
+
+def _by_name(lake: Lake, name: str, file: ActiveFile) -> list[tuple[str, ActiveFile]]:
+    """Whose rows a file has, with their share of it. Of what compaction has merged nothing is half done."""
+    if not file.foreign:
+        return [] if file.ingest is None else [(file.ingest, file)]
+    counts = rows_by_name(lake, table_in(lake, name), file)
+    total = max(1, sum(counts.values()))
+    return [(one, replace(file, rows=rows, size=file.size * rows // total)) for one, rows in counts.items()]
+
+
+def _all_files(lake: Lake) -> dict[str, list[ActiveFile]]:
+    opened = {name: find_table(lake, name) for name in lake.tables()}
+    return {name: active_files(table) for name, table in opened.items() if table is not None}
+
+
+def _half_done(ingest: str, tables: dict[str, list[ActiveFile]]) -> HalfDone:
+    files = [file for group in tables.values() for file in group]
+    return HalfDone(
+        ingest, tuple(sorted(tables)), sum(file.rows for file in files), len(files), sum(file.size for file in files)
+    )
+
+
+def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> Vacuumed:
+    """`dry_run` counts what would go. Files of an ingest that runs are spared, and all that are younger than `age`."""
+    taken: dict[str, TakenOut] = {}
+    ingests = []
+    superseded = superseded_names(lake)
+    landed = visible_ingests(lake)
+    _divide(lake, lambda names: not names <= landed, dry_run)
+    for name in lake.tables() if superseded else ():
+        out = _take_out(lake, name, lambda file: file.ingest in superseded, dry_run)
+        if out.files:
+            taken[name] = out
+    for one in half_done(lake):
+        rows = _give_up(lake, one, dry_run=dry_run)
+        if rows is None:
+            continue
+        ingests.append(one.ingest_id)
+        for out in rows:
+            taken[out.table] = _sum(taken.get(out.table), out)
+    if not dry_run:
+        _bury(lake)
+    deleted = waiting = deleted_bytes = waiting_bytes = 0
+    for name in _folders(lake):
+        for place, size, old in _unnamed(lake, name, age):
+            if not old:
+                waiting, waiting_bytes = waiting + 1, waiting_bytes + size
+            elif dry_run or place.delete():
+                deleted, deleted_bytes = deleted + 1, deleted_bytes + size
+    return Vacuumed(tuple(ingests), tuple(taken.values()), deleted, deleted_bytes, waiting, waiting_bytes)
+
+
+def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: bool, day: date | None = None) -> None:
+    """Files of other tools become our own where the `ingest_id`s of their rows are as `chosen`: what follows goes by
+    names of files."""
+    for name in () if dry_run else lake.tables():
+        found = find_table(lake, name)
+        for file in active_files(found) if found is not None and name != CAPTURES else ():
+            if file.foreign and (day is None or file.date == day):
+                table = table_in(lake, name)
+                names = rows_by_name(lake, table, file).keys()
+                if names and chosen(names):
+                    divide(lake, table, file)
+
+
+def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]:
+    """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
+    `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
+    without a date go with their ingest, once all of its recordings end before that day."""
+    seen, over, landed = visible_names(lake), _over(lake, before), visible_ingests(lake)
+    _divide(lake, lambda names: bool(names & over), dry_run, NO_DATE)
+    _divide(lake, lambda names: not names <= landed, dry_run)
+
+    def old(file: ActiveFile) -> bool:
+        # An ingest that is under way keeps its files: it would land with a part of them.
+        if file.ingest is not None and file.ingest not in seen:
+            return False
+        if file.date == NO_DATE:
+            return file.ingest in over
+        return file.date is not None and file.date < before
+
+    taken = [_take_out(lake, name, old, dry_run) for name in lake.tables() if name != CAPTURES]
+    return [out for out in taken if out.files]
+
+
+def _over(lake: Lake, before: date) -> frozenset[str]:
+    """Ingests whose recordings all end before that day."""
+    rows = dataset(lake, CAPTURES).to_table(columns=["ingest_id", "last_at"])
+    limit = datetime(before.year, before.month, before.day, tzinfo=UTC)
+    ended = pc.fill_null(pc.less(rows.column("last_at"), limit), False)
+    lasting = set(rows.filter(pc.invert(ended)).column("ingest_id").to_pylist())
+    over = frozenset(rows.column("ingest_id").to_pylist()) - lasting
+    return over | frozenset(pending(one) for one in over)
+
+
+def _take_out(
+    lake: Lake, name: str, chosen: Callable[[ActiveFile], bool], dry_run: bool, ingest: str | None = None
+) -> TakenOut:
+    for _ in range(ATTEMPTS):
+        table = find_table(lake, name)
+        files = [file for file in active_files(table) if chosen(file)] if table is not None else []
+        said = TakenOut(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
+        if table is None or not files or dry_run:
+            return said
+        version = transaction_version(table, ingest) if ingest is not None else None
+        out = [(ingest, version + 1)] if ingest is not None and version is not None and is_in(version) else []
+        if maintain(table, files, data_change=True, transactions=out):
+            return said
+    raise InputError(f"{lake.table(name).uri}: others change this table all the time; try again later")
+
+
+def _give_up(lake: Lake, one: HalfDone, *, dry_run: bool) -> list[TakenOut] | None:
+    """None where the ingest came to its end after all."""
+
+    def of_ingest(file: ActiveFile) -> bool:
+        return file.ingest == one.ingest_id
+
+    if dry_run:
+        return [_take_out(lake, name, of_ingest, dry_run) for name in one.tables]
+    # `captures` hears it first: the driver, should it wake, can no longer land.
+    if not _tell(lake, one.ingest_id):
+        return None
+    taken = []
+    kept: dict[str, list[ActiveFile]] = {}
+    for name in one.tables:
+        table = find_table(lake, name)
+        kept[name] = [file for file in active_files(table) if of_ingest(file)] if table is not None else []
+        if one.ingest_id in alive_names(lake):
+            break
+        taken.append(_take_out(lake, name, of_ingest, dry_run, one.ingest_id))
+    # And again: the same ingest, begun anew, may have counted on what was taken out just after.
+    if not _tell(lake, one.ingest_id):
+        for out in taken:
+            _put_back(lake, out.table, kept[out.table], one.ingest_id)
+        return None
+    return taken
+
+
+def _tell(lake: Lake, ingest: str) -> bool:
+    """Makes the ingest's transaction in `captures` even and higher. False where the ingest is visible."""
+    for _ in range(ATTEMPTS):
+        captures = find_table(lake, CAPTURES)
+        if captures is None:
+            commit(lake, table_named(CAPTURES), [], MAINTENANCE)
+            continue
+        if ingest in visible_names(lake):
+            return False
+        version = transaction_version(captures, ingest) or 0
+        if maintain(captures, (), data_change=False, transactions=[(ingest, version + 2 - version % 2)]):
+            return True
+    raise InputError(f"{lake.table(CAPTURES).uri}: others change this table all the time; try again later")
+
+
+def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> None:
+    again = [
+        NewFile(
+            name, file.path, file.size, file.rows, file.date.isoformat() if file.date else None,
+            json.dumps({"numRecords": file.rows}),
+        )
+        for file in files
+    ]  # fmt: skip
+    for _ in range(ATTEMPTS):
+        table = find_table(lake, name)
+        version = transaction_version(table, ingest) if table is not None else None
+        if table is None or version is None or is_in(version):
+            return
+        if maintain(table, (), again, data_change=True, transactions=[(ingest, version + 1)]):
+            return
+    raise InputError(
+        f"{lake.table(name).uri}: ingest {ingest} lost its rows here to a vacuum; ingest it into a new lake"
+    )
+
+
+def _bury(lake: Lake) -> None:
+    """Signs of life of the dead, and of nobody; and what tasks of the dead said of their progress."""
+    now = datetime.now(UTC)
+    for run in running_ingests(lake):
+        if not run.alive(now):
+            end(lake, run)
+    alive = alive_names(lake)
+    for info in inside(lake.place, INGESTS).inside():
+        dead = info.base_name.split("-")[0] not in alive and info.type == fs.FileType.File
+        if dead and now - info.mtime >= SILENCE:
+            inside(lake.place, f"{INGESTS}/{info.base_name}").delete()
+
+
+def _folders(lake: Lake) -> list[str]:
+    """Tables, and folders of tables whose first commit never came."""
+    found = (info.base_name for info in lake.place.inside() if info.type == fs.FileType.Directory)
+    return sorted(name for name in found if name[0] not in "._")
+
+
+def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bool]]:
+    """Files that the table's newest version does not have: place, size, whether they may go."""
+    place = lake.table(name)
+    # In this order: a file whose ingest ends in between is named by the log.
+    there = [info for info in place.inside(deep=True) if info.type == fs.FileType.File]
+    alive = alive_names(lake)
+    table = find_table(lake, name)
+    named = {file.path for file in active_files(table)} if table is not None else set()
+    removed = _removed(table, timedelta(0)) if table is not None else set()
+    long_removed = _removed(table, age) if table is not None else set()
+    now = datetime.now(UTC)
+    found = []
+    for info in there:
+        path = info.path[len(place.path) + 1 :]
+        ingest = ingest_of(path)
+        if path in named or path.startswith(f"{LOG}/") or not path.endswith(".parquet") or ingest in alive:
+            continue
+        least = age if ingest is not None else max(age, UNSIGNED_AGE)
+        old = path in long_removed if path in removed else now - info.mtime >= least
+        found.append((inside(place, path), info.size, old))
+    return found
+
+
+def _removed(table: DeltaTable, age: timedelta) -> set[str]:
+    """Files that were taken out that long ago, in whole hours."""
+    hours = -int(-age.total_seconds() // 3600)
+    with readable(table.table_uri):
+        return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
+
+
+def _sum(one: TakenOut | None, other: TakenOut) -> TakenOut:
+    if one is None:
+        return other
+    return TakenOut(one.table, one.rows + other.rows, one.files + other.files, one.bytes + other.bytes)

@@ -1,0 +1,162 @@
+"""An ingest in, its sign of life in the lake out: a small file that it renews while it runs, so that `vacuum` leaves
+its files alone. The last commit lands only if nobody has taken the ingest for dead."""
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from kafkascope.errors import InputError
+from kafkascope.lake.file_names import pending
+from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
+from kafkascope.lake.place import Place
+from kafkascope.lake.tables import table_named
+from kafkascope.lake.write.commit import LANDING, Change, commit, find_table, transaction_version
+from kafkascope.lake.write.files import NewFile
+
+INGESTS = "_ingests"
+# How often the driver should renew it, and when an ingest counts as dead: a pause of a virtual machine is no death.
+BEAT_SECONDS = 30
+SILENCE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """`token` tells two runs of one ingest apart. `given_up` is how often `vacuum` had taken the ingest out when this
+    run began, as the version of its transaction in `captures`."""
+
+    ingest_id: str
+    token: str
+    user: str
+    host: str
+    pid: int
+    started: datetime
+    beat: datetime
+    given_up: int = 0
+
+    def alive(self, now: datetime) -> bool:
+        return now - self.beat < SILENCE
+
+    def place(self, lake: Lake) -> Place:
+        return inside(lake.place, f"{INGESTS}/{self.ingest_id}-{self.token}.json")
+
+
+def begin(lake: Lake, ingest_id: str) -> Running:
+    """To be called before the first look at the tables and the first file."""
+    if not ingest_id.isalnum():
+        raise AssertionError(f"{ingest_id!r} stands in names of files: letters and digits alone")
+    now = datetime.now(UTC)
+    run = Running(ingest_id, uuid4().hex[:12], _user(), socket.gethostname(), os.getpid(), now, now)
+    try:
+        _write(lake, run)
+        # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
+        captures = find_table(lake, "captures")
+        version = transaction_version(captures, ingest_id) if captures is not None else None
+        return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
+    except BaseException:
+        # Ctrl-C before the caller can take it away.
+        end(lake, run)
+        raise
+
+
+def beat(lake: Lake, run: Running) -> Running:
+    """The sign renewed. An ingest that was taken for dead hears it here."""
+    if not run.place(lake).exists():
+        raise InputError(
+            f"{lake.uri}: ingest {run.ingest_id} was silent for so long that `lake vacuum` gave it up; run it again"
+        )
+    renewed = replace(run, beat=datetime.now(UTC))
+    _write(lake, renewed)
+    return renewed
+
+
+def seal(
+    lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = None, change: Change | None = None
+) -> bool:
+    """The commit of `captures`, which makes the ingest visible. False where it was already. Where `turn` is
+    another by now, `Overtaken` is raised. `change` is of the same commit."""
+    return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up, turn=turn, change=change)
+
+
+def turn_of(lake: Lake) -> int:
+    """How many ingests have landed; to be asked before a look at what they left."""
+    captures = find_table(lake, "captures")
+    return (transaction_version(captures, LANDING) or 0) if captures is not None else 0
+
+
+def end(lake: Lake, run: Running) -> None:
+    run.place(lake).delete()
+
+
+def running_ingests(lake: Lake) -> list[Running]:
+    """All signs there are, those of the dead too; ask `alive`."""
+    found = []
+    for info in inside(lake.place, INGESTS).inside():
+        if not info.base_name.endswith(".json"):
+            continue
+        try:
+            found.append(_read(inside(lake.place, f"{INGESTS}/{info.base_name}")))
+        except InputError:
+            # It ended between the two looks, or is none: `vacuum` deletes those once they are old.
+            continue
+    return sorted(found, key=lambda run: (run.started, run.ingest_id))
+
+
+def running_now(lake: Lake) -> list[Running]:
+    now = datetime.now(UTC)
+    return [run for run in running_ingests(lake) if run.alive(now)]
+
+
+def alive_ingests(lake: Lake) -> frozenset[str]:
+    return frozenset(run.ingest_id for run in running_now(lake))
+
+
+def alive_names(lake: Lake) -> frozenset[str]:
+    """Names that files of running ingests have, of what is pending too."""
+    alive = alive_ingests(lake)
+    return alive | frozenset(pending(one) for one in alive)
+
+
+def _write(lake: Lake, run: Running) -> None:
+    said = {
+        "ingest_id": run.ingest_id,
+        "token": run.token,
+        "user": run.user,
+        "host": run.host,
+        "pid": run.pid,
+        "started": run.started.isoformat(),
+        "beat": run.beat.isoformat(),
+    }
+    run.place(lake).write(json.dumps(said).encode())
+
+
+def _read(place: Place) -> Running:
+    """Its file has the name that it says: `end` deletes by it."""
+    said = place.read_json()
+    try:
+        run = Running(
+            ingest_id=str(said["ingest_id"]),
+            token=str(said["token"]),
+            user=str(said["user"]),
+            host=str(said["host"]),
+            pid=int(said["pid"]),
+            started=datetime.fromisoformat(said["started"]).astimezone(UTC),
+            beat=datetime.fromisoformat(said["beat"]).astimezone(UTC),
+        )
+        if place.path.rpartition("/")[2] != f"{run.ingest_id}-{run.token}.json":
+            raise ValueError
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise InputError(f"{place.uri}: this is no sign of life of an ingest") from None
+    return run
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

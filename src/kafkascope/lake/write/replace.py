@@ -1,0 +1,50 @@
+"""A table's new files in, a commit that puts them in the place of all that were there out."""
+
+from collections.abc import Iterable
+
+from deltalake import Schema
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from kafkascope.errors import InputError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import reason
+from kafkascope.lake.tables import LakeTable
+from kafkascope.lake.write.commit import (
+    ATTEMPTS,
+    MAINTENANCE,
+    add_action,
+    carrying,
+    open_or_create,
+    transaction_version,
+)
+from kafkascope.lake.write.files import NewFile
+
+
+def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile]) -> None:
+    """Readers see what was before, or what is after. Of two at once the later one stays, whole."""
+    actions: list[AddAction | RemoveAction] = [add_action(file) for file in files]
+    said = ""
+    for _ in range(ATTEMPTS):
+        try:
+            _replace(lake, table, actions)
+        except DeltaError as error:
+            said = reason(error)
+        except OSError as error:
+            raise InputError(f"{lake.table(table.name).uri}: {reason(error)}") from None
+        else:
+            return
+    raise InputError(f"{lake.table(table.name).uri}: {said}")
+
+
+def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveAction]) -> None:
+    found = open_or_create(lake, table)
+    turn = (transaction_version(found, MAINTENANCE) or 0) + 1
+    found.create_write_transaction(
+        actions,
+        mode="overwrite",
+        schema=Schema.from_arrow(table.schema),
+        partition_by=table.partition_by,
+        # Files that another tool merges at the same time must not stay.
+        commit_properties=carrying((MAINTENANCE, turn), retries=0),
+    )

@@ -1,0 +1,1 @@
+"""Recordings into the lake, exactly once."""

@@ -1,0 +1,165 @@
+"""Finds the file that breaks a task, so that the others can be read without it. A reader that raises names its file. A
+worker that dies can't: then tasks run one at a time, and each leaves a mark of the file it reads."""
+
+import re
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
+from kafkascope.lake.place import Place
+from kafkascope.lake.tables import QUARANTINE, table_named
+from kafkascope.lake.write.files import Files, NewFile, discard
+from kafkascope.lake.write.heartbeat import INGESTS
+from kafkascope.pipeline.ingestion.earlier_ingests import Times
+from kafkascope.pipeline.ingestion.inputs import Found
+from kafkascope.pipeline.ingestion.survey import BAD, Surveyed
+from kafkascope.pipeline.ingestion.task import CAPTURES, MARK, Done, Task
+
+KIND = "broken"
+# What Spark says of a Python process or an executor that is gone.
+_DEATH = re.compile(r"Python worker (?:exited|died)|ExecutorLostFailure|[Ll]ost executor")
+DIED = "the process that read it died, of a crash or killed by the system"
+
+T = TypeVar("T")
+R = TypeVar("R")
+Run = Callable[[list[Task]], list[Done]]
+
+
+class Broke(Exception):
+    """Files, each with why it cannot be read. The ingest starts over without them. An empty name means the state that
+    earlier ingests left."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        super().__init__()
+        self.files = files
+
+
+def run_unless_broken(lake: Lake, tasks: list[Task], together: Run, alone: Run) -> list[Done]:
+    """`together` runs tasks side by side, `alone` runs them by themselves. `Broke` where files must be left out."""
+    try:
+        results = together(tasks)
+    except Exception as error:
+        if not is_death(error):
+            raise
+        results = _one_by_one(lake, tasks, alone)
+    suspects = {uri: why for done in results for uri, why in done.broken.items()}
+    if not suspects:
+        return results
+    discard(lake, [file for done in results for file in done.files])
+    raise Broke(_confirmed(lake, tasks, suspects, alone))
+
+
+def each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
+    """`look` runs on workers: a file that kills the process that reads it must not kill the driver. When a worker dies,
+    each half of the files is looked at by itself, down to the one file, of which `died` tells."""
+    try:
+        return look(files)
+    except Exception as error:
+        if not is_death(error):
+            raise
+    if len(files) == 1:
+        return [died(files[0])]
+    half = len(files) // 2
+    return [one for part in (files[:half], files[half:]) for one in each_unless_broken(part, look, died)]
+
+
+def survey_unless_broken(files: list[Found], look: Callable[[list[Found]], list[Surveyed]]) -> list[Surveyed]:
+    return each_unless_broken(files, look, lambda file: Surveyed(replace(file, kind=BAD), BAD, broken=DIED))
+
+
+def times_unless_broken(files: list[Surveyed], look: Callable[[list[Surveyed]], list[Times]]) -> list[Times]:
+    """`Broke` where files must be left out."""
+    found = each_unless_broken(files, look, lambda _: Times(died=True))
+    dead = {file.found.uri: DIED for file, times in zip(files, found, strict=True) if times.died}
+    if dead:
+        raise Broke(dead)
+    return found
+
+
+def is_death(error: BaseException) -> bool:
+    """A worker was lost, and not to Ctrl-C, which ends workers too."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KafkascopeError | KeyboardInterrupt):
+            return False
+        cause = cause.__context__
+    return _DEATH.search(str(error)) is not None
+
+
+def _one_by_one(lake: Lake, tasks: list[Task], alone: Run) -> list[Done]:
+    """Until a task dies again. If none does, no file is to blame."""
+    results: list[Done] = []
+    for task in tasks:
+        mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{MARK}")
+        try:
+            results += alone([replace(task, marks=True)])
+        except Exception as error:
+            if not is_death(error):
+                raise
+            return [*results, Done(broken={_marked(mark): DIED})]
+        finally:
+            with suppress(KafkascopeError):
+                mark.delete()
+    return results
+
+
+def _marked(mark: Place) -> str:
+    with suppress(InputError):
+        return mark.read().decode(errors="replace")
+    return ""
+
+
+def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: Run) -> dict[str, str]:
+    """The end of a file is paired after the next file has begun, so the file before is a suspect too. Suspects that
+    break when they are read alone are confirmed; if none does, it is the file that was being read."""
+    confirmed: dict[str, str] = {}
+    for uri, why in suspects.items():
+        whole = next((task for task in tasks if task.kind == CAPTURES and uri in task.uris), None)
+        broken: dict[str, str] = {}
+        if whole is not None:
+            index = whole.uris.index(uri)
+            for suspect in whole.uris[max(index - 1, 0) : index + 1]:
+                broken |= _read_alone(lake, whole, suspect, alone)
+        confirmed |= broken or {uri: why}
+    return confirmed
+
+
+def _read_alone(lake: Lake, whole: Task, uri: str, alone: Run) -> dict[str, str]:
+    task = replace(
+        whole, number=0, uris=(uri,), bucket=0, buckets=1, placed={}, carried=(), unread=(), follows=(),
+        dropped=frozenset(), skip={uri: whole.skip[uri]} if uri in whole.skip else {},
+    )  # fmt: skip
+    try:
+        (done,) = alone([task])
+    except Exception as error:
+        if not is_death(error):
+            raise
+        return {uri: DIED}
+    discard(lake, done.files)
+    return done.broken
+
+
+def why_of(error: Exception) -> str:
+    """Type and place of an error, without its message, which may hold bytes of the file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((frame for frame in reversed(frames) if "kafkascope" in Path(frame.filename).parts), None)
+    return f"reading it raised {type(error).__name__}" + (f" ({Path(own.filename).name}:{own.lineno})" if own else "")
+
+
+def quarantined(lake: Lake, ingest_id: str, broken: dict[str, str], sizes: dict[str, int]) -> list[NewFile]:
+    """A row for each file, with its size."""
+    rows: list[dict[str, Any]] = [
+        {"capture_uri": uri or None, "kind": KIND, "detail": why, "bytes": sizes.get(uri, 0)}
+        for uri, why in sorted(broken.items())
+    ]
+    files = Files(lake, ingest_id)
+    files.add(table_named("quarantine"), pa.Table.from_pylist(rows, schema=QUARANTINE))
+    return files.close()

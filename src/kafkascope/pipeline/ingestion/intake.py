@@ -1,0 +1,105 @@
+"""Exchanges of one task in, rows of the lake's tables out: exchanges, bodies, and what could not be read."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.capture.base.flow import Problem
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
+from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.exchanges.messages import Messages, MessageTable
+from kafkascope.columnar.decode import ERROR
+from kafkascope.lake.shape import to_lake
+from kafkascope.lake.tables import KEYS, QUARANTINE, LakeTable, body_table, table_named
+from kafkascope.lake.write.files import Files
+from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
+
+# Where the body's version may differ from its exchange's: the fallback of ApiVersions, a request in an Envelope.
+_KEYS = [name for name in KEYS.names if name != "api_version"]
+# Quarantine says where a body came from.
+_PLACE = ["capture_uri", "packet"]
+
+
+class Intake:
+    """`contents` asks for keys, values and headers of records; with `pseudonyms` names are replaced."""
+
+    def __init__(self, files: Files, *, contents: bool = False, pseudonyms: Pseudonyms | None = None) -> None:
+        self._files = files
+        self._pseudonyms = pseudonyms
+        self._contents = contents
+        self._messages = Messages([*_KEYS, *_PLACE], contents=contents)
+        self.exchanges = 0
+        self.quarantined = 0
+        self.by_uri: Counter[str] = Counter()
+        self.quarantined_by_uri: Counter[str] = Counter()
+
+    def add(self, batch: ExchangeBatch) -> pa.RecordBatch:
+        """The columns of its exchanges, as they were before names are replaced."""
+        columns = to_arrow(batch)
+        self.exchanges += len(columns)
+        _count(self.by_uri, columns.column("capture_uri"))
+        self._add(table_named("exchanges"), pa.Table.from_batches([columns]))
+        for found in self._messages.add(batch, columns):
+            self._body(found)
+        return columns
+
+    def finish(self) -> None:
+        for found in self._messages.finish():
+            self._body(found)
+
+    def problems(self, found: Iterable[tuple[str, Problem]]) -> None:
+        """What the recordings themselves have that is no exchange, each with its file."""
+        rows = [
+            {
+                "capture_uri": uri or None,
+                "packet": problem.place if problem.place >= 0 else None,
+                "kind": problem.kind,
+                "detail": problem.detail,
+                "bytes": problem.lost_bytes,
+            }
+            for uri, problem in found
+        ]
+        self._quarantine(pa.Table.from_pylist(rows, schema=QUARANTINE))
+
+    def _body(self, found: MessageTable) -> None:
+        table = found.table
+        bad = pc.is_valid(table.column(ERROR))
+        if pc.any(bad).as_py():
+            self._undecoded(found.name, table.filter(bad))
+            table = table.filter(pc.invert(bad))
+        body = body_table(found.name, contents=self._contents)
+        self._add(body, to_lake(table.drop_columns([ERROR, *_PLACE])))
+
+    def _add(self, table: LakeTable, rows: pa.Table) -> None:
+        self._files.add(table, self._pseudonyms.table(rows, table.name) if self._pseudonyms else rows)
+
+    def _undecoded(self, name: str, rows: pa.Table) -> None:
+        count = len(rows)
+        given = {
+            "recorded_at": rows.column("request_at"),
+            "kind": pa.repeat("undecoded", count),
+            "message": pa.repeat(name, count),
+            "detail": rows.column(ERROR),
+        }
+        same = {"capture_uri", "packet", "connection_id", "exchange_id", "api_version"}
+        columns = [
+            given[field.name]
+            if field.name in given
+            else rows.column(field.name)
+            if field.name in same
+            else pa.nulls(count, field.type)
+            for field in QUARANTINE
+        ]
+        self._quarantine(pa.table(columns, schema=QUARANTINE))
+
+    def _quarantine(self, rows: pa.Table) -> None:
+        self.quarantined += len(rows)
+        _count(self.quarantined_by_uri, rows.column("capture_uri"))
+        self._files.add(table_named("quarantine"), rows)
+
+
+def _count(counts: Counter[str], uris: pa.Array | pa.ChunkedArray) -> None:
+    for one in pc.value_counts(uris).to_pylist():
+        counts[one["values"]] += one["counts"]

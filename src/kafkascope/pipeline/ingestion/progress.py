@@ -1,0 +1,74 @@
+"""How far the tasks of an ingest are: each says so in a small file of the lake, which is the one place that tasks and
+driver share wherever they run; the driver sums them up."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import NamedTuple
+
+from kafkascope.errors import KafkascopeError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.inside import inside
+from kafkascope.lake.place import Place
+from kafkascope.lake.write.heartbeat import INGESTS
+
+# An object store is asked less often than a disk.
+LOCAL_SECONDS, REMOTE_SECONDS = 0.5, 5.0
+SUFFIX = ".progress"
+# Bytes, frames, exchanges.
+NOTHING = (0, 0, 0)
+
+
+class Step(NamedTuple):
+    """How far an ingest is: bytes of its files, packed as they are, frames and exchanges found. A request log has no
+    frames, a file of frames no exchanges."""
+
+    files: int
+    total_bytes: int
+    read_bytes: int = 0
+    frames: int = 0
+    exchanges: int = 0
+
+
+def place_for(lake: Lake, ingest_id: str, task: int) -> Place:
+    return inside(lake.place, f"{INGESTS}/{ingest_id}-{task}{SUFFIX}")
+
+
+def tell(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchanges: int) -> None:
+    place_for(lake, ingest_id, task).write(f"{size} {frames} {exchanges}".encode())
+
+
+@contextmanager
+def watched(
+    lake: Lake, ingest_id: str, shares: Sequence[int], start: Step, hear: Callable[[Step], None]
+) -> Iterator[None]:
+    """`hear` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
+    What they tell is gone in the end."""
+    stop = Event()
+    seconds = LOCAL_SECONDS if lake.place.local else REMOTE_SECONDS
+
+    def look() -> None:
+        while not stop.wait(seconds):
+            told = [_told(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
+            # No task tells anything where no file can be read.
+            size, frames, exchanges = (sum(column) for column in zip(NOTHING, *told, strict=True))
+            read = min(round(size), start.total_bytes)
+            hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        for task in range(len(shares)):
+            place_for(lake, ingest_id, task).delete()
+
+
+def _told(place: Place, share: int) -> tuple[float, int, int]:
+    try:
+        size, frames, exchanges = map(int, place.read().split())
+    except (KafkascopeError, ValueError):
+        return NOTHING
+    return size / share, frames, exchanges

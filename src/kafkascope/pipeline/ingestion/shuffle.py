@@ -1,0 +1,363 @@
+"""Segments that move, for recordings that no one machine should read whole: files in, packed TCP segments out, a row
+for each bucket of connections and chunk of a file; and such rows in, in the order of the recording, exchanges out."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
+from itertools import chain
+from struct import Struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope.capture.base.checked import writable
+from kafkascope.capture.base.flow import Endpoints, Flows, Packets, Problem, Segments
+from kafkascope.capture.base.memory_view import NO_BYTES, Content
+from kafkascope.capture.exchanges.account import Account
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings
+from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
+from kafkascope.capture.files.packets import CHUNK_BYTES, read_packets
+from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.reader import Capture
+from kafkascope.capture.resume.reread import after
+from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.state import Carried
+from kafkascope.errors import InputError
+from kafkascope.limits import MAX_UNUSED_FLOWS
+from kafkascope.pipeline.ingestion.inputs import opened
+
+# A row has segments, in the bytes of an Arrow stream, or a note: JSON that tells of a file, or nothing, which says that
+# a bucket is there. To Spark a row is a row whatever its size, and one a segment would be a thousand times as many.
+SCHEMA = "bucket int, file int, chunk int, note string, segments binary"
+_ARROW = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("file", pa.int32()),
+        ("chunk", pa.int32()),
+        ("note", pa.string()),
+        ("segments", pa.binary()),
+    ]
+)
+# The order in which a task wants them. Notes come before the chunks of their file.
+ORDER = ("bucket", "file", "chunk")
+_NOTE = -1
+_PACKED = pa.schema(
+    [
+        ("flow", pa.dictionary(pa.int32(), pa.binary())),
+        ("packet", pa.int64()),
+        ("direction", pa.int8()),
+        ("sequence", pa.int64()),
+        ("acknowledgement", pa.int64()),
+        ("flags", pa.int8()),
+        ("wire_length", pa.int32()),
+        ("time_ns", pa.int64()),
+        ("payload", pa.large_binary()),
+    ]
+)
+# Both ends in 36 bytes, as a flow's name.
+_ENDS = Struct(">16sH16sH")
+# Packets are numbered over all files: a file's number stands above its packets'.
+FILE_BITS = 40
+# Up to so many times a batch of `read`.
+_MOST_CHUNKS = 4
+
+
+def chunk_bytes(buckets: int) -> int:
+    """A batch of packets is larger the fewer of them go to one bucket: each costs milliseconds, whatever is in it."""
+    return min(buckets, _MOST_CHUNKS) * CHUNK_BYTES
+
+
+def segment_rows(
+    uri: str, file: int, skip: int, buckets: int, bucket_of: Callable[[Endpoints], int]
+) -> Iterator[pa.RecordBatch]:
+    """The segments of one capture, and what is to be told of it; `file` is its place among all, `skip` how many of its
+    packets an earlier ingest has read."""
+    flows = Flows()
+    reader = SegmentReader(flows)
+    told = Account()
+    names = _Names(flows, bucket_of)
+    why = broken = None
+    try:
+        for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
+            new: Packets = after(packets, skip)
+            told.packets += len(new.start)
+            told.add_times(new.time_ns)
+            segments = reader.feed(new)
+            told.add_problems([*packets.problems, *segments.problems])
+            if len(segments.flow):
+                yield _rows(segments, names, file, chunk)
+            if len(flows.ends) > MAX_UNUSED_FLOWS:
+                # What is packed has its names: all numbers are free again.
+                flows.unused = np.arange(len(flows.ends))
+                names.forget()
+        told.add_problems(reader.finish().problems)
+    except InputError as error:
+        # As with buckets: the others are read.
+        why = str(error)
+    except Exception as error:  # noqa: BLE001
+        from kafkascope.pipeline.ingestion.failing_files import why_of
+
+        broken = why_of(error)
+    yield note_row(0, file, _said(told, why, broken))
+
+
+def _said(account: Account, why: str | None, broken: str | None) -> str:
+    kept = [astuple(one) for some in account.kept.values() for _, one in some]
+    counts = {kind: (count, account.problem_bytes[kind]) for kind, count in account.problems.items()}
+    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, kept, why, broken])
+
+
+def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"bucket": bucket, "file": file, "chunk": _NOTE, "note": text}], schema=_ARROW)
+
+
+class _Names:
+    """Flow number to bucket and name, found once."""
+
+    def __init__(self, flows: Flows, bucket_of: Callable[[Endpoints], int]) -> None:
+        self._flows, self._bucket_of = flows, bucket_of
+        self._known: dict[Endpoints, tuple[int, bytes]] = {}
+
+    def forget(self) -> None:
+        self._known.clear()
+
+    def __call__(self, number: int) -> tuple[int, bytes]:
+        ends = self._flows.ends[number]
+        if ends not in self._known:
+            self._known[ends] = (self._bucket_of(ends), _name(ends))
+        return self._known[ends]
+
+
+def _name(ends: Endpoints) -> bytes:
+    return _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
+
+
+def _rows(segments: Segments, names: _Names, file: int, chunk: int) -> pa.RecordBatch:
+    """A row for each bucket that has segments here."""
+    used, which = np.unique(segments.flow, return_inverse=True)
+    known = [names(number) for number in used.tolist()]
+    flows = pa.array([name for _, name in known], pa.binary())
+    bucket_of = np.array([bucket for bucket, _ in known], np.int32)[which]
+    buckets = np.unique(bucket_of)
+    packed = [_packed(segments, np.flatnonzero(bucket_of == bucket), which, flows) for bucket in buckets]
+    ends = np.zeros(len(packed) + 1, np.int32)
+    np.cumsum([one.size for one in packed], out=ends[1:])
+    content = pa.py_buffer(b"".join(packed))
+    count = len(buckets)
+    columns = [
+        pa.array(buckets),
+        pa.array(np.full(count, file, np.int32)),
+        pa.array(np.full(count, chunk, np.int32)),
+        pa.nulls(count, pa.string()),
+        pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), content]),
+    ]
+    return pa.record_batch(columns, schema=_ARROW)
+
+
+def _packed(segments: Segments, rows: Any, which: Any, flows: pa.Array) -> pa.Buffer:
+    acknowledgement = segments.acknowledgement
+    used, here = np.unique(which[rows], return_inverse=True)
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(here.astype(np.int32)), flows.take(pa.array(used))),
+        pa.array(segments.packet[rows]),
+        pa.array(segments.direction[rows].astype(np.int8)),
+        pa.array(segments.sequence[rows]),
+        pa.array(acknowledgement[rows] if acknowledgement is not None else np.full(len(rows), -1)),
+        pa.array(segments.flags[rows].astype(np.int8)),
+        pa.array(segments.wire_length[rows]),
+        pa.array(segments.time_ns[rows]),
+        _payloads(segments, rows),
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _PACKED) as stream:
+        stream.write_batch(pa.record_batch(columns, schema=_PACKED))
+    return sink.getvalue()
+
+
+def _payloads(segments: Segments, rows: Any) -> pa.LargeBinaryArray:
+    sizes = np.maximum(segments.length[rows], 0).astype(np.int64)
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    data = Content(writable(segments.data), NO_BYTES).gathered(segments.start[rows], sizes)
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """Sorted rows as one stream of batches a bucket. Each must be read to its end before the next."""
+    pieces = (piece for batch in batches for piece in _split(batch))
+    ahead = next(pieces, None)
+    while ahead is not None:
+        number = ahead[0]
+        rest: list[tuple[int, pa.RecordBatch]] = []
+
+        def same(
+            first: pa.RecordBatch, wanted: int, left: list[tuple[int, pa.RecordBatch]]
+        ) -> Iterator[pa.RecordBatch]:
+            yield first
+            for one in pieces:
+                if one[0] != wanted:
+                    left.append(one)
+                    return
+                yield one[1]
+
+        yield number, same(ahead[1], number, rest)
+        ahead = rest[0] if rest else None
+
+
+def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    buckets = batch.column("bucket").to_numpy()
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(batch)], strict=False):
+        yield int(buckets[start]), batch.slice(start, end - start)
+
+
+class SegmentsReading:
+    """What `Reading` is for files, for the rows of one bucket."""
+
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part,
+        on_file: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._batches, self._uris, self._on_file = batches, uris, on_file
+        self._ports, self._part = kafka_ports, part
+        self._capture: Capture | None = None
+        self._known: dict[bytes, int] = {}
+        self._free: list[int] = []
+        self.recordings = Recordings()
+        self._tallies = FileTallies(self.recordings)
+        self.account = Account()
+        self.carried: list[Carried] = []
+        # File to why it could not be read.
+        self.bad: dict[str, str] = {}
+        # The same of those that no part of the reader expected.
+        self.broken: dict[str, str] = {}
+        self.file_bytes = 0
+
+    @property
+    def ends(self) -> list[Ends]:
+        return self._capture.ends if self._capture is not None else []
+
+    def by_file(self) -> dict[str, FileTally]:
+        return self._tallies.by_uri()
+
+    def batches(self) -> Iterator[ExchangeBatch]:
+        recordings = self.recordings
+        capture = Capture(
+            recordings,
+            self.account,
+            names=False,
+            kafka_ports=self._ports,
+            part=self._part,
+            tallies=self._tallies,
+        )
+        self._capture = capture
+        base = capture.numbers_before
+        for number, uri in enumerate(self._uris):
+            recordings.uris.append(uri)
+            recordings.first_packets.append(base + (number << FILE_BITS))
+        found = chain.from_iterable(self._fed(capture, batch, base) for batch in self._batches)
+        for one in chain(found, capture.suspend()):
+            if len(one):
+                self.account.add_batch(one)
+                yield one
+        self.carried = capture.carried
+
+    def pending(self) -> Iterator[ExchangeBatch]:
+        if self._capture is not None:
+            for one in self._capture.finish():
+                if len(one):
+                    self.account.add_batch(one)
+                    yield one
+
+    def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
+        notes, files, packed = batch.column("note"), batch.column("file").to_pylist(), batch.column("segments")
+        for row, file in enumerate(files):
+            if file < 0:
+                continue
+            self._on_file(self._uris[file])
+            self.account.file = self._uris[file]
+            if not packed[row].is_valid:
+                self._hear(file, notes[row].as_py())
+                continue
+            content = packed[row].as_buffer()
+            self.file_bytes += content.size
+            with pa.ipc.open_stream(content) as stream:
+                for some in stream:
+                    segments = self._segments(some, capture.flows, base + (file << FILE_BITS))
+                    yield from capture.feed_segments(segments, int(segments.packet[0]))
+
+    def _hear(self, file: int, text: str) -> None:
+        packets, first, last, counts, kept, why, broken = json.loads(text)
+        if broken is not None:
+            self.broken[self._uris[file]] = broken
+        if why is not None:
+            self.bad[self._uris[file]] = why
+        times = np.array([one for one in (first, last) if one is not None], np.int64)
+        number = self._tallies.earlier + file
+        tally = self._tallies.of(number)
+        tally.packets += packets
+        tally.add_times(times)
+        self.account.packets += packets
+        self.account.add_times(times)
+        before = self.recordings.first_packets[number]
+        shown = [
+            Problem(kind, said, place + before if place >= 0 else place, *rest) for kind, said, place, *rest in kept
+        ]
+        self.account.add_problems(shown)
+        for kind, (count, lost) in counts.items():
+            same = [one for one in shown if one.kind == kind]
+            self.account.problems[kind] += count - sum(1 + one.more for one in same)
+            self.account.problem_bytes[kind] += lost - sum(one.lost_bytes for one in same)
+
+    def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
+        self._take_back(flows)
+        names = rows.column("flow")
+        numbers = np.array([self._number(name, flows) for name in names.dictionary.to_pylist()], np.int32)
+        payload = rows.column("payload")
+        ends = np.frombuffer(payload.buffers()[1], np.int64)[: len(rows) + 1]
+        content = payload.buffers()[2]
+        return Segments(
+            data=np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8),
+            flow=numbers[_column(names.indices)],
+            direction=_column(rows.column("direction")).astype(np.uint8),
+            sequence=_column(rows.column("sequence")),
+            flags=_column(rows.column("flags")).astype(np.uint8),
+            start=ends[:-1].copy(),
+            length=np.diff(ends).astype(np.int32),
+            wire_length=_column(rows.column("wire_length")),
+            time_ns=_column(rows.column("time_ns")),
+            packet=_column(rows.column("packet")) + base,
+            acknowledgement=_column(rows.column("acknowledgement")),
+        )
+
+    def _take_back(self, flows: Flows) -> None:
+        """Numbers of flows that reassembly has no use for go to others."""
+        if len(flows.unused):
+            self._free = flows.unused.tolist()
+            flows.unused = flows.unused[:0]
+            for number in self._free:
+                name = _name(flows.ends[number])
+                if self._known.get(name) == number:
+                    del self._known[name]
+
+    def _number(self, name: bytes, flows: Flows) -> int:
+        if not self._known and not self._free:
+            # Those that an earlier ingest left have their numbers already.
+            self._known = {_name(ends): number for number, ends in enumerate(flows.ends)}
+        found = self._known.get(name)
+        if found is None:
+            ends = Endpoints(*_ENDS.unpack(name))
+            if self._free:
+                found = self._free.pop()
+                flows.ends[found] = ends
+            else:
+                found = len(flows.ends)
+                flows.ends.append(ends)
+            self._known[name] = found
+        return found
+
+
+def _column(column: pa.Array) -> Any:
+    """A copy: within the bytes of a stream numbers lie anywhere, and the kernels want them aligned."""
+    return column.to_numpy(zero_copy_only=False).copy()

@@ -1,0 +1,235 @@
+"""What a lake knows of earlier ingests: which recordings it has, and what they left unfinished."""
+
+import io
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kafkascope.capture.base.flow import Endpoints
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.source import Source
+from kafkascope.capture.resume.state import Carried
+from kafkascope.errors import InputError
+from kafkascope.lake.home import Lake
+from kafkascope.lake.place import place_of, readable, told
+from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, of_a_calendar
+from kafkascope.lake.tables import INGEST_ID
+from kafkascope.pipeline.ingestion.frames_input import FRAMES
+from kafkascope.pipeline.ingestion.inputs import Found, digest
+from kafkascope.pipeline.ingestion.pseudonyms import unsealed
+
+# Files of lines, and the column that counts them.
+_LINES = {"request_log": "log_lines", FRAMES: "frames"}
+# Of a folder's logs that may have grown since: those that were read last.
+_MOST_LOGS = 16
+_PIECE = 1 << 20
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an ingest left of one connection. `connection_id` is None until it is named."""
+
+    ingest_id: str
+    connection_id: str | None
+    last_ns: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """`follows` are the ingests that a new one goes on from, `carried` one state a connection; `dropped` are (ingest,
+    connection) of states that gave way to one that got further, or cannot be read; `unread` says why these cannot."""
+
+    follows: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    dropped: frozenset[tuple[str, str]] = frozenset()
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
+    ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest), the last ones
+    first: of request logs by folder, since one that is rotated gets another name, of frames by URI. `spans` are (first,
+    last) times of all captures, in ns; `until` is the last one by URI. What is `distrusted` broke its reader."""
+
+    digests: frozenset[str]
+    sizes: dict[str, tuple[int, int, str]]
+    heads: tuple[str, ...]
+    left: tuple[Left, ...]
+    logs: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    spans: tuple[tuple[int, int], ...] = ()
+    until: dict[str, int] = field(default_factory=dict)
+    distrusted: bool = False
+
+    def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
+        """Head to the last packet of the connections that it left, or of those between these ends."""
+        found: dict[str, int] = {}
+        for one in self.left:
+            carried, _ = self._read(one) if ends is not None else (None, None)
+            if ends is None or (carried is not None and carried.ends in ends):
+                found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
+        return found
+
+    def ends(self) -> frozenset[Endpoints]:
+        """Of all connections that were left."""
+        return frozenset(carried.ends for carried, _ in map(self._read, self.left) if carried is not None)
+
+    def going_on(self, heads: Collection[str]) -> GoingOn:
+        """From these heads. Of two that left the same connection, with that which got further. A lake is input: a state
+        that cannot be read is left out, and what it was about stays as it is."""
+        named: dict[str, Left] = {}
+        nameless = []
+        dropped = set()
+        unread = []
+        for one in self.left:
+            if one.ingest_id not in heads:
+                continue
+            _, why = self._read(one)
+            if why is not None:
+                unread.append(why)
+                if one.connection_id is not None:
+                    dropped.add((one.ingest_id, one.connection_id))
+                continue
+            if one.connection_id is None or len(heads) == 1:
+                nameless.append(one.state)
+                continue
+            other = named.setdefault(one.connection_id, one)
+            if other is not one:
+                named[one.connection_id] = later = max(one, other, key=lambda left: left.last_ns)
+                dropped.add(((other if later is one else one).ingest_id, one.connection_id))
+        carried = sorted([*nameless, *(one.state for one in named.values())])
+        return GoingOn(tuple(sorted(heads)), tuple(carried), frozenset(dropped), tuple(unread))
+
+    def _read(self, one: Left) -> tuple[Carried | None, str | None]:
+        """The state, or why there is none."""
+        if self.distrusted:
+            return None, "what an earlier run left broke its reader"
+        text = unsealed(one.state)
+        try:
+            return Carried.from_json(text), None
+        except InputError as error:
+            return None, str(error)
+
+    def grown(self, found: Found) -> Found:
+        """A file that was read before and has grown since begins where it ended then."""
+        known = self.sizes.get(found.uri)
+        if known is not None and _goes_on(found, known):
+            return replace(found, read_packets=known[1])
+        for one in self._may_go_on(found.uri):
+            if _goes_on(found, one):
+                return replace(found, read_packets=_whole_lines(found, one))
+        return found
+
+    def grown_from(self, found: Found) -> str | None:
+        """The digest of what a file was that has `grown`."""
+        if not found.read_packets:
+            return None
+        known = self.sizes.get(found.uri)
+        if known is not None and known[1] == found.read_packets and known[0] < found.size:
+            return known[2]
+        # A half line at the end is read again.
+        return next(
+            (
+                one[2]
+                for one in self._may_go_on(found.uri)
+                if one[1] - found.read_packets in (0, 1) and one[0] < found.size
+            ),
+            None,
+        )
+
+    def _may_go_on(self, uri: str) -> list[tuple[int, int, str]]:
+        return [*self.logs.get(uri, ())[:1], *self.logs.get(_folder(uri), ())[:_MOST_LOGS]]
+
+
+def _goes_on(found: Found, known: tuple[int, int, str]) -> bool:
+    return known[0] < found.size and digest(place_of(found.uri), known[0]) == known[2]
+
+
+def _folder(uri: str) -> str:
+    return uri.rpartition("/")[0]
+
+
+def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
+    """The last line that was there may have been a half one: then it could not be read, and is read now."""
+    size, lines, _ = known
+    place = place_of(found.uri)
+    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+        unpacked = Unpacked(Source(io.BufferedReader(file.get_stream(0, size))))
+        buffer = memoryview(bytearray(_PIECE))
+        count, last = unpacked.fill(buffer), b""
+        if unpacked.form is None:
+            file.seek(size - 1)
+            last = file.read(2)
+        else:
+            while count:
+                last = bytes(buffer[count - 1 : count])
+                count = unpacked.fill(buffer)
+    return lines if b"\n" in last else lines - 1
+
+
+def state_of(lake: Lake) -> State:
+    wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
+    rows = captures_rows(lake, [*wanted, "first_at", "last_at", *_LINES.values()])
+    # A row without a kind tells of no recording.
+    rows = [row for row in rows if row["kind"] is not None]
+    _check(lake, rows)
+    followed = {one for row in rows for one in row[FOLLOWS] or ()}
+    # A log or a file of frames leaves nothing to go on from.
+    heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == "capture"} - followed)
+    sizes: dict[str, tuple[int, int, str]] = {}
+    spans: list[tuple[int, int]] = []
+    until: dict[str, int] = {}
+    rows.sort(key=lambda row: row["ingested_at"])
+    for row in rows:
+        if row["kind"] != "capture":
+            continue
+        # In a ring of files a name stands for other bytes again and again: the last ones may go on.
+        sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
+        if row["first_at"] is not None and row["last_at"] is not None:
+            spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
+            until[row["capture_uri"]] = spans[-1][1]
+    logs: dict[str, list[tuple[int, int, str]]] = {}
+    for row in reversed(rows):
+        if row["kind"] in _LINES and row["bytes"]:
+            known = row["capture_uri"] if row["kind"] == FRAMES else _folder(row["capture_uri"])
+            logs.setdefault(known, []).append((row["bytes"], row[_LINES[row["kind"]]], row["digest"]))
+    digests = frozenset(row["digest"] for row in rows)
+    return State(digests, sizes, tuple(heads), _left(lake, heads), logs, tuple(spans), until)
+
+
+# What a row of `captures` has whatever it is about, and what those of captures have.
+_ALWAYS = ("capture_uri", "digest", "ingested_at")
+_COUNTED = {"capture": ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
+
+
+def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:
+    """The lake is input: what is counted on below is there."""
+    for row in rows:
+        missing = [name for name in _ALWAYS if row[name] is None]
+        missing += [name for name in _COUNTED.get(row["kind"], ()) if row[name] is None or row[name] < 0]
+        if missing:
+            raise InputError(
+                f"{lake.table('captures').uri}: ingest {row[INGEST_ID]} has a row without {' and '.join(missing)};"
+                " ingest into a new lake"
+            )
+
+
+def _left(lake: Lake, heads: list[str]) -> tuple[Left, ...]:
+    if not heads or not lake.has("unfinished"):
+        return ()
+    with readable(lake.table("unfinished").uri):
+        found = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
+    rows = of_a_calendar(found).to_pylist()
+    return tuple(
+        Left(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "") for row in rows
+    )
+
+
+def _ns(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND * 1000

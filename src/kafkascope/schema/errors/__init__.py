@@ -1,0 +1,1 @@
+"""Error codes: what they mean, and which APIs return them."""

@@ -1,0 +1,42 @@
+"""An error in, the APIs that answer with it out: by field and version, with who says so."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.errors.error_codes import ErrorCode
+from kafkascope.schema.errors.message_errors import errors_of
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorUse:
+    """One API at the versions for which the same is known. `fields` is empty where no one says which field it is."""
+
+    api: str
+    versions: tuple[int, ...]
+    origin: str
+    fields: tuple[str, ...]
+    where: str | None
+
+
+@cache
+def _uses() -> dict[int, tuple[ErrorUse, ...]]:
+    found: dict[int, dict[tuple[str, str, tuple[str, ...], str | None], list[int]]] = {}
+    for api in apis().values():
+        response = message(f"{api}Response")
+        for version in response.all_versions():
+            for item in errors_of(response, version):
+                known = (api, item.origin, item.fields, item.where)
+                found.setdefault(item.error.code, {}).setdefault(known, []).append(version)
+    return {
+        code: tuple(
+            ErrorUse(api, tuple(versions), origin, fields, where)
+            for (api, origin, fields, where), versions in uses.items()
+        )
+        for code, uses in found.items()
+    }
+
+
+def uses_of(error: ErrorCode) -> tuple[ErrorUse, ...]:
+    """In the order of API keys; an API twice where versions differ in what is known."""
+    return _uses().get(error.code, ())

@@ -1,0 +1,1 @@
+"""What changed between versions and between releases."""

@@ -1,0 +1,63 @@
+"""Two layouts in, their fields side by side out: every field of both once, in the order of the newer layout."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkascope.schema.history.compare import Change, compare_field, partners, short_type
+from kafkascope.schema.layouts.layout import Layout, LayoutField
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`what`: same, added, removed or changed; `changes` say how. `path` has the names of the newer layout."""
+
+    path: tuple[str, ...]
+    depth: int
+    what: str
+    before: LayoutField | None
+    after: LayoutField | None
+    changes: tuple[Change, ...]
+
+
+def side_by_side(old: Layout, new: Layout) -> list[Pair]:
+    return list(_pairs(old.fields, new.fields, ()))
+
+
+def _pairs(old: tuple[LayoutField, ...], new: tuple[LayoutField, ...], above: tuple[str, ...]) -> Iterator[Pair]:
+    matched = partners(old, new)
+    position = {id(after): at for at, (_, after) in enumerate(matched) if after is not None}
+    given = 0
+    for field in new:
+        at = position.get(id(field))
+        if at is None:
+            yield from _alone(field, above, "added")
+            continue
+        # What went away stands where it stood: before the field that followed it.
+        yield from _gone(matched[given:at], above)
+        given = max(given, at + 1)
+        yield from _both(matched[at][0], field, above)
+    yield from _gone(matched[given:], above)
+
+
+def _gone(matched: list[tuple[LayoutField, LayoutField | None]], above: tuple[str, ...]) -> Iterator[Pair]:
+    for before, after in matched:
+        if after is None:
+            yield from _alone(before, above, "removed")
+
+
+def _both(before: LayoutField, after: LayoutField, above: tuple[str, ...]) -> Iterator[Pair]:
+    path = (*above, after.kafka_name)
+    changes = tuple(compare_field(before, after, ".".join(path)))
+    yield Pair(path, len(above), "changed" if changes else "same", before, after, changes)
+    yield from _pairs(before.fields, after.fields, path)
+
+
+def _alone(field: LayoutField, above: tuple[str, ...], what: str) -> Iterator[Pair]:
+    path = (*above, field.kafka_name)
+    before, after = (field, None) if what == "removed" else (None, field)
+    types = (short_type(field), None) if what == "removed" else (None, short_type(field))
+    # A container that came or went is one change; what lies inside it came or went with it.
+    yield Pair(path, len(above), what, before, after, (Change(what, ".".join(path), *types),))
+    for child in field.fields:
+        for row in _alone(child, path, what):
+            yield Pair(row.path, row.depth, what, row.before, row.after, ())

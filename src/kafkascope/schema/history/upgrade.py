@@ -1,0 +1,86 @@
+"""Two releases in, what a client that goes from one to the other meets out: what breaks, what is new.
+
+A client and a broker speak the highest version that both have. Versions that a release calls unstable are left out:
+neither side uses them unless it is told to.
+"""
+
+from dataclasses import dataclass
+
+from kafkascope.schema.api_facts import is_for_clients
+from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.errors.error_codes import ErrorCode
+from kafkascope.schema.errors.message_errors import errors_of
+from kafkascope.schema.history.compare import Change, compare_layouts, versions_in
+from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.model import Message
+from kafkascope.schema.releases import release_order
+
+HARMLESS = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One API. `old` and `new` are the stable versions of each release; `before` and `after` the highest of them;
+    `mixed` is what a client of one release and a broker of the other speak, None where they have none in common.
+    `changes` lie between `before` and `after`, by message. `strange` are errors that the old release does not know
+    and that the new one may answer in `mixed`."""
+
+    api: str
+    for_clients: bool
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    changes: dict[str, tuple[Change, ...]]
+    strange: tuple[ErrorCode, ...]
+
+    @property
+    def before(self) -> int | None:
+        return self.old[-1] if self.old else None
+
+    @property
+    def after(self) -> int | None:
+        return self.new[-1] if self.new else None
+
+    @property
+    def mixed(self) -> int | None:
+        return max(set(self.old) & set(self.new), default=None)
+
+    @property
+    def verdict(self) -> str:
+        """gone, new, broken (both have it and no version in common), changed, grown (fields came), or same."""
+        if not self.new:
+            return "gone"
+        if not self.old:
+            return "new"
+        if self.mixed is None:
+            return "broken"
+        kinds = {change.what for changes in self.changes.values() for change in changes}
+        return "changed" if kinds - {HARMLESS} else "grown" if kinds else "same"
+
+
+def upgrade(old: str, new: str) -> list[Step]:
+    """In the order of API keys, without those that neither release has."""
+    steps = (_step(api, old, new) for api in apis().values())
+    return [step for step in steps if step.old or step.new]
+
+
+def stable_versions(request: Message, release: str) -> list[int]:
+    unstable = {version for span, version in request.unstable if release in span}
+    return [version for version in versions_in(request, release) if version not in unstable]
+
+
+def _step(api: str, old: str, new: str) -> Step:
+    request, response = message(f"{api}Request"), message(f"{api}Response")
+    before, after = stable_versions(request, old), stable_versions(request, new)
+    changes: dict[str, tuple[Change, ...]] = {}
+    if before and after:
+        for name in (request.name, response.name):
+            found = compare_layouts(layout(name, before[-1], old), layout(name, after[-1], new))
+            changes[name] = tuple(found)
+    common = max(set(before) & set(after), default=None)
+    strange: tuple[ErrorCode, ...] = ()
+    if common is not None:
+        order = release_order()
+        strange = tuple(
+            item.error for item in errors_of(response, common) if order[old] < order[item.error.release] <= order[new]
+        )
+    return Step(api, is_for_clients(api), tuple(before), tuple(after), changes, strange)

@@ -1,0 +1,117 @@
+"""An example of any message: (message, version, release) in, a complete value that `encode` takes out; a broker takes
+it too.
+
+All examples tell of one small world, written down in `data/examples.txt`: a line there gives the value of every field
+of a name, or of a field at one place, and the line with the longest fitting place wins.
+"""
+
+from base64 import urlsafe_b64decode
+from functools import cache
+from json import loads
+from typing import Any
+from uuid import UUID
+
+from kafkascope.schema.files import text
+from kafkascope.schema.layouts.layout import LayoutField, layout
+from kafkascope.schema.versions import parse_versions
+
+
+def example(name: str, version: int, release: str | None = None) -> dict[str, Any]:
+    """A new value each time: change it as you like.
+
+    >>> example("HeartbeatRequest", 0)["groupId"]
+    'order-processors'
+    """
+    found = layout(name, version, release)
+    return _struct(found.fields, {}, found.message.name, version)
+
+
+def _struct(fields: tuple[LayoutField, ...], given: dict[str, Any], place: str, version: int) -> dict[str, Any]:
+    """`given` is what a line says of this very struct; its other fields have lines of their own."""
+    value = {}
+    for field in fields:
+        at = f"{place}.{field.source.name}"
+        written = given.get(field.source.name, ABSENT)
+        if not fits(field, written):
+            written = line_value(field, at, version)
+        value[field.name] = _default(field, at, version) if written is ABSENT else _build(field, written, at, version)
+    return value
+
+
+# JSON has no such value, so a line cannot mean it.
+ABSENT = object()
+
+
+@cache
+def written_lines() -> dict[str, list[tuple[str, str]]]:
+    """By place, in the order of the file: (versions, JSON). JSON is parsed when asked for."""
+    known: dict[str, list[tuple[str, str]]] = {}
+    # An indented line goes on with the one before it.
+    for line in text("examples.txt").replace("\n  ", " ").splitlines():
+        if line and not line.startswith("#"):
+            place, _, written = line.partition(" = ")
+            place, _, versions = place.partition(" @")
+            known.setdefault(place, []).append((versions or "0+", written))
+    return known
+
+
+def line_value(field: LayoutField, place: str, version: int) -> Any:
+    """What the line of the longest fitting place says: `FetchResponse.Responses.Topic`, `Responses.Topic`, `Topic`."""
+    known = written_lines()
+    while True:
+        for versions, written in known.get(place, ()):
+            if version in parse_versions(versions):
+                value = loads(written)
+                if fits(field, value):
+                    return value
+        if "." not in place:
+            return ABSENT
+        place = place.partition(".")[2]
+
+
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "struct": (dict,),
+    "bool": (bool,),
+    "float64": (int, float),
+    **dict.fromkeys(("string", "bytes", "records", "uuid"), (str,)),
+}
+
+
+def fits(field: LayoutField, written: Any) -> bool:
+    """One name stands for fields of several types; a line is about those that can hold its value."""
+    if written is None:
+        return field.nullable
+    if field.array != isinstance(written, list):
+        return False
+    types = _JSON_TYPES.get(field.type, (int,))
+    return all(type(item) in types for item in (written if field.array else [written]))
+
+
+def _default(field: LayoutField, place: str, version: int) -> Any:
+    """Without a line: Kafka's default, but an array of structs shows one of them."""
+    if field.tag is not None or (field.default == "null" and field.nullable):
+        return field.default_value()
+    if field.type == "struct":
+        return _build(field, [{}] if field.array else {}, place, version)
+    return field.default_value()
+
+
+def _build(field: LayoutField, written: Any, place: str, version: int) -> Any:
+    if written is None:
+        return None
+    if field.array:
+        return [_one(field, item, place, version) for item in written]
+    return _one(field, written, place, version)
+
+
+def _one(field: LayoutField, written: Any, place: str, version: int) -> Any:
+    match field.type:
+        case "struct":
+            return _struct(field.fields, written, place, version)
+        case "bytes" | "records":
+            return bytes.fromhex(written)
+        case "uuid":
+            return UUID(bytes=urlsafe_b64decode(written + "=="))
+        case "float64":
+            return float(written)
+    return written

@@ -1,0 +1,73 @@
+"""The search: what people type leads to what they mean, by name, part of a name, capitals or number."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from kafkascope.explorer.facts.search import MOST_RESULTS, entries, index_script, search
+from kafkascope.schema.catalog import apis, index
+from kafkascope.schema.errors.error_codes import error_codes
+from kafkascope.schema.releases import releases
+
+ASKED = [
+    ("ShareFetch", "api/ShareFetch.html"),
+    ("sharefetch", "api/ShareFetch.html"),
+    ("78", "api/ShareFetch.html"),
+    ("sf", "api/ShareFetch.html"),
+    ("121", "error/INVALID_RECORD_STATE.html"),
+    ("INVALID_RECORD_STATE", "error/INVALID_RECORD_STATE.html"),
+    ("InvalidRecordStateException", "error/INVALID_RECORD_STATE.html"),
+    ("4.4", "release/4.4.html"),
+    ("kip-932", "kip/932.html"),
+    ("932", "kip/932.html"),
+    ("isrenewack", "message/ShareFetchRequest/2.html#f-IsRenewAck"),
+    ("groupid sharefetch", "message/ShareFetchRequest/2.html#f-GroupId"),
+    ("AlterIsr", "api/AlterPartition.html"),
+    ("-1", "error/UNKNOWN_SERVER_ERROR.html"),
+]
+
+
+@pytest.mark.parametrize(("asked", "address"), ASKED)
+def test_finds_what_is_meant(asked: str, address: str) -> None:
+    assert address in [entry.address for entry in search(asked)][:3]
+
+
+@pytest.mark.parametrize("asked", ["", "   ", "zzzz", "<script>", "(", "\\", "é"])
+def test_finds_nothing_where_there_is_nothing(asked: str) -> None:
+    assert search(asked) == []
+
+
+def test_everything_of_the_catalog_is_found() -> None:
+    kinds: dict[str, set[str]] = {}
+    for entry in entries():
+        kinds.setdefault(entry.kind, set()).add(entry.text)
+    assert kinds["api"] == set(apis().values())
+    assert kinds["error"] == {error.name for error in error_codes().values()}
+    assert kinds["release"] == {f"Kafka {release.name}" for release in releases()}
+    assert kinds["message"] | kinds["record"] == set(index())
+    assert len(kinds["field"]) > 500
+
+
+def test_a_long_list_is_cut() -> None:
+    assert len(search("e")) == MOST_RESULTS
+
+
+def test_the_script_holds_data_that_is_json_and_no_way_out_of_it() -> None:
+    data = re.match(r"window\.kafkascope=\{data:(.*)\};\n", index_script())
+    assert data
+    packed = json.loads(data[1])
+    assert [row[0] for row in packed["api"]] == list(apis().values())
+    assert "</script" not in index_script().lower()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="a browser test runs the same script")
+def test_the_script_finds_what_the_server_finds() -> None:
+    asked = [*(text for text, _ in ASKED), "e", "offset", "zzzz", "group describe", "78 share", "records"]
+    program = f"globalThis.window = globalThis;\n{index_script()}\n"
+    program += f"console.log(JSON.stringify({json.dumps(asked)}.map((text) => window.kafkascope.search(text))))"
+    done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
+    for text, found in zip(asked, json.loads(done.stdout), strict=True):
+        assert [tuple(row) for row in found] == [(e.text, e.about, e.address) for e in search(text)], text
