@@ -9,8 +9,8 @@ from kafkascope.report.build import Report
 from kafkascope.report.html.icons import WORDS
 from kafkascope.report.page.quorum import quorum_line
 from kafkascope.report.summaries.quorum import Quorums
-from kafkascope.report.summaries.share import ShareGroup
-from kafkascope.report.summaries.streams import StreamsGroup
+from kafkascope.report.summaries.share import ShareGroupSummary
+from kafkascope.report.summaries.streams import StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, printable, share
 
 MOST_FINDINGS = 10
@@ -86,7 +86,7 @@ def _quorums(quorums: Quorums) -> None:
         remark(f"and {number(quorums.left_out)} more in less trouble", "  ")
 
 
-def _share(group: ShareGroup) -> str:
+def _share(group: ShareGroupSummary) -> str:
     words = [f"{plural(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
     for outcome, told in (("lock_expired", "lock expired"), ("disconnected", "disconnected"), ("rejected", "rejected")):
         if group.outcomes.get(outcome):
@@ -96,7 +96,7 @@ def _share(group: ShareGroup) -> str:
     return ", ".join(words)
 
 
-def _streams(group: StreamsGroup) -> str:
+def _streams(group: StreamsGroupSummary) -> str:
     totals = group.totals
     words = [plural(totals.tasks, "task"), plural(totals.moves, "move")]
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []

@@ -1,1 +1,2 @@
-"""Marts of a lake in, one HTML page and one JSON document about the health of its clusters out; without a JVM."""
+"""Reports on the health of the clusters in a lake: one HTML page and one JSON document made from marts, without a
+JVM."""

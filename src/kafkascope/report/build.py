@@ -1,5 +1,4 @@
-"""A lake and what is asked of it in, a `Report` out: all that the page and the JSON document say, bounded however large
-the marts are."""
+"""Collects everything a report shows into one `Report`. Its size is bounded, however large the marts are."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +6,7 @@ from datetime import datetime
 from kafkascope import __version__
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.apis import Apis, apis_in
+from kafkascope.report.summaries.apis import ApiSummary, apis_in
 from kafkascope.report.summaries.clients import Clients, clients_in
 from kafkascope.report.summaries.findings import Findings, findings_in
 from kafkascope.report.summaries.mart_rows import distinct, has_marts
@@ -18,9 +17,9 @@ from kafkascope.report.summaries.share import ShareGroups, share_groups_in
 from kafkascope.report.summaries.streams import StreamsGroups, streams_groups_in
 from kafkascope.report.summaries.unread import Unread, unread_in
 
-SHARE_MARTS = ("share_deliveries", "share_group_health")
-STREAMS_MARTS = ("streams_tasks", "streams_group_health")
-MOST_NAMED = 10
+_SHARE_MARTS = ("share_deliveries", "share_group_health")
+_STREAMS_MARTS = ("streams_tasks", "streams_group_health")
+_MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Report:
     share: ShareGroups
     streams: StreamsGroups
     quorums: Quorums
-    apis: Apis
+    apis: ApiSummary
     clients: Clients
     unread: Unread
 
@@ -46,8 +45,8 @@ class Report:
 def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
     if not has_marts(lake):
         raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
-    share = set().union(*(distinct(lake, name, "group_id") for name in SHARE_MARTS))
-    streams = set().union(*(distinct(lake, name, "group_id") for name in STREAMS_MARTS))
+    share = set().union(*(distinct(lake, name, "group_id") for name in _SHARE_MARTS))
+    streams = set().union(*(distinct(lake, name, "group_id") for name in _STREAMS_MARTS))
     chosen_share, chosen_streams = scope.chosen(share), scope.chosen(streams)
     _check(scope, share | streams)
     unread = unread_in(lake, scope)
@@ -70,10 +69,10 @@ def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
     )
 
 
-def _check(scope: Scope, known: set[str]) -> None:
+def _check(scope: Scope, group_ids: set[str]) -> None:
     for pattern in scope.groups:
-        if not Scope((pattern,)).chosen(known):
-            names = sorted(known)
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            there = f"there are {', '.join(names[:MOST_NAMED])}{more}" if names else "it has none"
-            raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {there}")
+        if not Scope((pattern,)).chosen(group_ids):
+            names = sorted(group_ids)
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            existing = f"there are {', '.join(names[:_MOST_NAMED])}{more}" if names else "it has none"
+            raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {existing}")

@@ -1,4 +1,5 @@
-"""A report in, the JSON document that `report.schema.json` describes out: names as in the marts, times in ISO 8601."""
+"""Converts a report to the JSON document that `report.schema.json` describes. Names are those of the marts, times
+are ISO 8601."""
 
 import json
 from collections.abc import Mapping
@@ -10,12 +11,12 @@ from kafkascope.report.build import Report
 from kafkascope.report.words import iso
 
 # Raised when a program that reads it would have to change.
-FORMAT = 1
+_FORMAT = 1
 
 
 def report_json(report: Report) -> dict[str, Any]:
     return {
-        "format": FORMAT,
+        "format": _FORMAT,
         "kafkascope": report.version,
         "made_at": report.made_at.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "lake": report.lake,
@@ -27,25 +28,25 @@ def report_json(report: Report) -> dict[str, Any]:
         "first_at": iso(report.first_at),
         "last_at": iso(report.last_at),
         "exchanges": report.exchanges,
-        "verdict": plain(report.findings.verdict),
-        "findings": {"shown": plain(report.findings.shown), "left_out": report.findings.left_out},
-        "share_groups": plain(report.share),
-        "streams_groups": plain(report.streams),
-        "quorums": plain(report.quorums),
-        "apis": plain(report.apis),
-        "clients": plain(report.clients),
-        "unread": plain(report.unread),
+        "verdict": _plain(report.findings.verdict),
+        "findings": {"shown": _plain(report.findings.shown), "left_out": report.findings.left_out},
+        "share_groups": _plain(report.share),
+        "streams_groups": _plain(report.streams),
+        "quorums": _plain(report.quorums),
+        "apis": _plain(report.apis),
+        "clients": _plain(report.clients),
+        "unread": _plain(report.unread),
     }
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Objects by field. Whole numbers named `…_at` are times."""
     if is_dataclass(value):
-        return {one.name: _field(one.name, getattr(value, one.name)) for one in fields(value)}
+        return {field.name: _field(field.name, getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): plain(inside) for name, inside in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inside) for inside in value]
+        return [_plain(item) for item in value]
     return value
 
 
@@ -54,21 +55,23 @@ def _field(name: str, value: Any) -> Any:
         return iso(value)
     if name == "counts":
         return [{"delivery_count": count, "records": records} for count, records in value]
-    return plain(value)
+    return _plain(value)
 
 
 def text_of(value: Any, indent: str = "") -> str:
     """Indented, but a list of numbers on one line: there are many, and nobody reads one a line."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
-        items = (f"{inner}{json.dumps(name, ensure_ascii=False)}: {text_of(one, inner)}" for name, one in value.items())
+        items = (
+            f"{inner}{json.dumps(name, ensure_ascii=False)}: {text_of(item, inner)}" for name, item in value.items()
+        )
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
-        return "[\n" + ",\n".join(inner + text_of(one, inner) for one in value) + f"\n{indent}]"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "[\n" + ",\n".join(inner + text_of(item, inner) for item in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
 
 
 def schema() -> dict[str, Any]:
     text = files("kafkascope.report").joinpath("report.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    document: dict[str, Any] = json.loads(text)
+    return document

@@ -1,4 +1,4 @@
-"""Numbers and times in, the words of a page out; times are UTC."""
+"""Formats numbers, sizes and UTC times for people."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,24 +17,24 @@ def moment_of(microseconds: int) -> datetime | None:
 
 
 def iso(microseconds: int | None) -> str | None:
-    found = None if microseconds is None else moment_of(microseconds)
-    return None if found is None else found.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    moment = None if microseconds is None else moment_of(microseconds)
+    return None if moment is None else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def day(microseconds: int) -> str:
     """`15 Nov 2026`."""
-    found = moment_of(microseconds)
-    return UNKNOWN if found is None else f"{found.day} {found:%b %Y}"
+    moment = moment_of(microseconds)
+    return UNKNOWN if moment is None else f"{moment.day} {moment:%b %Y}"
 
 
 def clock(microseconds: int | None, unit_us: int = 1_000) -> str:
     """`12:07:29.363`, `12:07:29`, `12:07`: as fine as the unit."""
-    found = None if microseconds is None else moment_of(microseconds)
-    if found is None:
+    moment = None if microseconds is None else moment_of(microseconds)
+    if moment is None:
         return UNKNOWN
     if unit_us >= 60_000_000:
-        return f"{found:%H:%M}"
-    return f"{found:%H:%M:%S}" + ("" if unit_us >= 1_000_000 else f".{found.microsecond // 1000:03}")
+        return f"{moment:%H:%M}"
+    return f"{moment:%H:%M:%S}" + ("" if unit_us >= 1_000_000 else f".{moment.microsecond // 1000:03}")
 
 
 def when(microseconds: int | None, unit_us: int = 1_000) -> str:

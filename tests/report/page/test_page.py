@@ -16,7 +16,7 @@ from kafkascope.report.build import Report
 from kafkascope.report.json_form import report_json, text_of
 from kafkascope.report.page.findings import command, figure_value, figures_of
 from kafkascope.report.page.page import PARTS, page
-from kafkascope.report.summaries.findings import Proof, ShownFinding
+from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from tests.report.build import HOSTILE, MINUTE, NOON, delivery, finding, incident, report_of
 
 NAMES = ("share", "streams", "quorum", "clients", "empty", "hostile")
@@ -202,8 +202,10 @@ def test_a_report_makes_the_same_page_again(text: str) -> None:
 
 
 def test_evidence_can_be_pasted_into_a_shell() -> None:
-    assert command(Proof("ab12", capture_uri="my night.pcap")) == "kafkascope read 'my night.pcap' --exchange ab12"
-    assert command(Proof("ab12")) == "kafkascope read FILE --exchange ab12"
+    assert (
+        command(EvidenceLink("ab12", capture_uri="my night.pcap")) == "kafkascope read 'my night.pcap' --exchange ab12"
+    )
+    assert command(EvidenceLink("ab12")) == "kafkascope read FILE --exchange ab12"
 
 
 @pytest.mark.parametrize(

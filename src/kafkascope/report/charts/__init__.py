@@ -1,1 +1,1 @@
-"""The report's charts, as SVG."""
+"""Draws the report's charts as SVG."""

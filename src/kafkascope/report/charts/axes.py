@@ -1,4 +1,4 @@
-"""Values and times in, places in a picture out; with the ticks that a person reads."""
+"""Scales values and times to picture coordinates and draws axes with round ticks."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kafkascope.report.words import clock, day, moment_of
 
 # All pictures have this width in their own units, so that they line up below each other.
 WIDTH = 960
-TICK_TEXT = 15
+_TICK_TEXT = 15
 _LETTER = 6.8  # what a letter of a tick takes at the most
 
 
@@ -46,8 +46,8 @@ def time_ticks(first: int, last: int, most: int = 8) -> list[tuple[int, str]]:
 
 def _tick(at: int, step: int) -> str:
     if at % DAY_US == 0 or step >= DAY_US:
-        found = moment_of(at)
-        return "" if found is None else f"{found.day} {found:%b}"
+        moment = moment_of(at)
+        return "" if moment is None else f"{moment.day} {moment:%b}"
     return clock(at, step)
 
 
@@ -70,10 +70,10 @@ def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
         parts.append(el("path", d=f"M{coordinate(x)} {coordinate(top)}V{coordinate(bottom)}", class_="grid"))
         # The last one may stand at the edge: a little to the left rather than cut.
         middle = min(x, WIDTH - len(label) * _LETTER / 2)
-        parts.append(el("text", label, x=middle, y=bottom + TICK_TEXT, class_="tick", text_anchor="middle"))
+        parts.append(el("text", label, x=middle, y=bottom + _TICK_TEXT, class_="tick", text_anchor="middle"))
     days = day(scale.first) if day(scale.first) == day(scale.last) else f"{day(scale.first)} – {day(scale.last)}"
     parts.append(
-        el("text", f"time, UTC, {days}", x=scale.right, y=bottom + 2 * TICK_TEXT, class_="unit", text_anchor="end")
+        el("text", f"time, UTC, {days}", x=scale.right, y=bottom + 2 * _TICK_TEXT, class_="unit", text_anchor="end")
     )
     return parts
 

@@ -1,4 +1,4 @@
-"""Pictures and tables as the page has them: a title that says what is seen, a legend, and the same as a table."""
+"""Lays out the report's figures and tables: title, legend, picture, and the same data as a table."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from kafkascope.report.html.markup import NOTHING, Child, Html, el
 
 # A table within a picture's details; beyond it the marts are better.
-MOST_ROWS = 200
+_MOST_ROWS = 200
 # Letters of a word that a column is as wide as.
-LONGEST_WORD = 14
+_LONGEST_WORD = 14
 # Columns from which on a table scrolls in a narrow window rather than break every word.
-WIDE = 4
+_WIDE = 4
 
 
 def figure(
@@ -28,7 +28,7 @@ def figure(
         "figure",
         el("figcaption", el(heading, title, id=f"{name}-title"), el("p", note, class_="note") if note else None),
         legend,
-        scroll(picture, f"{title}: picture"),
+        _scroll(picture, f"{title}: picture"),
         el("details", el("summary", "The same as a table"), table, class_="data") if table.text else None,
         class_="chart",
         aria_labelledby=f"{name}-title",
@@ -36,7 +36,7 @@ def figure(
     )
 
 
-def scroll(inside: Html, label: str) -> Html:
+def _scroll(inside: Html, label: str) -> Html:
     """What may be wider than the window; it can be scrolled by keyboard too."""
     return el("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
 
@@ -69,7 +69,7 @@ def table(
     """The first column names the row. Columns whose head ends in `#` are numbers. Rows over the limit are counted."""
     if not rows:
         return empty(f"{caption}: none.")
-    shown = rows[:MOST_ROWS]
+    shown = rows[:_MOST_ROWS]
     left_out += len(rows) - len(shown)
     kinds = ["number" if name.endswith("#") else None for name in head]
     names = [name.removesuffix("#").strip() for name in head]
@@ -91,14 +91,14 @@ def table(
             el("tr", [el("th", name, scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True)]),
         ),
         el("tbody", body),
-        class_="wide" if len(head) >= WIDE else None,
+        class_="wide" if len(head) >= _WIDE else None,
     )
-    return el("div", scroll(inside, f"{caption}: table"), more(left_out, words or "rows"))
+    return el("div", _scroll(inside, f"{caption}: table"), more(left_out, words or "rows"))
 
 
 def _breakable(cell: Child) -> Child:
     """Long names and paths may break behind what joins their parts."""
-    if not isinstance(cell, str) or max(map(len, cell.split()), default=0) <= LONGEST_WORD:
+    if not isinstance(cell, str) or max(map(len, cell.split()), default=0) <= _LONGEST_WORD:
         return cell
     parts = re.split(r"(?<=[/_.,:-])", cell)
     return [part if at == 0 else [el("wbr"), part] for at, part in enumerate(parts)]
@@ -118,8 +118,8 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> Html:
     return el(
         "dl",
         [
-            el("div", el("dt", what), el("dd", value, el("small", remark) if remark else None))
-            for what, value, remark in entries
+            el("div", el("dt", name), el("dd", value, el("small", remark) if remark else None))
+            for name, value, remark in entries
         ],
         class_="tiles",
     )

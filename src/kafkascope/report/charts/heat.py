@@ -1,29 +1,29 @@
-"""A share group in, a field of partitions and time out: the darker, the more records were delivered again."""
+"""Draws a heat map of redeliveries for a share group: partitions over time, darker for more records."""
 
 from math import ceil
 
 from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.html.markup import Html, el, join
-from kafkascope.report.summaries.share import ShareGroup
+from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.words import clock, lasting, number, share, shorten
 
-LEFT, RIGHT = 150, 164
+_LEFT, _RIGHT = 150, 164
 _LETTERS = 21  # that have room at the right
-SHADES = 5
-MOST_COLUMNS = 60
+_SHADES = 5
+_MOST_COLUMNS = 60
 _ROW, _TOP, _BOTTOM = 18, 6, 36
 
 
-def heat_figure(group: ShareGroup, name: str) -> Html:
+def heat_figure(group: ShareGroupSummary, name: str) -> Html:
     title = "Which partitions delivered records again, and when"
     if not group.redelivered:
         return el("section", el("h4", title), empty("No record was delivered a second time."), class_="chart")
     buckets = group.buckets
-    together = ceil(buckets.count / MOST_COLUMNS)
+    together = ceil(buckets.count / _MOST_COLUMNS)
     rows = [_joined(row, together) for row in group.again]
     limits = shades(max(max(row) for row in rows))
-    scale = TimeScale(buckets.first_at, buckets.last_at, LEFT, WIDTH - RIGHT)
+    scale = TimeScale(buckets.first_at, buckets.last_at, _LEFT, WIDTH - _RIGHT)
     bottom = float(_TOP + _ROW * len(rows))
     parts = time_axis(scale, _TOP, bottom)
     for at, (place, row) in enumerate(zip(group.places, rows, strict=True)):
@@ -36,19 +36,19 @@ def heat_figure(group: ShareGroup, name: str) -> Html:
                     min(buckets.start((index + 1) * together), buckets.last_at),
                 )
                 left, right = scale.x(first), scale.x(last)
-                said = tip(
+                tooltip = tip(
                     place.name,
                     f"{clock(first, buckets.step_us)} – {clock(last, buckets.step_us)}",
                     f"{number(count)} again",
                 )
                 shade = f"h{next(level for level, limit in enumerate(limits, 1) if count <= limit)}"
                 width = max(2.0, right - left - 1)
-                parts.append(el("rect", said, x=left, y=top + 1, width=width, height=_ROW - 2, class_=shade))
+                parts.append(el("rect", tooltip, x=left, y=top + 1, width=width, height=_ROW - 2, class_=shade))
         words = f"{number(place.redelivered)} of {number(place.acquired)} again"
         if len(words) > _LETTERS:
             words = f"{share(place.redelivered, place.acquired)} again"
         kind = "name loud" if place.redelivered else "name"
-        parts.append(el("text", words, x=WIDTH - RIGHT + 10, y=top + 13, class_=kind))
+        parts.append(el("text", words, x=WIDTH - _RIGHT + 10, y=top + 13, class_=kind))
     step = lasting(buckets.step_us * together)
     return figure(
         f"{name}-again",
@@ -67,9 +67,9 @@ def _joined(row: list[int], together: int) -> list[int]:
 
 def shades(largest: int) -> list[int]:
     """The most that each shade stands for: every number its own where they are few, else by factors."""
-    if largest <= SHADES:
+    if largest <= _SHADES:
         return list(range(1, largest + 1))
-    return sorted({ceil(largest ** (level / SHADES)) for level in range(1, SHADES)} | {largest})
+    return sorted({ceil(largest ** (level / _SHADES)) for level in range(1, _SHADES)} | {largest})
 
 
 def _ranges(limits: list[int]) -> list[tuple[int, str]]:
@@ -80,7 +80,7 @@ def _ranges(limits: list[int]) -> list[tuple[int, str]]:
     ]
 
 
-def _summary(group: ShareGroup) -> str:
+def _summary(group: ShareGroupSummary) -> str:
     worst = max(group.places, key=lambda place: place.redelivered)
     return (
         f"{number(group.redelivered)} of {number(group.acquired)} deliveries were not the first, most of them in "
@@ -88,7 +88,7 @@ def _summary(group: ShareGroup) -> str:
     )
 
 
-def _table(group: ShareGroup) -> Html:
+def _table(group: ShareGroupSummary) -> Html:
     rows = [
         (
             place.name,

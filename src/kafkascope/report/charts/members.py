@@ -1,4 +1,4 @@
-"""A share group in, a lane for each member out: when it had records in hand, coloured by how that ended."""
+"""Draws a lane per share group member: when it held records, coloured by how their delivery ended."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,22 @@ from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.charts.outcome_words import WORDS, fill, tally
 from kafkascope.report.html.markup import Child, Html, el, join
-from kafkascope.report.summaries.share import Held, MemberLane, ShareGroup
+from kafkascope.report.summaries.share import Held, MemberLane, ShareGroupSummary
 from kafkascope.report.summaries.share_pictures import OUTCOMES
 from kafkascope.report.words import clock, lasting, number, share, shorten
 
-LEFT, RIGHT = 150, 164
+_LEFT, _RIGHT = 150, 164
 _ROW, _BAR, _TOP, _BOTTOM = 30, 20, 6, 36
 # Of a stripe: eight outcomes have room.
 _LEAST = 2.5
 
 
-def members_figure(group: ShareGroup, name: str) -> Html:
+def members_figure(group: ShareGroupSummary, name: str) -> Html:
     title = "Who held records, and how it ended"
     if not group.members:
         return el("section", el("h4", title), empty("No member acquired a record."), class_="chart")
     buckets = group.buckets
-    scale = TimeScale(buckets.first_at, buckets.last_at, LEFT, WIDTH - RIGHT)
+    scale = TimeScale(buckets.first_at, buckets.last_at, _LEFT, WIDTH - _RIGHT)
     bottom = float(_TOP + _ROW * len(group.members))
     parts = time_axis(scale, _TOP, bottom)
     for at, lane in enumerate(group.members):
@@ -39,33 +39,33 @@ def members_figure(group: ShareGroup, name: str) -> Html:
     )
 
 
-def member_name(lane: MemberLane) -> str:
+def _member_name(lane: MemberLane) -> str:
     return lane.member.client_id or lane.member.member_id or "unknown"
 
 
-def _lane(group: ShareGroup, lane: MemberLane, scale: TimeScale, top: float) -> list[Html]:
+def _lane(group: ShareGroupSummary, lane: MemberLane, scale: TimeScale, top: float) -> list[Html]:
     member = lane.member
     y = top + (_ROW - _BAR) / 2
     whole = tip(f"client {member.client_id}", f"member {member.member_id}", tally(dict(member.outcomes)))
     parts = [
         el("rect", x=scale.left, y=y, width=scale.right - scale.left, height=_BAR, class_="lane"),
-        el("text", shorten(member_name(lane), 22), whole, x=0, y=top + 19, class_="name"),
+        el("text", shorten(_member_name(lane), 22), whole, x=0, y=top + 19, class_="name"),
     ]
     for held in lane.held:
         left = scale.x(group.buckets.start(held.first))
         width = max(2.0, scale.x(group.buckets.start(held.last + 1)) - left)
-        said = tip(member_name(lane), _time(group, held), tally(held.records))
+        tooltip = tip(_member_name(lane), _time(group, held), tally(held.records))
         stripes, below = [], y
         for outcome, height in stripe_heights(held.records).items():
             stripes.append(el("rect", x=left, y=below, width=width, height=height, class_=fill(outcome)))
             below += height
-        parts.append(el("g", said, stripes, class_="mark"))
+        parts.append(el("g", tooltip, stripes, class_="mark"))
     bad = member.trouble
     words = count(member.records, "record")
     if bad:
         many = member.records >= 1_000
         words = f"{share(bad, member.records) if many else f'{bad} of {member.records}'} not accepted"
-    parts.append(el("text", words, x=WIDTH - RIGHT + 10, y=top + 19, class_="name loud" if bad else "name"))
+    parts.append(el("text", words, x=WIDTH - _RIGHT + 10, y=top + 19, class_="name loud" if bad else "name"))
     return parts
 
 
@@ -76,19 +76,19 @@ def stripe_heights(records: dict[str, int]) -> dict[str, float]:
     return {outcome: _LEAST + free * count / whole for outcome, count in records.items()}
 
 
-def _time(group: ShareGroup, held: Held) -> str:
+def _time(group: ShareGroupSummary, held: Held) -> str:
     unit = group.buckets.step_us
     return f"{clock(group.buckets.start(held.first), unit)} – {clock(group.buckets.start(held.last + 1), unit)}"
 
 
-def _summary(group: ShareGroup) -> str:
-    return "; ".join(f"{member_name(lane)} {tally(dict(lane.member.outcomes))}" for lane in group.members[:6])
+def _summary(group: ShareGroupSummary) -> str:
+    return "; ".join(f"{_member_name(lane)} {tally(dict(lane.member.outcomes))}" for lane in group.members[:6])
 
 
-def _table(group: ShareGroup, used: list[str]) -> Html:
+def _table(group: ShareGroupSummary, used: list[str]) -> Html:
     rows: list[Sequence[Child]] = [
         (
-            member_name(lane),
+            _member_name(lane),
             el("code", lane.member.member_id),
             number(lane.member.records),
             *(number(lane.member.outcomes[outcome]) for outcome in used),

@@ -1,4 +1,4 @@
-"""How a delivery ended, in the words of a legend."""
+"""Names delivery outcomes for legends and tooltips."""
 
 WORDS = {
     "accepted": "accepted",

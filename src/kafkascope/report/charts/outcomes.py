@@ -1,5 +1,5 @@
-"""A share group in, records by how their delivery ended over time out: stacked bars, and what was not accepted at a
-scale of its own where it would not show."""
+"""Draws stacked bars of delivery outcomes over time. What was not accepted gets a panel with a scale of its own
+where it would be too small to see."""
 
 from collections.abc import Sequence
 
@@ -7,29 +7,29 @@ from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, tim
 from kafkascope.report.charts.figure import empty, figure, legend, table, tip
 from kafkascope.report.charts.outcome_words import WORDS, fill, tally
 from kafkascope.report.html.markup import Html, coordinate, el
-from kafkascope.report.summaries.share import ShareGroup
+from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.summaries.share_pictures import OUTCOMES
 from kafkascope.report.words import clock, interval, lasting, number
 
-LEFT = 58
+_LEFT = 58
 # Below this share of the highest bar the rest cannot be told apart.
-HIDDEN = 0.15
+_HIDDEN = 0.15
 _PANEL, _GAP, _TOP, _BOTTOM = 150, 44, 26, 36
 
 
-def outcomes_figure(group: ShareGroup, name: str) -> Html:
+def outcomes_figure(group: ShareGroupSummary, name: str) -> Html:
     title = "How deliveries ended, over time"
     if not group.ended:
         return el("section", el("h4", title), empty("No delivery was recorded."), class_="chart")
     buckets = group.buckets
     step = lasting(buckets.step_us)
     order = [outcome for outcome in OUTCOMES if outcome in group.ended]
-    rest = [outcome for outcome in order if outcome != "accepted"]
+    not_accepted = [outcome for outcome in order if outcome != "accepted"]
     panels: list[tuple[str, Sequence[str]]] = [(f"records in {step}", order)]
     highest = _highest(group, order)
-    if rest and "accepted" in order and _highest(group, rest) < HIDDEN * highest:
-        panels.append((f"the same without accepted: records in {step}", rest))
-    scale = TimeScale(buckets.first_at, buckets.last_at, LEFT)
+    if not_accepted and "accepted" in order and _highest(group, not_accepted) < _HIDDEN * highest:
+        panels.append((f"the same without accepted: records in {step}", not_accepted))
+    scale = TimeScale(buckets.first_at, buckets.last_at, _LEFT)
     parts: list[Html] = []
     top = float(_TOP)
     for unit, outcomes in panels:
@@ -48,14 +48,14 @@ def outcomes_figure(group: ShareGroup, name: str) -> Html:
     )
 
 
-def _highest(group: ShareGroup, outcomes: Sequence[str]) -> int:
+def _highest(group: ShareGroupSummary, outcomes: Sequence[str]) -> int:
     return max((sum(step) for step in zip(*(group.ended[name] for name in outcomes), strict=True)), default=0)
 
 
-def _panel(group: ShareGroup, outcomes: Sequence[str], scale: TimeScale, top: float, unit: str) -> list[Html]:
+def _panel(group: ShareGroupSummary, outcomes: Sequence[str], scale: TimeScale, top: float, unit: str) -> list[Html]:
     ticks = value_ticks(_highest(group, outcomes))
     values = ValueScale(ticks[-1], top, top + _PANEL)
-    parts = value_axis(values, ticks, LEFT, WIDTH - 12, unit)
+    parts = value_axis(values, ticks, _LEFT, WIDTH - 12, unit)
     below = [0] * group.buckets.count
     for outcome in outcomes:
         bars = []
@@ -73,30 +73,30 @@ def _panel(group: ShareGroup, outcomes: Sequence[str], scale: TimeScale, top: fl
     return parts
 
 
-def _bar(group: ShareGroup, scale: TimeScale, index: int) -> tuple[float, float]:
+def _bar(group: ShareGroupSummary, scale: TimeScale, index: int) -> tuple[float, float]:
     left, right = scale.x(group.buckets.start(index)), scale.x(group.buckets.start(index + 1))
     gap = 1.0 if right - left >= 4 else 0.0
     return left + gap / 2, right - left - gap
 
 
-def _hits(group: ShareGroup, order: Sequence[str], scale: TimeScale, bottom: float) -> list[Html]:
+def _hits(group: ShareGroupSummary, order: Sequence[str], scale: TimeScale, bottom: float) -> list[Html]:
     """One place to point at for each step."""
     parts = []
     for index in range(group.buckets.count):
         records = {name: group.ended[name][index] for name in order if group.ended[name][index]}
         if records:
             left, right = scale.x(group.buckets.start(index)), scale.x(group.buckets.start(index + 1))
-            said = tip(_step(group, index), tally(records))
-            parts.append(el("rect", said, x=left, y=_TOP, width=right - left, height=bottom - _TOP, class_="hit"))
+            tooltip = tip(_step(group, index), tally(records))
+            parts.append(el("rect", tooltip, x=left, y=_TOP, width=right - left, height=bottom - _TOP, class_="hit"))
     return parts
 
 
-def _step(group: ShareGroup, index: int) -> str:
+def _step(group: ShareGroupSummary, index: int) -> str:
     unit = group.buckets.step_us
     return f"{clock(group.buckets.start(index), unit)} – {clock(group.buckets.start(index + 1), unit)}"
 
 
-def _table(group: ShareGroup, order: Sequence[str]) -> Html:
+def _table(group: ShareGroupSummary, order: Sequence[str]) -> Html:
     rows = [
         (
             interval(group.buckets.start(index), group.buckets.start(index + 1), group.buckets.step_us),

@@ -1,5 +1,4 @@
-"""The quorum in, one picture out: who led, what happened, and how far each replica was behind, below each other on one
-time."""
+"""Draws the history of a metadata quorum: leaders, events and the lag of each replica on one time axis."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,13 +6,13 @@ from itertools import pairwise
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.html.markup import Html, coordinate, el, join
-from kafkascope.report.summaries.quorum import Event, Quorum, Replica
+from kafkascope.report.summaries.quorum import Event, QuorumSummary, ReplicaLag
 from kafkascope.report.words import clock, lasting, number, when
 
-LEFT, RIGHT = 58, 84
-COLOURS = 8
+_LEFT, _RIGHT = 58, 84
+_COLOURS = 8
 # controller.quorum.fetch.timeout.ms: a follower that fetched nothing for so long asks for an election.
-FETCH_TIMEOUT_S = 2.0
+_FETCH_TIMEOUT_S = 2.0
 _FLAGS, _BAND, _PANEL, _GAP, _BOTTOM = 22, 26, 120, 40, 36
 _LETTER = 6.6
 # Steps without an observation that break a line.
@@ -30,7 +29,7 @@ WORDS = {
 }
 
 
-def quorum_figure(quorum: Quorum, name: str) -> Html:
+def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
     """`name` is its own on the page."""
     title = "Who led, and how far the others were behind"
     if not quorum.bands and not quorum.replicas:
@@ -39,12 +38,16 @@ def quorum_figure(quorum: Quorum, name: str) -> Html:
     if quorum.first_at == quorum.last_at:
         why = f"It was seen at one moment alone, {when(quorum.first_at)} UTC: {_summary(quorum)}"
         return el("section", el("h4", title), empty(why), _replica_table(quorum), class_="chart")
-    scale = TimeScale(quorum.first_at, max(quorum.last_at, quorum.first_at + 1_000), LEFT, WIDTH - RIGHT)
-    colours = {one.replica_id: f"c{at}" if at < COLOURS else "c-other" for at, one in enumerate(quorum.replicas)}
+    scale = TimeScale(quorum.first_at, max(quorum.last_at, quorum.first_at + 1_000), _LEFT, WIDTH - _RIGHT)
+    colours = {
+        replica.replica_id: f"c{at}" if at < _COLOURS else "c-other" for at, replica in enumerate(quorum.replicas)
+    }
     bands = _bands(quorum, scale, colours)
     top = float(_FLAGS + _BAND + _GAP)
-    panels = [("behind by, seconds", [[_seconds(value) for value in one.behind_ms] for one in quorum.replicas], False)]
-    panels.append(("behind by, records", [list(one.lag) for one in quorum.replicas], True))
+    panels = [
+        ("behind by, seconds", [[_seconds(value) for value in replica.behind_ms] for replica in quorum.replicas], False)
+    ]
+    panels.append(("behind by, records", [list(replica.lag) for replica in quorum.replicas], True))
     lines: list[Html] = []
     for unit, values, whole in panels:
         lines += _lines(quorum, values, scale, top, unit, whole, colours)
@@ -59,7 +62,7 @@ def quorum_figure(quorum: Quorum, name: str) -> Html:
         f" was last caught up and in records of the metadata log, the worst of each {lasting(quorum.buckets.step_us)}."
         " A healthy follower waits in its fetch for up to half a second.",
         svg(bottom + _BOTTOM, f"Leaders and lag: {_summary(quorum)}", *parts),
-        legend([(colours[one.replica_id], f"node {one.replica_id}") for one in quorum.replicas]),
+        legend([(colours[replica.replica_id], f"node {replica.replica_id}") for replica in quorum.replicas]),
         join(
             [
                 _band_table(quorum),
@@ -75,19 +78,19 @@ def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-def _bands(quorum: Quorum, scale: TimeScale, colours: dict[int, str]) -> list[Html]:
+def _bands(quorum: QuorumSummary, scale: TimeScale, colours: dict[int, str]) -> list[Html]:
     parts = [el("text", "leader", x=0, y=_FLAGS + 17, class_="name")]
     for band in quorum.bands:
         left, right = scale.x(band.from_at), scale.x(band.to_at)
         if band.without_ms:
             parts += _nobody(scale.x(band.from_at - 1000 * band.without_ms), left, band.without_ms)
         colour = colours.get(band.leader_id, "c-other")
-        said = tip(
+        tooltip = tip(
             f"node {band.leader_id} leads in epoch {band.epoch}",
             f"{clock(band.from_at)} – {clock(band.to_at)} ({lasting(band.to_at - band.from_at)})",
         )
         width = max(2.0, right - left)
-        parts.append(el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_=f"{colour} mark edge"))
+        parts.append(el("rect", tooltip, x=left, y=_FLAGS, width=width, height=_BAND, class_=f"{colour} mark edge"))
         names = (f"node {band.leader_id}, epoch {band.epoch}", f"node {band.leader_id}", str(band.leader_id))
         parts += _label(names, left, width, f"on-{colour}")
     if quorum.leaderless_ms:
@@ -99,14 +102,14 @@ def _bands(quorum: Quorum, scale: TimeScale, colours: dict[int, str]) -> list[Ht
 def _nobody(left: float, right: float, lasted_ms: int) -> list[Html]:
     length = lasting(1000 * lasted_ms)
     width = max(2.0, right - left)
-    said = tip(f"no leader for {length}")
-    drawn = el("rect", said, x=left, y=_FLAGS, width=width, height=_BAND, class_="unheld mark")
-    return [drawn, *_label((f"no leader {length}", length), left, width, "on-unheld")]
+    tooltip = tip(f"no leader for {length}")
+    bar = el("rect", tooltip, x=left, y=_FLAGS, width=width, height=_BAND, class_="unheld mark")
+    return [bar, *_label((f"no leader {length}", length), left, width, "on-unheld")]
 
 
 def _label(words: Sequence[str], left: float, width: float, kind: str) -> list[Html]:
     """The first that has room."""
-    fitting = next((one for one in words if width > len(one) * _LETTER + 8), None)
+    fitting = next((label for label in words if width > len(label) * _LETTER + 8), None)
     return [] if fitting is None else [el("text", fitting, x=left + 5, y=_FLAGS + 17, class_=kind)]
 
 
@@ -117,10 +120,10 @@ def _flags(events: Sequence[Event], scale: TimeScale, bottom: float) -> list[Htm
         x = scale.x(event.at)
         words = WORDS.get(event.kind, event.kind.replace("_", " "))
         words = words if event.node_id is None else f"node {event.node_id} {words}"
-        said = tip(words, when(event.at), *event_words(event))
+        tooltip = tip(words, when(event.at), *event_words(event))
         line = f"M{coordinate(x)} {_FLAGS - 4}V{coordinate(bottom)}"
         parts.append(
-            el("g", said, el("path", d=line, class_="event"), el("path", d=line, class_="reach"), class_="mark")
+            el("g", tooltip, el("path", d=line, class_="event"), el("path", d=line, class_="reach"), class_="mark")
         )
         wide = len(words) * _LETTER
         anchor, start = ("end", x - wide) if x + wide > WIDTH else ("start", x)
@@ -139,7 +142,7 @@ def event_words(event: Event) -> list[str]:
 
 
 def _lines(
-    quorum: Quorum,
+    quorum: QuorumSummary,
     values: Sequence[Sequence[float | None]],
     scale: TimeScale,
     top: float,
@@ -151,8 +154,8 @@ def _lines(
     ticks = value_ticks(largest, 3, whole)
     heights = ValueScale(ticks[-1], top, top + _PANEL)
     parts = value_axis(heights, ticks, scale.left, scale.right, unit)
-    if not whole and ticks[-1] >= FETCH_TIMEOUT_S:
-        y = heights.y(FETCH_TIMEOUT_S)
+    if not whole and ticks[-1] >= _FETCH_TIMEOUT_S:
+        y = heights.y(_FETCH_TIMEOUT_S)
         parts.append(
             el("path", d=f"M{coordinate(scale.left)} {coordinate(y)}H{coordinate(scale.right)}", class_="limit")
         )
@@ -166,7 +169,7 @@ def _lines(
                 text_anchor="end",
             )
         )
-    ends: list[tuple[float, float, Replica]] = []
+    ends: list[tuple[float, float, ReplicaLag]] = []
     for replica, row in zip(quorum.replicas, values, strict=True):
         places = [
             (scale.x(quorum.buckets.start(at) + quorum.buckets.step_us // 2), heights.y(value), at, value)
@@ -180,8 +183,8 @@ def _lines(
         for x, y, at, value in places:
             if value or at in alone:
                 behind = f"{number(value) if whole else f'{value:,g}'} {unit[11:]} behind"
-                said = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
-                parts.append(el("circle", said, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
+                tooltip = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
+                parts.append(el("circle", tooltip, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
         ends.append((places[-1][1], places[-1][0], replica))
     return parts + _end_labels(ends, top)
 
@@ -197,11 +200,11 @@ def _path(places: Sequence[tuple[float, float, int, float]]) -> str:
 
 def _alone(steps: list[int]) -> set[int]:
     """Those that no line reaches."""
-    far = [True, *(later - one > _BREAK for one, later in pairwise(steps)), True]
+    far = [True, *(later - earlier > _BREAK for earlier, later in pairwise(steps)), True]
     return {step for step, before, behind in zip(steps, far, far[1:], strict=False) if before and behind}
 
 
-def _end_labels(ends: list[tuple[float, float, Replica]], top: float) -> list[Html]:
+def _end_labels(ends: list[tuple[float, float, ReplicaLag]], top: float) -> list[Html]:
     """Beside the line's end, moved up where two would lie upon each other; of many lines the highest have one."""
     parts: list[Html] = []
     taken: list[tuple[float, float]] = []
@@ -217,16 +220,16 @@ def _end_labels(ends: list[tuple[float, float, Replica]], top: float) -> list[Ht
     return parts
 
 
-def _summary(quorum: Quorum) -> str:
+def _summary(quorum: QuorumSummary) -> str:
     led = ", ".join(f"node {band.leader_id} in epoch {band.epoch}" for band in quorum.bands[:6])
-    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
     worst = ""
     if behind is not None and behind.worst_behind_ms:
         worst = f" Most behind was node {behind.replica_id}, by {lasting(1000 * behind.worst_behind_ms)}."
     return f"{led or 'no leader was seen'}.{worst}"
 
 
-def _band_table(quorum: Quorum) -> Html:
+def _band_table(quorum: QuorumSummary) -> Html:
     rows = [
         (
             f"epoch {band.epoch}",
@@ -242,18 +245,18 @@ def _band_table(quorum: Quorum) -> Html:
     return table("Leaders", head, rows)
 
 
-def _replica_table(quorum: Quorum) -> Html:
+def _replica_table(quorum: QuorumSummary) -> Html:
     rows = [
         (
-            f"node {one.replica_id}",
-            one.role or "unknown",
-            number(one.worst_lag),
-            lasting(None if one.worst_behind_ms is None else 1000 * one.worst_behind_ms),
-            lasting(None if one.worst_fetch_age_ms is None else 1000 * one.worst_fetch_age_ms),
-            number(one.last_lag),
-            when(one.seen_at),
+            f"node {replica.replica_id}",
+            replica.role or "unknown",
+            number(replica.worst_lag),
+            lasting(None if replica.worst_behind_ms is None else 1000 * replica.worst_behind_ms),
+            lasting(None if replica.worst_fetch_age_ms is None else 1000 * replica.worst_fetch_age_ms),
+            number(replica.last_lag),
+            when(replica.seen_at),
         )
-        for one in quorum.replicas
+        for replica in quorum.replicas
     ]
     head = (
         "replica",
@@ -267,13 +270,13 @@ def _replica_table(quorum: Quorum) -> Html:
     return table("Replicas", head, rows)
 
 
-def _lag_table(quorum: Quorum) -> Html:
+def _lag_table(quorum: QuorumSummary) -> Html:
     rows = []
     for at in range(quorum.buckets.count):
-        if any(one.lag[at] or one.behind_ms[at] for one in quorum.replicas):
-            cells = [_both(one.lag[at], one.behind_ms[at]) for one in quorum.replicas]
+        if any(replica.lag[at] or replica.behind_ms[at] for replica in quorum.replicas):
+            cells = [_both(replica.lag[at], replica.behind_ms[at]) for replica in quorum.replicas]
             rows.append((when(quorum.buckets.start(at), quorum.buckets.step_us), *cells))
-    head = ("time (UTC)", *(f"node {one.replica_id} #" for one in quorum.replicas))
+    head = ("time (UTC)", *(f"node {replica.replica_id} #" for replica in quorum.replicas))
     return table("Records behind and for how long, by time; steps in which nobody was are left out", head, rows)
 
 

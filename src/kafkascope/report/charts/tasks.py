@@ -1,29 +1,29 @@
-"""A streams group in, a lane for each task out: its holder by colour, copies below, red where nobody held it."""
+"""Draws a lane per Streams task: its holder by colour, copies below, red where no member held it."""
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.axes import TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.html.markup import Html, coordinate, el, join
-from kafkascope.report.summaries.streams import StreamsGroup
-from kafkascope.report.summaries.streams_lanes import Piece, TaskLane
+from kafkascope.report.summaries.streams import StreamsGroupSummary
+from kafkascope.report.summaries.streams_lanes import TaskInterval, TaskLane
 from kafkascope.report.words import UNKNOWN, clock, lasting, shorten, when
 
-LEFT = 62
-COLOURS = 8
+_LEFT = 62
+_COLOURS = 8
 _ACTIVE, _COPY, _COPIES = 16, 6, 2
 _ROW, _TOP, _BOTTOM = _ACTIVE + _COPY * _COPIES + 8, 6, 36
 _LETTER = 6.4  # pixels a letter has at the least, in the size of labels
 
 
-def tasks_figure(group: StreamsGroup, name: str) -> Html:
+def tasks_figure(group: StreamsGroupSummary, name: str) -> Html:
     title = "Who held which task, and when nobody did"
     if not group.lanes:
         return el("section", el("h4", title), empty("No member reported a task in this time."), class_="chart")
-    scale = TimeScale(group.totals.first_at, group.totals.last_at, LEFT)
+    scale = TimeScale(group.totals.first_at, group.totals.last_at, _LEFT)
     bottom = float(_TOP + _ROW * len(group.lanes))
     parts = time_axis(scale, _TOP, bottom)
     labels = short_names(list(group.members.values()))
-    colours = {member: f"m{at}" if at < COLOURS else "m-other" for at, member in enumerate(group.members)}
+    colours = {member: f"m{at}" if at < _COLOURS else "m-other" for at, member in enumerate(group.members)}
     for at, lane in enumerate(group.lanes):
         parts += _lane(group, lane, scale, _TOP + _ROW * at, labels, colours)
     short = sum(lane.too_short for lane in group.lanes)
@@ -45,17 +45,21 @@ def short_names(names: list[str]) -> dict[str, str]:
     """`first` of `first-StreamThread-1-consumer`, where all end like that."""
     parts = [name.split("-") for name in names]
     same = 0
-    while len(names) > 1 and all(len(one) > same + 1 for one in parts) and len({one[-1 - same] for one in parts}) == 1:
+    while (
+        len(names) > 1
+        and all(len(words) > same + 1 for words in parts)
+        and len({words[-1 - same] for words in parts}) == 1
+    ):
         same += 1
-    return {name: "-".join(one[: len(one) - same]) for name, one in zip(names, parts, strict=True)}
+    return {name: "-".join(words[: len(words) - same]) for name, words in zip(names, parts, strict=True)}
 
 
-def _entries(group: StreamsGroup, colours: dict[str, str]) -> list[tuple[str, str]]:
+def _entries(group: StreamsGroupSummary, colours: dict[str, str]) -> list[tuple[str, str]]:
     drawn = {piece.member_id for lane in group.lanes for piece in lane.pieces}
     entries = [(colours[member], name) for member, name in group.members.items() if member in drawn]
-    others = sum(colour == "m-other" for colour, _ in entries)
+    not_coloured = sum(colour == "m-other" for colour, _ in entries)
     entries = [entry for entry in entries if entry[0] != "m-other"]
-    entries += [("m-other", count(others, "more member"))] if others else []
+    entries += [("m-other", count(not_coloured, "more member"))] if not_coloured else []
     roles = {piece.role for lane in group.lanes for piece in lane.pieces}
     entries += [("role-standby", "standby (hatched)")] if "standby" in roles else []
     entries += [("role-warmup", "warm-up (dotted)")] if "warmup" in roles else []
@@ -63,7 +67,12 @@ def _entries(group: StreamsGroup, colours: dict[str, str]) -> list[tuple[str, st
 
 
 def _lane(
-    group: StreamsGroup, lane: TaskLane, scale: TimeScale, top: float, labels: dict[str, str], colours: dict[str, str]
+    group: StreamsGroupSummary,
+    lane: TaskLane,
+    scale: TimeScale,
+    top: float,
+    labels: dict[str, str],
+    colours: dict[str, str],
 ) -> list[Html]:
     y = top + 3
     parts = [
@@ -75,16 +84,16 @@ def _lane(
         name = group.members.get(piece.member_id or "", piece.member_id or "")
         left, right = scale.x(piece.from_at), scale.x(scale.last if piece.to_at is None else piece.to_at)
         width = max(1.5, right - left)
-        said = tip(f"task {lane.task}", *_words(piece, name, scale))
+        tooltip = tip(f"task {lane.task}", *_words(piece, name, scale))
         if piece.role == "unheld":
-            parts.append(el("rect", said, x=left, y=y, width=width, height=_ACTIVE, class_="unheld mark"))
+            parts.append(el("rect", tooltip, x=left, y=y, width=width, height=_ACTIVE, class_="unheld mark"))
             label = lasting((scale.last if piece.to_at is None else piece.to_at) - piece.from_at)
             if width > len(label) * _LETTER + 8:
                 parts.append(el("text", label, x=left + 4, y=y + 12, class_="on-unheld"))
             continue
         colour = colours.get(piece.member_id or "", "m-other")
         if piece.role == "active":
-            parts.append(el("rect", said, x=left, y=y, width=width, height=_ACTIVE, class_=f"{colour} mark edge"))
+            parts.append(el("rect", tooltip, x=left, y=y, width=width, height=_ACTIVE, class_=f"{colour} mark edge"))
             if piece.moved:
                 mark = f"M{coordinate(left)} {coordinate(y)}l5 {coordinate(_ACTIVE / 2)}l-5 {coordinate(_ACTIVE / 2)}z"
                 parts.append(el("path", d=mark, class_="moved"))
@@ -96,11 +105,11 @@ def _lane(
         busy[row] = scale.last if piece.to_at is None else piece.to_at
         y_copy = y + _ACTIVE + 1 + _COPY * row
         kind = f"{colour}-{piece.role} mark"
-        parts.append(el("rect", said, x=left, y=y_copy, width=width, height=_COPY - 1, class_=kind))
+        parts.append(el("rect", tooltip, x=left, y=y_copy, width=width, height=_COPY - 1, class_=kind))
     return parts
 
 
-def _words(piece: Piece, name: str, scale: TimeScale) -> list[str]:
+def _words(piece: TaskInterval, name: str, scale: TimeScale) -> list[str]:
     end = "the end" if piece.to_at is None else clock(piece.to_at)
     length = lasting((scale.last if piece.to_at is None else piece.to_at) - piece.from_at)
     who = "nobody held it" if piece.role == "unheld" else f"{piece.role} at {name}"
@@ -112,7 +121,7 @@ def _words(piece: Piece, name: str, scale: TimeScale) -> list[str]:
     return words
 
 
-def _summary(group: StreamsGroup) -> str:
+def _summary(group: StreamsGroupSummary) -> str:
     totals = group.totals
     return (
         f"{count(totals.moves, 'move')} between {count(len(group.members), 'member')}, the longest pause "
@@ -120,7 +129,7 @@ def _summary(group: StreamsGroup) -> str:
     )
 
 
-def _table(group: StreamsGroup) -> Html:
+def _table(group: StreamsGroupSummary) -> Html:
     rows = [
         (
             lane.task,

@@ -1,1 +1,1 @@
-"""Markup, icons and textures."""
+"""Builds HTML and SVG markup, with the report's icons and textures."""

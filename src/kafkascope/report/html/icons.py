@@ -1,4 +1,4 @@
-"""States in, a sign for each out: shape and colour, so that neither has to be told from the other."""
+"""Draws an icon for each state. Shapes and colours both differ, so that neither is needed to read the other."""
 
 from kafkascope.report.html.markup import Html, el
 

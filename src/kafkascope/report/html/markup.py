@@ -1,5 +1,4 @@
-"""Tags and texts in, HTML and SVG out; every text and attribute is escaped, so that a name from the wire stays
-one."""
+"""Builds HTML and SVG elements. Every text and attribute is escaped, so that a name from the wire stays text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ class Html:
 
 
 Child = Html | str | int | float | None | Iterable["Child"]
-Attribute = str | int | float | bool | None
+_Attribute = str | int | float | bool | None
 
 NOTHING = Html("")
 # They have no end tag.
 _VOID = frozenset({"meta", "input", "br", "hr", "wbr"})
 
 
-def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
+def el(tag: str, *children: Child, **attributes: _Attribute) -> Html:
     """`el("rect", x=1, class_="bar")`; an underscore is a hyphen, one at the end goes, None and False leave out."""
     start = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
     if tag in _VOID:
@@ -47,7 +46,7 @@ def _text(child: Child) -> str:
     return join(child).text
 
 
-def _attribute(name: str, value: Attribute) -> str:
+def _attribute(name: str, value: _Attribute) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")

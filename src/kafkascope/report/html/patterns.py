@@ -1,16 +1,16 @@
-"""Textures for the page's pictures: what differs in colour differs in texture too."""
+"""Defines the textures of the charts: what differs in colour differs in texture too."""
 
 from kafkascope.report.html.markup import Html, el
 
-COLOURS = 8
+_COLOURS = 8
 
 
 def patterns() -> Html:
     """Once a page; the style names them."""
-    names = [*(f"m{at}" for at in range(COLOURS)), "m-other"]
-    made = [_hatch(f"{name}-standby", name, "M0 4L4 0M-1 1L1 -1M3 5L5 3") for name in names]
-    made += [_hatch(f"{name}-warmup", name, "M1 1h1.5v1.5h-1.5z") for name in names]
-    made += [
+    names = [*(f"m{at}" for at in range(_COLOURS)), "m-other"]
+    textures = [_hatch(f"{name}-standby", name, "M0 4L4 0M-1 1L1 -1M3 5L5 3") for name in names]
+    textures += [_hatch(f"{name}-warmup", name, "M1 1h1.5v1.5h-1.5z") for name in names]
+    textures += [
         _texture("disconnected", "M0 6L6 0M-1 1L1 -1M5 7L7 5"),
         _texture("session-closed", "M0 3H6"),
         _texture("moved", "M3 0V6"),
@@ -19,7 +19,7 @@ def patterns() -> Html:
         _hatch("role-standby", "role", "M0 4L4 0M-1 1L1 -1M3 5L5 3"),
         _hatch("role-warmup", "role", "M1 1h1.5v1.5h-1.5z"),
     ]
-    return el("svg", el("defs", made), width=0, height=0, class_="defs", aria_hidden="true", focusable="false")
+    return el("svg", el("defs", textures), width=0, height=0, class_="defs", aria_hidden="true", focusable="false")
 
 
 def _hatch(name: str, colour: str, path: str) -> Html:

@@ -1,1 +1,1 @@
-"""The report's HTML page, part by part."""
+"""Renders the report's HTML page, section by section."""

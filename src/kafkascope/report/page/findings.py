@@ -1,4 +1,4 @@
-"""Verdict and findings in, the first two parts of the page out."""
+"""Renders the verdict and the list of findings."""
 
 import shlex
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from kafkascope.health.findings.words import percent, span
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import WORDS, badge, icon
 from kafkascope.report.html.markup import Html, el
-from kafkascope.report.summaries.findings import UNKNOWN, Findings, Proof, ShownFinding
+from kafkascope.report.summaries.findings import UNKNOWN, EvidenceLink, Findings, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
-KINDS = {
+_KINDS = {
     "share_group": "share group",
     "share_member": "member of a share group",
     "share_partition": "partition of a share group",
@@ -24,21 +24,21 @@ KINDS = {
 
 def verdict(findings: Findings, about: Iterable[tuple[str, str, str]]) -> Html:
     """`about` are tiles beside the counts."""
-    told = findings.verdict
+    judged = findings.verdict
     return el(
         "section",
         el("h2", "Verdict", id="verdict", class_="unseen"),
         el(
             "div",
-            el("p", icon(told.state), el("strong", WORDS[told.state]), class_="word"),
-            el("p", told.sentence, class_="sentence"),
-            class_=f"verdict {told.state}",
+            el("p", icon(judged.state), el("strong", WORDS[judged.state]), class_="word"),
+            el("p", judged.sentence, class_="sentence"),
+            class_=f"verdict {judged.state}",
         ),
         tiles(
             (
-                ("critical", number(told.critical), "act now"),
-                ("warnings", number(told.warning), "look soon"),
-                ("notes", number(told.info), "good to know"),
+                ("critical", number(judged.critical), "act now"),
+                ("warnings", number(judged.warning), "look soon"),
+                ("notes", number(judged.info), "good to know"),
                 *about,
             )
         ),
@@ -51,7 +51,7 @@ def findings_section(findings: Findings) -> Html:
         "section",
         el("h2", "Findings", id="findings"),
         _filter(findings) if findings.shown else None,
-        [_finding(one) for one in findings.shown],
+        [_finding(finding) for finding in findings.shown],
         more(findings.left_out, "findings, in the table findings of the lake"),
         None if findings.shown else empty(_nothing(findings)),
         aria_labelledby="findings",
@@ -66,8 +66,8 @@ def _nothing(findings: Findings) -> str:
 
 def _filter(findings: Findings) -> Html:
     """It works by style alone; without it all are shown."""
-    told = findings.verdict
-    counts = (("critical", told.critical), ("warning", told.warning), ("info", told.info))
+    judged = findings.verdict
+    counts = (("critical", judged.critical), ("warning", judged.warning), ("info", judged.info))
     return el(
         "fieldset",
         el("legend", "Show"),
@@ -85,23 +85,28 @@ def _filter(findings: Findings) -> Html:
     )
 
 
-def _finding(one: ShownFinding) -> Html:
-    length = None if one.from_at is None or one.to_at is None else one.to_at - one.from_at
-    kind = KINDS.get(one.subject_kind, one.subject_kind.replace("_", " "))
+def _finding(finding: ShownFinding) -> Html:
+    length = None if finding.from_at is None or finding.to_at is None else finding.to_at - finding.from_at
+    kind = _KINDS.get(finding.subject_kind, finding.subject_kind.replace("_", " "))
     return el(
         "article",
-        el("h3", badge(one.severity), " ", el("span", one.summary)),
+        el("h3", badge(finding.severity), " ", el("span", finding.summary)),
         el(
             "p",
-            el("span", kind, " ", el("b", one.subject)),
-            el("span", interval(one.from_at, one.to_at, 1_000_000), " UTC", f", {lasting(length)}" if length else None),
-            el("span", "rule ", el("code", one.rule)),
+            el("span", kind, " ", el("b", finding.subject)),
+            el(
+                "span",
+                interval(finding.from_at, finding.to_at, 1_000_000),
+                " UTC",
+                f", {lasting(length)}" if length else None,
+            ),
+            el("span", "rule ", el("code", finding.rule)),
             class_="facts",
         ),
-        el("dl", [_figure(*figure) for figure in figures_of(one)], class_="figures") if one.figures else None,
-        el("p", el("b", "What to do: "), one.advice, class_="advice") if one.advice else None,
-        _evidence(one),
-        class_=f"finding {one.severity}",
+        el("dl", [_figure(*figure) for figure in figures_of(finding)], class_="figures") if finding.figures else None,
+        el("p", el("b", "What to do: "), finding.advice, class_="advice") if finding.advice else None,
+        _evidence(finding),
+        class_=f"finding {finding.severity}",
     )
 
 
@@ -109,14 +114,14 @@ def _figure(name: str, value: str) -> Html:
     return el("div", el("dt", name), el("dd", value))
 
 
-def figures_of(one: ShownFinding) -> list[tuple[str, str]]:
+def figures_of(finding: ShownFinding) -> list[tuple[str, str]]:
     """Names and values with units. `lag` and `lag_ms` are two."""
-    found = []
-    for name, value in one.figures.items():
+    figures = []
+    for name, value in finding.figures.items():
         plain = name.removesuffix("_ms").removesuffix("_us")
-        words = f"{plain} time" if plain != name and plain in one.figures else plain
-        found.append((words.replace("_", " "), figure_value(name, value)))
-    return found
+        words = f"{plain} time" if plain != name and plain in finding.figures else plain
+        figures.append((words.replace("_", " "), figure_value(name, value)))
+    return figures
 
 
 def figure_value(name: str, value: Any) -> str:
@@ -131,30 +136,30 @@ def figure_value(name: str, value: Any) -> str:
     return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _evidence(one: ShownFinding) -> Html | None:
-    if not one.evidence:
+def _evidence(finding: ShownFinding) -> Html | None:
+    if not finding.evidence:
         return None
-    count = len(one.evidence) + one.evidence_left_out
+    count = len(finding.evidence) + finding.evidence_left_out
     return el(
         "details",
         el("summary", f"Evidence: {number(count)} exchange{'' if count == 1 else 's'}"),
-        el("ul", [el("li", _proof(proof)) for proof in one.evidence], class_="evidence"),
-        more(one.evidence_left_out, "in the table findings of the lake"),
+        el("ul", [el("li", _proof(proof)) for proof in finding.evidence], class_="evidence"),
+        more(finding.evidence_left_out, "in the table findings of the lake"),
     )
 
 
-def _proof(proof: Proof) -> list[Html | str]:
-    told: list[Html | str] = []
+def _proof(proof: EvidenceLink) -> list[Html | str]:
+    words: list[Html | str] = []
     if proof.request_at is not None:
-        told += [
+        words += [
             f"{clock(proof.request_at)} ",
             el("b", proof.api or "unknown API"),
             f" of {proof.client_id or 'unknown'} ",
         ]
-    return [*told, el("code", command(proof))]
+    return [*words, el("code", command(proof))]
 
 
-def command(proof: Proof) -> str:
+def command(proof: EvidenceLink) -> str:
     """What shows it whole."""
     file = shlex.quote(proof.capture_uri) if proof.capture_uri else "FILE"
     return f"kafkascope read {file} --exchange {proof.exchange_id}"

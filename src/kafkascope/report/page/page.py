@@ -1,4 +1,5 @@
-"""A report in, one HTML file out that needs nothing else: no network, no script to be read, nothing unescaped."""
+"""Renders a report as one self-contained HTML file: no network access, no script needed to read it, every text
+escaped."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -97,12 +98,12 @@ def _header(report: Report) -> Html:
 
 
 def _footer(report: Report) -> Html:
-    made = int(report.made_at.timestamp() * 1_000_000)
+    made_at = int(report.made_at.timestamp() * 1_000_000)
     return el(
         "footer",
         el(
             "p",
-            f"Made by kafkascope {report.version} on {when(made, 60_000_000)} UTC. Times are UTC, sizes decimal. "
+            f"Made by kafkascope {report.version} on {when(made_at, 60_000_000)} UTC. Times are UTC, sizes decimal. "
             "Every figure comes from the marts of the lake; kafkascope report --json has the same for programs.",
         ),
     )

@@ -1,14 +1,14 @@
-"""The quorums in, their part of the page out."""
+"""Renders the section on metadata quorums."""
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.figure import empty, more, table, tiles
 from kafkascope.report.charts.quorum import WORDS, event_words, quorum_figure
 from kafkascope.report.html.markup import Html, el
-from kafkascope.report.summaries.quorum import Quorum, Quorums
+from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
 
 # Of more clusters only these are open at first.
-OPEN = 3
+_OPEN = 3
 
 
 def quorum_section(quorums: Quorums) -> Html:
@@ -21,13 +21,13 @@ def quorum_section(quorums: Quorums) -> Html:
         el("h2", "The quorum", id="quorum"),
         None if quorums.shown else empty(f"{why} to DescribeQuorum."),
         el("p", note, class_="note") if len(quorums.shown) > 1 else None,
-        [_quorum(one, place) for place, one in enumerate(quorums.shown, 1)],
+        [_quorum(quorum, place) for place, quorum in enumerate(quorums.shown, 1)],
         more(quorums.left_out, "clusters with less trouble"),
         aria_labelledby="quorum",
     )
 
 
-def _quorum(quorum: Quorum, place: int) -> Html:
+def _quorum(quorum: QuorumSummary, place: int) -> Html:
     name = "Cluster whose id was not recorded" if quorum.cluster_id is None else f"Cluster {quorum.cluster_id}"
     if ":" in (quorum.cluster_id or ""):
         name = f"Cluster of {quorum.cluster_id}, whose id was not recorded"
@@ -37,11 +37,11 @@ def _quorum(quorum: Quorum, place: int) -> Html:
         tiles(_tiles(quorum)),
         *_pictures(quorum, f"quorum-{place}"),
         class_="group",
-        open=place <= OPEN,
+        open=place <= _OPEN,
     )
 
 
-def quorum_line(quorum: Quorum) -> str:
+def quorum_line(quorum: QuorumSummary) -> str:
     """The most important of it."""
     words = []
     if quorum.bands:
@@ -51,16 +51,16 @@ def quorum_line(quorum: Quorum) -> str:
     words.append(count(quorum.elections, "election"))
     without = quorum.longest_without_ms
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
-    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
     if behind is not None and behind.worst_behind_ms:
         words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
     return ", ".join(words)
 
 
-def _tiles(quorum: Quorum) -> list[tuple[str, str, str]]:
+def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
     last = quorum.bands[-1] if quorum.bands else None
     without = quorum.longest_without_ms
-    behind = max(quorum.replicas, key=lambda one: one.worst_behind_ms or 0, default=None)
+    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
     worst = behind.worst_behind_ms if behind is not None else None
     votes = ", ".join(
         count(votes, kind.replace("_", "-")) for kind, votes in quorum.votes.items() if kind != "announced"
@@ -87,7 +87,7 @@ def _tiles(quorum: Quorum) -> list[tuple[str, str, str]]:
     ]
 
 
-def _pictures(quorum: Quorum, name: str) -> list[Html]:
+def _pictures(quorum: QuorumSummary, name: str) -> list[Html]:
     rows = [
         (
             when(event.at),
@@ -100,6 +100,6 @@ def _pictures(quorum: Quorum, name: str) -> list[Html]:
         for event in quorum.events
     ]
     head = ("time (UTC)", "what", "node", "epoch #", "more", "exchange")
-    told = table("What happened to the leadership", head, rows, quorum.events_left_out, "events")
+    events = table("What happened to the leadership", head, rows, quorum.events_left_out, "events")
     nothing = empty("No election, resignation or change of voters was recorded.")
-    return [quorum_figure(quorum, name), el("section", el("h4", "Events"), told if rows else nothing)]
+    return [quorum_figure(quorum, name), el("section", el("h4", "Events"), events if rows else nothing)]

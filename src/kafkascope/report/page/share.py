@@ -1,4 +1,4 @@
-"""Share groups in, their part of the page out."""
+"""Renders the section on share groups."""
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.figure import empty, table, tiles
@@ -6,11 +6,11 @@ from kafkascope.report.charts.heat import heat_figure
 from kafkascope.report.charts.members import members_figure
 from kafkascope.report.charts.outcomes import outcomes_figure
 from kafkascope.report.html.markup import Html, el
-from kafkascope.report.summaries.share import ShareGroup, ShareGroups
+from kafkascope.report.summaries.share import ShareGroups, ShareGroupSummary
 from kafkascope.report.words import clock, interval, lasting, number, share
 
 # Of more groups only these are open at first.
-OPEN = 3
+_OPEN = 3
 
 
 def share_section(groups: ShareGroups) -> Html:
@@ -24,7 +24,7 @@ def share_section(groups: ShareGroups) -> Html:
     )
 
 
-def _group(group: ShareGroup, place: int) -> Html:
+def _group(group: ShareGroupSummary, place: int) -> Html:
     name = f"share-{place}"
     return el(
         "details",
@@ -35,7 +35,7 @@ def _group(group: ShareGroup, place: int) -> Html:
         members_figure(group, name),
         _counts(group) if group.counts else None,
         class_="group",
-        open=place <= OPEN,
+        open=place <= _OPEN,
     )
 
 
@@ -45,30 +45,30 @@ def _others(groups: ShareGroups) -> Html | None:
         return None
     rows = [
         (
-            one.group_id,
-            number(one.acquired),
-            number(one.redelivered),
-            share(one.redelivered, one.acquired),
-            number(one.outcomes.get("lock_expired", 0)),
-            number(one.outcomes.get("disconnected", 0)),
-            number(one.archived),
+            group.group_id,
+            number(group.acquired),
+            number(group.redelivered),
+            share(group.redelivered, group.acquired),
+            number(group.outcomes.get("lock_expired", 0)),
+            number(group.outcomes.get("disconnected", 0)),
+            number(group.archived),
         )
-        for one in groups.others
+        for group in groups.others
     ]
     head = ("share group", "deliveries #", "again #", "share #", "lock expired #", "disconnected #", "given up #")
-    told = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
+    lines = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
     note = "kafkascope report --group G draws one of them."
-    return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), told)
+    return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), lines)
 
 
-def _line(group: ShareGroup) -> str:
+def _line(group: ShareGroupSummary) -> str:
     return (
         f"{count(group.acquired, 'delivery', 'deliveries')}, {number(group.redelivered)} again, "
         f"{interval(group.first_at, group.last_at, 1_000_000)} UTC"
     )
 
 
-def _tiles(group: ShareGroup) -> list[tuple[str, str, str]]:
+def _tiles(group: ShareGroupSummary) -> list[tuple[str, str, str]]:
     health, outcomes = group.health, group.outcomes
     lag = f"of {count(health.lag_partitions, 'partition')}, {clock(health.lag_at, 60_000_000)}"
     return [
@@ -83,7 +83,7 @@ def _tiles(group: ShareGroup) -> list[tuple[str, str, str]]:
     ]
 
 
-def _counts(group: ShareGroup) -> Html:
+def _counts(group: ShareGroupSummary) -> Html:
     rows = [(f"delivery {count}", number(records), share(records, group.acquired)) for count, records in group.counts]
     inside = table(f"Records of {group.group_id} by delivery count", ("delivery count", "records #", "share #"), rows)
     return el("details", el("summary", "Records by delivery count"), inside, class_="data")

@@ -1,13 +1,13 @@
-"""Streams groups in, their part of the page out."""
+"""Renders the section on Streams groups."""
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.figure import empty, table, tiles
 from kafkascope.report.charts.tasks import tasks_figure
 from kafkascope.report.html.markup import Html, el
-from kafkascope.report.summaries.streams import StreamsGroup, StreamsGroups
+from kafkascope.report.summaries.streams import StreamsGroups, StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, number, when
 
-OPEN = 3
+_OPEN = 3
 
 
 def streams_section(groups: StreamsGroups) -> Html:
@@ -27,23 +27,23 @@ def _others(groups: StreamsGroups) -> Html | None:
         return None
     rows = [
         (
-            one.group_id,
-            number(one.totals.tasks),
-            number(one.totals.most_members),
-            number(one.totals.moves),
-            lasting(1000 * one.totals.pause_max_ms),
-            lasting(1000 * one.totals.unheld_ms),
-            number(one.totals.lost),
+            group.group_id,
+            number(group.totals.tasks),
+            number(group.totals.most_members),
+            number(group.totals.moves),
+            lasting(1000 * group.totals.pause_max_ms),
+            lasting(1000 * group.totals.unheld_ms),
+            number(group.totals.lost),
         )
-        for one in groups.others
+        for group in groups.others
     ]
     head = ("streams group", "tasks #", "most members #", "moves #", "longest pause #", "unheld #", "members lost #")
-    told = table("Streams groups with less trouble", head, rows, groups.left_out, "streams groups")
+    lines = table("Streams groups with less trouble", head, rows, groups.left_out, "streams groups")
     note = "kafkascope report --group G draws one of them."
-    return el("section", el("h3", "Other streams groups"), el("p", note, class_="note"), told)
+    return el("section", el("h3", "Other streams groups"), el("p", note, class_="note"), lines)
 
 
-def _group(group: StreamsGroup, place: int) -> Html:
+def _group(group: StreamsGroupSummary, place: int) -> Html:
     totals = group.totals
     line = (
         f"{count(totals.tasks, 'task')}, {count(totals.moves, 'move')}, "
@@ -58,11 +58,11 @@ def _group(group: StreamsGroup, place: int) -> Html:
         _lost(group),
         _statuses(group),
         class_="group",
-        open=place <= OPEN,
+        open=place <= _OPEN,
     )
 
 
-def _tiles(group: StreamsGroup) -> list[tuple[str, str, str]]:
+def _tiles(group: StreamsGroupSummary) -> list[tuple[str, str, str]]:
     totals = group.totals
     missing = totals.standbys_missing
     return [
@@ -77,7 +77,7 @@ def _tiles(group: StreamsGroup) -> list[tuple[str, str, str]]:
     ]
 
 
-def _moves(group: StreamsGroup) -> Html:
+def _moves(group: StreamsGroupSummary) -> Html:
     if not group.moves:
         return el("section", el("h4", "Moves"), empty("No active task changed hands."))
     rows = [
@@ -97,39 +97,39 @@ def _moves(group: StreamsGroup) -> Html:
     return el("details", el("summary", f"Moves: {number(len(rows) + group.moves_left_out)}"), inside, class_="data")
 
 
-def _lost(group: StreamsGroup) -> Html:
+def _lost(group: StreamsGroupSummary) -> Html:
     if not group.lost:
         return el("section", el("h4", "Members lost"), empty("No member went without leaving."))
     rows = [
         (
-            one.member,
-            when(one.last_seen_at),
-            when(one.noticed_at),
-            lasting(1000 * one.silent_ms),
-            "its connection closed" if one.how == "closed" else "it fell silent",
-            number(one.active_tasks),
-            number(one.standby_tasks),
+            member.member,
+            when(member.last_seen_at),
+            when(member.noticed_at),
+            lasting(1000 * member.silent_ms),
+            "its connection closed" if member.how == "closed" else "it fell silent",
+            number(member.active_tasks),
+            number(member.standby_tasks),
         )
-        for one in group.lost
+        for member in group.lost
     ]
     head = ("member", "last seen (UTC)", "noticed (UTC)", "noticed after #", "how", "active tasks #", "standbys #")
-    told = table("Members that went without leaving", head, rows, group.lost_left_out, "members")
-    return el("section", el("h4", "Members lost"), told)
+    members = table("Members that went without leaving", head, rows, group.lost_left_out, "members")
+    return el("section", el("h4", "Members lost"), members)
 
 
-def _statuses(group: StreamsGroup) -> Html:
+def _statuses(group: StreamsGroupSummary) -> Html:
     if not group.statuses:
         return el("section", el("h4", "Statuses"), empty("The coordinator told the members of no trouble."))
     rows = [
         (
-            one.name,
-            when(one.from_at),
-            "the end" if one.to_at is None else when(one.to_at),
-            number(one.members),
-            one.detail,
+            status.name,
+            when(status.from_at),
+            "the end" if status.to_at is None else when(status.to_at),
+            number(status.members),
+            status.detail,
         )
-        for one in group.statuses
+        for status in group.statuses
     ]
     head = ("status", "from (UTC)", "to (UTC)", "members told #", "detail")
-    told = table("What the coordinator told the members", head, rows, group.statuses_left_out, "statuses")
-    return el("section", el("h4", "Statuses"), told)
+    statuses = table("What the coordinator told the members", head, rows, group.statuses_left_out, "statuses")
+    return el("section", el("h4", "Statuses"), statuses)

@@ -1,4 +1,4 @@
-"""What could not be read in, the last part of the page out."""
+"""Renders the section on recordings and bytes that could not be read."""
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.figure import empty, table, tiles
@@ -6,7 +6,7 @@ from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.unread import Unread
 from kafkascope.report.words import interval, number, share, size
 
-PROTOCOLS = {
+_PROTOCOLS = {
     "kafka": "Kafka",
     "tls": "TLS: encrypted, not read",
     "http": "HTTP",
@@ -38,45 +38,45 @@ def unread_section(unread: Unread) -> Html:
 def _captures(unread: Unread) -> Html:
     rows = [
         (
-            one.capture_uri,
-            one.kind or "",
-            size(one.bytes),
-            interval(one.first_at, one.last_at, 1_000_000) if one.first_at is not None else "–",
-            number(one.exchanges),
-            size(one.lost_bytes),
-            share(one.tls_bytes, one.tcp_bytes),
-            number(one.quarantined),
+            capture.capture_uri,
+            capture.kind or "",
+            size(capture.bytes),
+            interval(capture.first_at, capture.last_at, 1_000_000) if capture.first_at is not None else "–",
+            number(capture.exchanges),
+            size(capture.lost_bytes),
+            share(capture.tls_bytes, capture.tcp_bytes),
+            number(capture.quarantined),
         )
-        for one in unread.captures
+        for capture in unread.captures
     ]
     head = ("recording", "kind", "size #", "times (UTC)", "exchanges #", "lost #", "TLS #", "quarantine #")
-    told = table("Recordings", head, rows, unread.captures_left_out, "recordings with less trouble")
-    return el("section", el("h3", "Recordings"), told if rows else empty("No recording reaches into this time."))
+    captures = table("Recordings", head, rows, unread.captures_left_out, "recordings with less trouble")
+    return el("section", el("h3", "Recordings"), captures if rows else empty("No recording reaches into this time."))
 
 
 def _protocols(unread: Unread) -> Html:
     rows = [
-        (PROTOCOLS.get(one.protocol, one.protocol), number(one.connections), size(one.bytes))
-        for one in unread.protocols
+        (_PROTOCOLS.get(protocol.protocol, protocol.protocol), number(protocol.connections), size(protocol.bytes))
+        for protocol in unread.protocols
     ]
-    told = table("Connections by what they speak", ("protocol", "connections #", "bytes #"), rows)
-    return el("section", el("h3", "Connections"), told if rows else empty("No connection was recorded."))
+    protocols = table("Connections by what they speak", ("protocol", "connections #", "bytes #"), rows)
+    return el("section", el("h3", "Connections"), protocols if rows else empty("No connection was recorded."))
 
 
 def _quarantine(unread: Unread) -> Html:
     rows = [
         (
-            one.kind,
-            one.message or "",
-            "" if one.api_version is None else f"v{one.api_version}",
-            one.detail,
-            number(one.rows),
-            size(one.bytes),
+            reason.kind,
+            reason.message or "",
+            "" if reason.api_version is None else f"v{reason.api_version}",
+            reason.detail,
+            number(reason.rows),
+            size(reason.bytes),
         )
-        for one in unread.quarantine
+        for reason in unread.quarantine
     ]
     head = ("kind", "message", "version", "why", "times #", "bytes #")
-    told = table("Quarantine", head, rows, unread.quarantine_left_out, "rows of quarantine")
+    reasons = table("Quarantine", head, rows, unread.quarantine_left_out, "rows of quarantine")
     return el(
-        "section", el("h3", "Quarantine"), told if rows else empty("Every frame that was found could be decoded.")
+        "section", el("h3", "Quarantine"), reasons if rows else empty("Every frame that was found could be decoded.")
     )

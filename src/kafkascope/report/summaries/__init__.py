@@ -1,1 +1,1 @@
-"""Marts summed up for a report."""
+"""Summarizes the marts of a lake for a report."""

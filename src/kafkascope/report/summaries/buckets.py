@@ -1,14 +1,14 @@
-"""An interval in, equal steps of a length that people count in out: never more than asked for, however long it is."""
+"""Splits an interval into equal time steps of a familiar length: never more than asked for, however long it is."""
 
 from dataclasses import dataclass
 
-SECOND_US = 1_000_000
-DAY_US = 86_400 * SECOND_US
-STEPS_US = (
+_SECOND_US = 1_000_000
+DAY_US = 86_400 * _SECOND_US
+_STEPS_US = (
     *(1_000 * count for count in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
-    *(SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
-    *(60 * SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
-    *(3_600 * SECOND_US * count for count in (1, 2, 3, 6, 12)),
+    *(_SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
+    *(60 * _SECOND_US * count for count in (1, 2, 5, 10, 15, 30)),
+    *(3_600 * _SECOND_US * count for count in (1, 2, 3, 6, 12)),
     *(DAY_US * count for count in (1, 2, 7, 14, 28)),
 )
 
@@ -31,7 +31,7 @@ class Buckets:
 
 def step_for(length_us: int, most: int) -> int:
     """The shortest step by which an interval, wherever it begins, has at most so many."""
-    for step in STEPS_US:
+    for step in _STEPS_US:
         if length_us // step + 2 <= most:
             return step
     return -(-length_us // (max(1, most - 2) * DAY_US)) * DAY_US

@@ -1,4 +1,4 @@
-"""A lake in, who speaks to it out: client software with its versions, and the releases that serve all that it says."""
+"""Summarizes client software: API versions in use, and the releases that serve all of them."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,11 @@ from kafkascope.report.summaries.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope
 from kafkascope.schema.releases import newest_release, release_order
 
-MOST_SOFTWARE = 60
-MOST_IDS = 8
-MOST_DROPPED = 12
+_MOST_SOFTWARE = 60
+_MOST_IDS = 8
+_MOST_DROPPED = 12
 
-COLUMNS = (
+_COLUMNS = (
     "client_software client_id api api_version calls first_release last_release in_newest_release first_at last_at"
 ).split()
 
@@ -52,49 +52,52 @@ class Clients:
 
 
 def clients_in(lake: Lake, scope: Scope) -> Clients:
-    found: dict[str | None, Software] = {}
+    by_name: dict[str | None, Software] = {}
     ids: dict[str | None, dict[str, int]] = {}
     apis: dict[str | None, set[str]] = {}
     dropped: dict[tuple[str | None, str, int], Dropped] = {}
-    for row in rows(lake, "client_versions", COLUMNS, scope.over("first_at", "last_at")):
+    for row in rows(lake, "client_versions", _COLUMNS, scope.over("first_at", "last_at")):
         name = row["client_software"]
-        one = found.setdefault(name, Software(name))
+        software = by_name.setdefault(name, Software(name))
         calls = row["calls"] or 0
-        one.calls += calls
+        software.calls += calls
         client_id = row["client_id"] or ""
         ids.setdefault(name, {})[client_id] = ids.setdefault(name, {}).get(client_id, 0) + calls
         api = row["api"] or "an unknown API"
         apis.setdefault(name, set()).add(api)
-        one.needs_release = _later(one.needs_release, row["first_release"])
+        software.needs_release = _later(software.needs_release, row["first_release"])
         if row["last_at"] is not None:
-            one.last_at = max(one.last_at or 0, row["last_at"])
+            software.last_at = max(software.last_at or 0, row["last_at"])
         if not row["in_newest_release"]:
-            one.ready = False
-            one.until_release = _earlier(one.until_release, row["last_release"])
+            software.ready = False
+            software.until_release = _earlier(software.until_release, row["last_release"])
             key = (name, api, row["api_version"])
             calls += dropped[key].calls if key in dropped else 0
             dropped[key] = Dropped(api, row["api_version"], calls, row["last_release"])
-    for name, one in found.items():
-        order = sorted(ids[name], key=lambda client_id: (-ids[name][client_id], client_id))
-        one.client_ids, one.client_ids_left_out = order[:MOST_IDS], max(0, len(order) - MOST_IDS)
-        one.apis = len(apis[name])
+    for name, software in by_name.items():
+        ordered_ids = sorted(ids[name], key=lambda client_id: (-ids[name][client_id], client_id))
+        software.client_ids = ordered_ids[:_MOST_IDS]
+        software.client_ids_left_out = len(ordered_ids) - len(software.client_ids)
+        software.apis = len(apis[name])
         gone = [drop for key, drop in sorted(dropped.items(), key=lambda item: item[0][1:]) if key[0] == name]
-        one.dropped, one.dropped_left_out = gone[:MOST_DROPPED], max(0, len(gone) - MOST_DROPPED)
-    order_of = sorted(found.values(), key=lambda one: (one.ready, -one.calls, one.client_software or ""))
-    return Clients(newest_release(), tuple(order_of[:MOST_SOFTWARE]), max(0, len(order_of) - MOST_SOFTWARE))
+        software.dropped, software.dropped_left_out = gone[:_MOST_DROPPED], max(0, len(gone) - _MOST_DROPPED)
+    order = sorted(
+        by_name.values(), key=lambda software: (software.ready, -software.calls, software.client_software or "")
+    )
+    return Clients(newest_release(), tuple(order[:_MOST_SOFTWARE]), max(0, len(order) - _MOST_SOFTWARE))
 
 
 def _rank(release: str) -> int:
     return release_order().get(release, len(release_order()))
 
 
-def _later(one: str | None, other: str | None) -> str | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other, key=_rank)
+def _later(left: str | None, right: str | None) -> str | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return max(left, right, key=_rank)
 
 
-def _earlier(one: str | None, other: str | None) -> str | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other, key=_rank)
+def _earlier(left: str | None, right: str | None) -> str | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return min(left, right, key=_rank)

@@ -1,4 +1,4 @@
-"""Rows of `findings` in, the verdict and the findings that are shown out, with where each proof lies."""
+"""Selects the findings to show, with a verdict over all of them and the exchanges that prove each."""
 
 import json
 from collections.abc import Iterable
@@ -20,15 +20,15 @@ from kafkascope.report.summaries.scope import Scope, both, moment
 MOST_FINDINGS = 200
 MOST_PROOFS = 5
 # A proof may lie before its finding: a lock is taken before it expires.
-AROUND_US = 3_600_000_000
+_AROUND_US = 3_600_000_000
 
-COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
+_COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
 UNKNOWN = "unknown"
-GROUP_KINDS = ("share_", "streams_")
+_GROUP_KINDS = ("share_", "streams_")
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class EvidenceLink:
     """An exchange. What the lake does not have of it any more is None."""
 
     exchange_id: str
@@ -49,12 +49,12 @@ class ShownFinding:
     summary: str
     figures: dict[str, Any]
     advice: str
-    evidence: tuple[Proof, ...]
+    evidence: tuple[EvidenceLink, ...]
     evidence_left_out: int
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictSummary:
     """`state` is `unknown` where the lake has no `findings`, or no exchange that could have led to one."""
 
     state: str
@@ -66,7 +66,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    verdict: Verdict
+    verdict: VerdictSummary
     shown: tuple[ShownFinding, ...]
     left_out: int
 
@@ -74,28 +74,28 @@ class Findings:
 def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
     """`groups` are all that the lake has."""
     if not lake.has("findings"):
-        said = "Not judged: this lake has no findings yet; kafkascope marts LAKE makes them."
-        return _not_judged(said)
-    known = set(groups)
-    found = [
+        reason = "Not judged: this lake has no findings yet; kafkascope marts LAKE makes them."
+        return _not_judged(reason)
+    group_ids = set(groups)
+    findings = [
         _finding(row)
-        for row in rows(lake, "findings", COLUMNS, scope.over("from_at", "to_at"))
-        if not scope.groups or _is_about(row, scope, known)
+        for row in rows(lake, "findings", _COLUMNS, scope.over("from_at", "to_at"))
+        if not scope.groups or _is_about(row, scope, group_ids)
     ]
     # Nothing is beyond a threshold where there is nothing: that is no health.
-    if not found and not exchanges_in(lake, scope):
+    if not findings and not exchanges_in(lake, scope):
         when = "" if scope.always else " in this time"
         return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
-    found.sort(key=order)
-    told = verdict_of(found)
-    verdict = Verdict(told.state, told.sentence, told.critical, told.warning, told.info)
-    shown = found[:MOST_FINDINGS]
+    findings.sort(key=order)
+    verdict = verdict_of(findings)
+    shown_verdict = VerdictSummary(verdict.state, verdict.sentence, verdict.critical, verdict.warning, verdict.info)
+    shown = findings[:MOST_FINDINGS]
     proofs = _proofs(lake, shown)
-    return Findings(verdict, tuple(_shown(one, proofs) for one in shown), len(found) - len(shown))
+    return Findings(shown_verdict, tuple(_shown(finding, proofs) for finding in shown), len(findings) - len(shown))
 
 
 def _not_judged(why: str) -> Findings:
-    return Findings(Verdict(UNKNOWN, why, 0, 0, 0), (), 0)
+    return Findings(VerdictSummary(UNKNOWN, why, 0, 0, 0), (), 0)
 
 
 def _finding(row: Row) -> Finding:
@@ -117,11 +117,11 @@ def _finding(row: Row) -> Finding:
 
 def _figures(text: str | None) -> dict[str, int | float | str]:
     try:
-        found = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {}
-    told = found if isinstance(found, dict) else {}
-    return {name: one for name, one in told.items() if isinstance(one, int | str) or _is_finite(one)}
+    figures = parsed if isinstance(parsed, dict) else {}
+    return {name: value for name, value in figures.items() if isinstance(value, int | str) or _is_finite(value)}
 
 
 def _is_finite(value: object) -> bool:
@@ -132,27 +132,27 @@ def _is_about(row: Row, scope: Scope, groups: set[str]) -> bool:
     """Whether a finding is of a group that is asked for, or of no group at all. A subject is the group, or a part of it
     behind a slash; a group's name may have one too, so the longest that fits is the group."""
     subject = row["subject"] or ""
-    if not (row["subject_kind"] or "").startswith(GROUP_KINDS):
+    if not (row["subject_kind"] or "").startswith(_GROUP_KINDS):
         return True
     fitting = [group for group in groups if subject == group or subject.startswith(f"{group}/")]
     return bool(fitting) and scope.takes(max(fitting, key=len))
 
 
-def _proofs(lake: Lake, findings: list[Finding]) -> dict[str, Proof]:
+def _proofs(lake: Lake, findings: list[Finding]) -> dict[str, EvidenceLink]:
     """Where the exchanges are that are shown. Only days around the findings are looked through."""
-    wanted = {name for one in findings for name in one.evidence[:MOST_PROOFS]}
-    if not wanted:
+    exchange_ids = {name for finding in findings for name in finding.evidence[:MOST_PROOFS]}
+    if not exchange_ids:
         return {}
-    first = min(one.from_at for one in findings) - AROUND_US
-    last = max(one.to_at for one in findings) + AROUND_US
-    there = pc.field("exchange_id").isin(pa.array(sorted(wanted), pa.string()))
-    about = (pc.field("request_at") >= moment(first)) & (pc.field("request_at") <= moment(last))
+    first = min(finding.from_at for finding in findings) - _AROUND_US
+    last = max(finding.to_at for finding in findings) + _AROUND_US
+    shown = pc.field("exchange_id").isin(pa.array(sorted(exchange_ids), pa.string()))
+    near = (pc.field("request_at") >= moment(first)) & (pc.field("request_at") <= moment(last))
     columns = "exchange_id request_at api client_id capture_uri".split()
-    return {row["exchange_id"]: Proof(**row) for row in rows(lake, "exchanges", columns, both(there, about))}
+    return {row["exchange_id"]: EvidenceLink(**row) for row in rows(lake, "exchanges", columns, both(shown, near))}
 
 
-def _shown(finding: Finding, proofs: dict[str, Proof]) -> ShownFinding:
-    evidence = tuple(proofs.get(name, Proof(name)) for name in finding.evidence[:MOST_PROOFS])
+def _shown(finding: Finding, proofs: dict[str, EvidenceLink]) -> ShownFinding:
+    evidence = tuple(proofs.get(name, EvidenceLink(name)) for name in finding.evidence[:MOST_PROOFS])
     return ShownFinding(
         finding.rule,
         finding.severity,

@@ -1,5 +1,5 @@
-"""A mart's name and columns in, its rows out, a batch at a time; times are whole microseconds. A mart or a column that
-is not there is empty, so that marts of an older kafkascope can be read."""
+"""Reads rows of a mart in batches, with times as whole microseconds. A missing mart or column reads as empty, so
+that marts of an older kafkascope stay readable."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 
 # Rows that are looked at together.
-BATCH_ROWS = 65_536
+_BATCH_ROWS = 65_536
 _NOT_AHEAD = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 
 Row = dict[str, Any]
@@ -31,17 +31,17 @@ def batches(
     """Without those that are empty."""
     if not lake.has(name):
         return
-    found = _whole(dataset(lake, name), name)
-    wanted = {column: _column(found.schema, column) for column in columns}
+    mart = _with_all_columns(dataset(lake, name), name)
+    projection = {column: _column(mart.schema, column) for column in columns}
     with told(lake.table(name).uri):
-        for file in found.get_fragments(filter=where):
+        for file in mart.get_fragments(filter=where):
             # One row group after the other: a scanner of the whole runs ahead of a reader that takes its time.
-            for part in file.split_by_row_group(filter=where, schema=found.schema):
+            for part in file.split_by_row_group(filter=where, schema=mart.schema):
                 scanner = part.scanner(
-                    schema=found.schema,
-                    columns=wanted,
+                    schema=mart.schema,
+                    columns=projection,
                     filter=where,
-                    batch_size=BATCH_ROWS,
+                    batch_size=_BATCH_ROWS,
                     fragment_scan_options=_NOT_AHEAD,
                 )
                 for batch in scanner.to_batches():
@@ -49,11 +49,11 @@ def batches(
                         yield batch
 
 
-def _whole(found: ds.Dataset, name: str) -> ds.Dataset:
+def _with_all_columns(mart: ds.Dataset, name: str) -> ds.Dataset:
     """With the columns that an older kafkascope did not know, all null: a filter may name them."""
-    known = MARTS[name] if name in MARTS else table_named(name)
-    missing = [field for field in known.schema if field.name not in found.schema.names]
-    return found.replace_schema(pa.schema([*found.schema, *missing])) if missing else found
+    table = MARTS[name] if name in MARTS else table_named(name)
+    missing = [field for field in table.schema if field.name not in mart.schema.names]
+    return mart.replace_schema(pa.schema([*mart.schema, *missing])) if missing else mart
 
 
 def _column(schema: pa.Schema, name: str) -> pc.Expression:
@@ -71,7 +71,7 @@ def rows(lake: Lake, name: str, columns: Sequence[str], where: pc.Expression | N
 
 
 def distinct(lake: Lake, name: str, column: str) -> set[str]:
-    found: set[str] = set()
+    values: set[str] = set()
     for batch in batches(lake, name, [column]):
-        found.update(value for value in pc.unique(batch.column(0)).to_pylist() if value is not None)
-    return found
+        values.update(value for value in pc.unique(batch.column(0)).to_pylist() if value is not None)
+    return values

@@ -1,5 +1,4 @@
-"""A lake in, the quorums of its clusters out as a report tells them: who led in which epoch, how far each replica was
-behind, what happened."""
+"""Summarizes the metadata quorum of each cluster: leaders by epoch, the lag of each replica, and events."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,21 +16,21 @@ MOST_CLUSTERS = 6
 MOST_STEPS = 200
 MOST_REPLICAS = 16
 MOST_EVENTS = 100
-MOST_BANDS = 200
+_MOST_BANDS = 200
 
-REPLICAS = "observed_at leader_id leader_epoch high_watermark replica_id role lag lag_ms fetch_age_ms".split()
-EVENTS = (
+_REPLICAS = "observed_at leader_id leader_epoch high_watermark replica_id role lag lag_ms fetch_age_ms".split()
+_EVENTS = (
     "occurred_at kind epoch node_id cause duration_ms voting_ms rounds previous_leader_id voter_id granted detail"
     " exchange_id"
 ).split()
 # One a request: they are counted, and the election that they make is told.
-VOTES = frozenset({"vote", "pre_vote", "announced"})
-LEADS = frozenset({"elected", "observed"})
-TROUBLE = frozenset({"elected", "election_failed", "leaderless"})
+_VOTES = frozenset({"vote", "pre_vote", "announced"})
+_LEADS = frozenset({"elected", "observed"})
+_TROUBLE = frozenset({"elected", "election_failed", "leaderless"})
 
 
 @dataclass(slots=True)
-class Replica:
+class ReplicaLag:
     """`behind_ms` and `lag` are the worst of each step, None where nothing was observed or known."""
 
     replica_id: int
@@ -75,7 +74,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Quorum:
+class QuorumSummary:
     """`elections` and `longest_without_ms` are of all events, `leaderless_ms` is how long nobody had led at the end."""
 
     cluster_id: str | None
@@ -83,7 +82,7 @@ class Quorum:
     last_at: int
     buckets: Buckets
     bands: tuple[Band, ...]
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaLag, ...]
     replicas_left_out: int
     events: tuple[Event, ...]
     events_left_out: int
@@ -99,12 +98,12 @@ class Quorum:
 class Quorums:
     """By cluster, those in most trouble, the worst first."""
 
-    shown: tuple[Quorum, ...]
+    shown: tuple[QuorumSummary, ...]
     left_out: int
 
 
 @dataclass(slots=True)
-class _Seen:
+class _QuorumTotals:
     first_at: int | None = None
     last_at: int | None = None
     high_watermark: int | None = None
@@ -119,9 +118,11 @@ class _Seen:
 
 def quorums_in(lake: Lake, scope: Scope) -> Quorums:
     trouble = _trouble(lake, scope)
-    order = sorted(trouble, key=lambda one: (*(-number for number in trouble[one]), one is None, one or ""))
-    found = [quorum_in(lake, scope, cluster) for cluster in order[:MOST_CLUSTERS]]
-    return Quorums(tuple(one for one in found if one is not None), max(0, len(order) - MOST_CLUSTERS))
+    order = sorted(
+        trouble, key=lambda cluster: (*(-number for number in trouble[cluster]), cluster is None, cluster or "")
+    )
+    quorums = [_quorum_in(lake, scope, cluster) for cluster in order[:MOST_CLUSTERS]]
+    return Quorums(tuple(quorum for quorum in quorums if quorum is not None), max(0, len(order) - MOST_CLUSTERS))
 
 
 def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
@@ -130,24 +131,24 @@ def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
     behind: Counter[str | None] = Counter()
     for batch in batches(lake, "quorum_events", ["cluster_id", "kind"], scope.at("occurred_at")):
         for row in batch.to_pylist():
-            events[row["cluster_id"]] += row["kind"] in TROUBLE
+            events[row["cluster_id"]] += row["kind"] in _TROUBLE
     for batch in batches(lake, "quorum_replicas", ["cluster_id", "lag_ms"], scope.at("observed_at")):
         table = pa.Table.from_batches([batch]).group_by(["cluster_id"], use_threads=False)
         for row in table.aggregate([("lag_ms", "max")]).to_pylist():
             behind[row["cluster_id"]] = max(behind[row["cluster_id"]], row["lag_ms_max"] or 0)
-    return {one: (events[one], behind[one]) for one in {**events, **behind}}
+    return {cluster: (events[cluster], behind[cluster]) for cluster in {**events, **behind}}
 
 
-def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
+def _quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> QuorumSummary | None:
     """None where nothing was seen of it."""
-    of_it = pc.field("cluster_id").is_null() if cluster is None else pc.field("cluster_id") == cluster
-    observed = both(scope.at("observed_at"), of_it)
+    of_cluster = pc.field("cluster_id").is_null() if cluster is None else pc.field("cluster_id") == cluster
+    observed = both(scope.at("observed_at"), of_cluster)
     seen = _survey(lake, observed)
     events: list[Event] = []
     votes: Counter[str] = Counter()
     left_out = elections = longest = 0
     leaderless_ms: int | None = None
-    for row in rows(lake, "quorum_events", EVENTS, both(scope.at("occurred_at"), of_it)):
+    for row in rows(lake, "quorum_events", _EVENTS, both(scope.at("occurred_at"), of_cluster)):
         event = Event(row.pop("occurred_at"), **row)
         seen.see(event.at)
         elections += event.kind == "elected"
@@ -156,7 +157,7 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
             leaderless_ms = event.duration_ms or 0
             seen.see(event.at + 1000 * leaderless_ms)
             events.append(event)
-        elif event.kind in VOTES:
+        elif event.kind in _VOTES:
             votes[event.kind] += 1
         elif len(events) < 4 * MOST_EVENTS:
             events.append(event)
@@ -166,15 +167,15 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
         return None
     events.sort(key=lambda event: event.at)
     buckets = buckets_of(seen.first_at, seen.last_at, MOST_STEPS)
-    worst = sorted(seen.replicas, key=lambda one: (-seen.replicas[one], one))
-    replicas = {one: Replica(one) for one in sorted(worst[:MOST_REPLICAS])}
+    worst = sorted(seen.replicas, key=lambda replica_id: (-seen.replicas[replica_id], replica_id))
+    replicas = {replica_id: ReplicaLag(replica_id) for replica_id in sorted(worst[:MOST_REPLICAS])}
     _lags(lake, observed, buckets, replicas)
-    return Quorum(
+    return QuorumSummary(
         cluster,
         seen.first_at,
         seen.last_at,
         buckets,
-        bands_of(events, seen.leads, seen.last_at)[:MOST_BANDS],
+        _bands_of(events, seen.leads, seen.last_at)[:_MOST_BANDS],
         tuple(replicas.values()),
         len(worst) - len(replicas),
         tuple(events[:MOST_EVENTS]),
@@ -188,16 +189,16 @@ def quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> Quorum | None:
     )
 
 
-def _survey(lake: Lake, where: pc.Expression | None) -> _Seen:
-    seen = _Seen()
+def _survey(lake: Lake, where: pc.Expression | None) -> _QuorumTotals:
+    seen = _QuorumTotals()
     columns = "observed_at leader_id leader_epoch replica_id high_watermark lag_ms".split()
     for batch in batches(lake, "quorum_replicas", columns, where):
         table = pa.Table.from_batches([batch])
         seen.observations += len(table)
         high = pc.max(table["high_watermark"]).as_py()
         seen.high_watermark = high if seen.high_watermark is None else max(high or 0, seen.high_watermark)
-        found = table.group_by(["leader_epoch", "leader_id"], use_threads=False)
-        for row in found.aggregate([("observed_at", "min"), ("observed_at", "max")]).to_pylist():
+        by_leader = table.group_by(["leader_epoch", "leader_id"], use_threads=False)
+        for row in by_leader.aggregate([("observed_at", "min"), ("observed_at", "max")]).to_pylist():
             first, last = row["observed_at_min"], row["observed_at_max"]
             seen.see(first)
             seen.see(last)
@@ -210,17 +211,17 @@ def _survey(lake: Lake, where: pc.Expression | None) -> _Seen:
     return seen
 
 
-def _lags(lake: Lake, where: pc.Expression | None, buckets: Buckets, replicas: dict[int, Replica]) -> None:
+def _lags(lake: Lake, where: pc.Expression | None, buckets: Buckets, replicas: dict[int, ReplicaLag]) -> None:
     order = list(replicas)
     worst = np.full((2, len(order), buckets.count), -1, np.int64)
-    for batch in batches(lake, "quorum_replicas", REPLICAS, where):
+    for batch in batches(lake, "quorum_replicas", _REPLICAS, where):
         table = pa.Table.from_batches([batch])
         at = table["observed_at"].to_numpy()
         step = (at - buckets.first_at) // buckets.step_us
-        one = pc.fill_null(pc.index_in(table["replica_id"], value_set=pa.array(order, pa.int64())), -1).to_numpy()
+        index = pc.fill_null(pc.index_in(table["replica_id"], value_set=pa.array(order, pa.int64())), -1).to_numpy()
         for number, name in enumerate(("lag", "lag_ms")):
             value = pc.fill_null(table[name].cast(pa.int64()), -1).to_numpy()
-            np.maximum.at(worst[number], (one[one >= 0], step[one >= 0]), value[one >= 0])
+            np.maximum.at(worst[number], (index[index >= 0], step[index >= 0]), value[index >= 0])
         _latest(table, replicas)
     for number, replica in enumerate(replicas.values()):
         replica.lag, replica.behind_ms = (
@@ -228,7 +229,7 @@ def _lags(lake: Lake, where: pc.Expression | None, buckets: Buckets, replicas: d
         )
 
 
-def _latest(table: pa.Table, replicas: dict[int, Replica]) -> None:
+def _latest(table: pa.Table, replicas: dict[int, ReplicaLag]) -> None:
     sums = [("fetch_age_ms", "max"), ("lag", "max"), ("lag_ms", "max"), ("observed_at", "max")]
     last = {}
     for row in table.group_by(["replica_id"], use_threads=False).aggregate(sums).to_pylist():
@@ -247,25 +248,25 @@ def _latest(table: pa.Table, replicas: dict[int, Replica]) -> None:
             replica.role, replica.last_lag, replica.last_behind_ms = row["role"], row["lag"], row["lag_ms"]
 
 
-def _larger(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
+def _larger(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return max(left, right)
 
 
-def bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_at: int) -> tuple[Band, ...]:
+def _bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_at: int) -> tuple[Band, ...]:
     """A leader leads from its election, or from when it is seen to, until the next one's election less the time in
     which nobody did."""
     starts: dict[tuple[int, int], tuple[int, int | None]] = {key: (ends[0], None) for key, ends in leads.items()}
     for event in events:
-        if event.kind in LEADS and event.epoch is not None and event.node_id is not None:
+        if event.kind in _LEADS and event.epoch is not None and event.node_id is not None:
             starts[event.epoch, event.node_id] = (event.at, event.duration_ms)
     order: list[tuple[int, int, int, int | None]] = []
     for (epoch, leader), (at, without) in sorted(starts.items(), key=lambda item: (item[1][0], item[0])):
         # One that does not know of its successor yet still answers, and leads nobody.
         if not order or epoch >= order[-1][1]:
             order.append((at, epoch, leader, without))
-    found = []
+    bands = []
     for number, (at, epoch, leader, without) in enumerate(order):
         end = last_at
         if number + 1 < len(order):
@@ -274,5 +275,5 @@ def bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_
         leaderless = [event for event in events if event.kind == "leaderless" and event.node_id == leader]
         if number + 1 == len(order) and leaderless:
             end = max(at, leaderless[-1].at)
-        found.append(Band(leader, epoch, at, end, without))
-    return tuple(found)
+        bands.append(Band(leader, epoch, at, end, without))
+    return tuple(bands)

@@ -1,4 +1,4 @@
-"""A lake and an interval in, how many exchanges it has of it out."""
+"""Counts the exchanges that a lake holds in an interval."""
 
 import pyarrow.compute as pc
 
@@ -8,17 +8,17 @@ from kafkascope.lake.read.visible_rows import as_of_now, table_as_found, visible
 from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both
 
-EXCHANGES = "exchanges"
+_EXCHANGES = "exchanges"
 
 
 def exchanges_in(lake: Lake, scope: Scope) -> int:
     """Those that are there: `captures` also knows of what `lake expire` took out."""
     if not scope.always:
-        asked, answered = scope.at("request_at"), scope.at("response_at")
+        requested, answered = scope.at("request_at"), scope.at("response_at")
         # An answer without its request has only its own time.
-        where = both(asked, None if answered is None else pc.field("request_at").is_valid() | answered)
-        return sum(batch.num_rows for batch in batches(lake, EXCHANGES, ["request_at"], where))
-    tables, seen = as_of_now(lake, [EXCHANGES])
+        where = both(requested, None if answered is None else pc.field("request_at").is_valid() | answered)
+        return sum(batch.num_rows for batch in batches(lake, _EXCHANGES, ["request_at"], where))
+    tables, seen = as_of_now(lake, [_EXCHANGES])
     return sum(
         visible_rows(lake, table_as_found(name, table), active_files(table), seen) for name, table in tables.items()
     )

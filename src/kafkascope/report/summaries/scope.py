@@ -1,4 +1,4 @@
-"""What a report is asked to be about: groups and an interval. Both are filters on marts, so that little is read."""
+"""Limits a report to groups and an interval. Both are filters on marts, so that little is read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Scope:
         return self.since is None and self.until is None
 
     def takes(self, group_id: str) -> bool:
-        return not self.groups or any(matches(group_id, one) for one in self.groups)
+        return not self.groups or any(matches(group_id, pattern) for pattern in self.groups)
 
     def chosen(self, group_ids: Iterable[str]) -> list[str]:
         return sorted(group_id for group_id in group_ids if self.takes(group_id))
@@ -44,14 +44,14 @@ class Scope:
     def over(self, start: str, end: str) -> pc.Expression | None:
         """Rows of an interval that reaches into what is asked for. An end that is null lies behind the recording. Where
         the start is null nobody saw it, and all that is known of the row is its end."""
-        found = None
+        where = None
         if self.until is not None:
             until = moment(self.until)
             ended = pc.field(start).is_null() & _or_null(end, pc.field(end) < until)
-            found = (pc.field(start) < until) | ended
+            where = (pc.field(start) < until) | ended
         if self.since is not None:
-            found = both(found, _or_null(end, pc.field(end) >= moment(self.since)))
-        return found
+            where = both(where, _or_null(end, pc.field(end) >= moment(self.since)))
+        return where
 
     def minute(self, column: str) -> pc.Expression | None:
         """Rows of a minute that begins at `column`."""
@@ -59,10 +59,10 @@ class Scope:
         return Scope(until=self.until, since=since).at(column)
 
 
-def both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expression | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
+def both(left: pc.Expression | None, right: pc.Expression | None) -> pc.Expression | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left & right
 
 
 def of_groups(group_ids: Iterable[str]) -> pc.Expression:

@@ -1,4 +1,4 @@
-"""A lake in, its share groups out as a report tells them: totals, partitions, members, and pictures over time."""
+"""Summarizes share groups: totals, partitions, members, and activity over time."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -11,18 +11,18 @@ from kafkascope.report.summaries.buckets import Buckets, buckets_of
 from kafkascope.report.summaries.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 from kafkascope.report.summaries.share_pictures import OUTCOMES, Ints, Pictures, draw
-from kafkascope.report.summaries.share_survey import Member, Place, Survey, survey
+from kafkascope.report.summaries.share_survey import MemberTotals, PartitionTotals, ShareGroupTotals, survey
 
 # A page with more is searched, not read.
 MOST_GROUPS = 6
 MOST_LINES = 50
-MOST_STEPS = 160
-MOST_PLACES = 20
+_MOST_STEPS = 160
+_MOST_PLACES = 20
 MOST_MEMBERS = 16
 MOST_RUNS = 40
-MOST_STILL = 10
+_MOST_STILL = 10
 
-HEALTH = (
+_HEALTH = (
     "group_id minute_at state members lag lag_partitions group_epoch acknowledge_p95_us acknowledge_max_us"
     " near_limit standing_still"
 ).split()
@@ -55,12 +55,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class MemberLane:
-    member: Member
+    member: MemberTotals
     held: tuple[Held, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroup:
+class ShareGroupSummary:
     """`ended` are records by outcome and step, `again` redelivered ones by partition and step."""
 
     group_id: str
@@ -74,7 +74,7 @@ class ShareGroup:
     health: Health
     buckets: Buckets
     ended: dict[str, list[int]]
-    places: tuple[Place, ...]
+    places: tuple[PartitionTotals, ...]
     places_left_out: int
     again: list[list[int]]
     members: tuple[MemberLane, ...]
@@ -94,7 +94,7 @@ class ShareLine:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroups:
-    shown: tuple[ShareGroup, ...]
+    shown: tuple[ShareGroupSummary, ...]
     others: tuple[ShareLine, ...]
     left_out: int
 
@@ -104,21 +104,21 @@ class ShareGroups:
 
 
 def share_groups_in(lake: Lake, scope: Scope, groups: Collection[str]) -> ShareGroups:
-    surveys = [one for one in survey(lake, scope, groups).values() if one.first_at is not None]
-    surveys.sort(key=lambda one: (*(-number for number in one.trouble), one.group_id))
+    surveys = [group for group in survey(lake, scope, groups).values() if group.first_at is not None]
+    surveys.sort(key=lambda group: (*(-number for number in group.trouble), group.group_id))
     shown = surveys[:MOST_GROUPS]
-    pictures = {one.group_id: _picture(one, scope) for one in shown}
+    pictures = {group.group_id: _picture(group, scope) for group in shown}
     draw(lake, scope, pictures)
     health = _health(lake, scope, pictures)
-    found = tuple(_group(one, pictures[one.group_id], health[one.group_id]) for one in shown)
+    drawn = tuple(_group(group, pictures[group.group_id], health[group.group_id]) for group in shown)
     others = tuple(map(_line, surveys[MOST_GROUPS : MOST_GROUPS + MOST_LINES]))
-    return ShareGroups(found, others, len(surveys) - len(found) - len(others))
+    return ShareGroups(drawn, others, len(surveys) - len(drawn) - len(others))
 
 
-def _line(one: Survey) -> ShareLine:
-    outcomes, places = one.outcomes, one.places.values()
+def _line(group: ShareGroupTotals) -> ShareLine:
+    outcomes, places = group.outcomes, group.places.values()
     return ShareLine(
-        one.group_id,
+        group.group_id,
         sum(place.acquired for place in places),
         sum(place.redelivered for place in places),
         sum(place.archived for place in places),
@@ -126,13 +126,13 @@ def _line(one: Survey) -> ShareLine:
     )
 
 
-def _picture(one: Survey, scope: Scope) -> Pictures:
-    first, last = scope.clip(one.first_at or 0, one.last_at or 0)
-    places = sorted(one.places.values(), key=lambda place: (-place.redelivered, -place.acquired, place.name))
-    members = sorted(one.members.values(), key=lambda member: (-member.trouble, -member.records, member.member_id))
+def _picture(group: ShareGroupTotals, scope: Scope) -> Pictures:
+    first, last = scope.clip(group.first_at or 0, group.last_at or 0)
+    places = sorted(group.places.values(), key=lambda place: (-place.redelivered, -place.acquired, place.name))
+    members = sorted(group.members.values(), key=lambda member: (-member.trouble, -member.records, member.member_id))
     return Pictures(
-        buckets_of(first, last, MOST_STEPS),
-        sorted((place.name for place in places[:MOST_PLACES]), key=natural),
+        buckets_of(first, last, _MOST_STEPS),
+        sorted((place.name for place in places[:_MOST_PLACES]), key=natural),
         [(member.member_id, member.client_id) for member in sorted(members[:MOST_MEMBERS], key=_by_time)],
     )
 
@@ -142,48 +142,48 @@ def natural(name: str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
 
 
-def _by_time(member: Member) -> tuple[int, str]:
+def _by_time(member: MemberTotals) -> tuple[int, str]:
     return member.first_at or 0, member.member_id
 
 
 def _health(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, Health]:
-    found = {group_id: Health() for group_id in groups}
-    where = both(of_groups(found), scope.minute("minute_at"))
+    by_group = {group_id: Health() for group_id in groups}
+    where = both(of_groups(by_group), scope.minute("minute_at"))
     seen: dict[tuple[str, str], int] = {}
-    for row in rows(lake, "share_group_health", HEALTH, where):
-        one, at = found[row["group_id"]], row["minute_at"]
+    for row in rows(lake, "share_group_health", _HEALTH, where):
+        health, at = by_group[row["group_id"]], row["minute_at"]
         for name in ("state", "members", "lag", "group_epoch"):
             if row[name] is not None and at >= seen.get((row["group_id"], name), at):
                 seen[row["group_id"], name] = at
-                setattr(one, name, row[name])
+                setattr(health, name, row[name])
                 if name == "lag":
-                    one.lag_partitions, one.lag_at = row["lag_partitions"] or 0, at
+                    health.lag_partitions, health.lag_at = row["lag_partitions"] or 0, at
         for name in ("acknowledge_p95_us", "acknowledge_max_us"):
             if row[name] is not None:
-                setattr(one, name, max(getattr(one, name) or 0, row[name]))
-        one.near_limit += row["near_limit"] or 0
-        more = [name for name in row["standing_still"] or () if name not in one.standing_still]
-        one.standing_still = sorted([*one.standing_still, *more], key=natural)[:MOST_STILL]
-    return found
+                setattr(health, name, max(getattr(health, name) or 0, row[name]))
+        health.near_limit += row["near_limit"] or 0
+        more = [name for name in row["standing_still"] or () if name not in health.standing_still]
+        health.standing_still = sorted([*health.standing_still, *more], key=natural)[:_MOST_STILL]
+    return by_group
 
 
-def _group(one: Survey, picture: Pictures, health: Health) -> ShareGroup:
-    line = _line(one)
-    members = {(member.member_id, member.client_id): member for member in one.members.values()}
-    return ShareGroup(
-        one.group_id,
-        one.first_at or 0,
-        one.last_at or 0,
+def _group(group: ShareGroupTotals, picture: Pictures, health: Health) -> ShareGroupSummary:
+    line = _line(group)
+    members = {(member.member_id, member.client_id): member for member in group.members.values()}
+    return ShareGroupSummary(
+        group.group_id,
+        group.first_at or 0,
+        group.last_at or 0,
         line.acquired,
         line.redelivered,
         line.archived,
         line.outcomes,
-        tuple(sorted(one.counts.items())),
+        tuple(sorted(group.counts.items())),
         health,
         picture.buckets,
         {name: row.tolist() for name, row in zip(OUTCOMES, picture.ended, strict=True) if row.any()},
-        tuple(one.places[name] for name in picture.places),
-        len(one.places) - len(picture.places),
+        tuple(group.places[name] for name in picture.places),
+        len(group.places) - len(picture.places),
         picture.again.tolist(),
         tuple(MemberLane(members[key], _runs(held)) for key, held in zip(picture.members, picture.held, strict=True)),
         len(members) - len(picture.members),
@@ -193,24 +193,24 @@ def _group(one: Survey, picture: Pictures, health: Health) -> ShareGroup:
 def _runs(held: Ints) -> tuple[Held, ...]:
     """Of a lane that changes at every step, several steps are taken together."""
     together = 1
-    while len(found := runs(held, together)) > MOST_RUNS:
+    while len(merged := runs(held, together)) > MOST_RUNS:
         together *= 2
-    return tuple(found)
+    return tuple(merged)
 
 
 def runs(held: Ints, together: int) -> list[Held]:
     """Steps that follow one another with the same outcomes in hand are one."""
-    found: list[Held] = []
+    merged: list[Held] = []
     steps = held.shape[1]
     starts = np.arange(0, steps, together)
     most = np.maximum.reduceat(held, starts, axis=1)
     for at in np.flatnonzero(most.any(axis=0)).tolist():
         first, end = at * together, min((at + 1) * together, steps) - 1
         records = {name: int(count) for name, count in zip(OUTCOMES, most[:, at], strict=True) if count}
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if last is not None and last.last == first - 1 and last.records.keys() == records.keys():
             higher = {name: max(count, last.records[name]) for name, count in records.items()}
-            found[-1] = Held(last.first, end, higher)
+            merged[-1] = Held(last.first, end, higher)
         else:
-            found.append(Held(first, end, records))
-    return found
+            merged.append(Held(first, end, records))
+    return merged

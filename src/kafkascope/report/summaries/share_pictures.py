@@ -1,5 +1,5 @@
-"""Deliveries in, the pictures of share groups out: records by outcome, redeliveries by partition, and what each member
-held, each over time in a bounded number of steps."""
+"""Counts a share group's records per time step, in a bounded number of steps: by outcome, redeliveries by partition,
+and what each member held."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
-COLUMNS = (
+_COLUMNS = (
     "group_id topic topic_id partition member_id client_id outcome delivery_count first_offset last_offset acquired_at"
     " outcome_at"
 ).split()
 
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+_Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -55,9 +55,9 @@ class Pictures:
         records = _ints(pc.add(pc.subtract(rows["last_offset"], rows["first_offset"]), 1), 0)
         acquired, acquired_in = self._steps(pc.coalesce(rows["acquired_at"], rows["outcome_at"]), 0)
         ended, ended_in = self._steps(rows["outcome_at"], self.buckets.count - 1)
-        known = rows["outcome_at"].is_valid().to_numpy()
+        has_ended = rows["outcome_at"].is_valid().to_numpy()
         # What is still held has no end: it counts where it began.
-        step, inside = np.where(known, ended, acquired), np.where(known, ended_in, acquired_in)
+        step, inside = np.where(has_ended, ended, acquired), np.where(has_ended, ended_in, acquired_in)
         self._sum(self.ended, (outcome, step), records, inside)
         places = pc.binary_join_element_wise(
             pc.coalesce(rows["topic"], rows["topic_id"], ""), rows["partition"].cast(pa.string()), "-"
@@ -65,24 +65,26 @@ class Pictures:
         place = _codes(places, self.places)
         again = pc.greater(pc.fill_null(rows["delivery_count"], 1), 1).to_numpy()
         self._sum(self.again, (place, acquired), records, (place >= 0) & again & acquired_in)
-        member = _codes(_member_keys(rows["member_id"], rows["client_id"]), [member_key(*one) for one in self.members])
+        member = _codes(
+            _member_keys(rows["member_id"], rows["client_id"]), [_member_key(*member) for member in self.members]
+        )
         self._sum(self._changes, (member, outcome, acquired), records, member >= 0)
         self._sum(self._changes, (member, outcome, np.maximum(ended, acquired) + 1), -records, member >= 0)
 
     def finish(self) -> None:
         self.held = self._changes[:, :, :-1].cumsum(axis=2)
 
-    def _steps(self, times: pa.ChunkedArray, otherwise: int) -> tuple[Ints, Flags]:
+    def _steps(self, times: pa.ChunkedArray, otherwise: int) -> tuple[Ints, _Flags]:
         """The step of each time, the nearest for those outside, and whether it is inside."""
         step = (_ints(times, self.buckets.start(otherwise)) - self.buckets.first_at) // self.buckets.step_us
         return np.clip(step, 0, self.buckets.count - 1), (step >= 0) & (step < self.buckets.count)
 
     @staticmethod
-    def _sum(into: Ints, at: tuple[Ints, ...], records: Ints, chosen: Flags) -> None:
+    def _sum(into: Ints, at: tuple[Ints, ...], records: Ints, chosen: _Flags) -> None:
         np.add.at(into, tuple(index[chosen] for index in at), records[chosen])
 
 
-def member_key(member_id: str, client_id: str | None) -> str:
+def _member_key(member_id: str, client_id: str | None) -> str:
     return f"{member_id}\0{client_id or ''}"
 
 
@@ -90,14 +92,14 @@ def _member_keys(member_ids: pa.ChunkedArray, client_ids: pa.ChunkedArray) -> pa
     return pc.binary_join_element_wise(pc.fill_null(member_ids, ""), pc.fill_null(client_ids, ""), "\0")
 
 
-def _codes(values: pa.ChunkedArray, known: Sequence[str]) -> Ints:
+def _codes(values: pa.ChunkedArray, vocabulary: Sequence[str]) -> Ints:
     """Places in `known`, -1 for others."""
-    return _ints(pc.index_in(values, value_set=pa.array(known, pa.string())), -1)
+    return _ints(pc.index_in(values, value_set=pa.array(vocabulary, pa.string())), -1)
 
 
 def _ints(values: pa.ChunkedArray, otherwise: int) -> Ints:
-    found: Ints = pc.fill_null(values.cast(pa.int64()), otherwise).to_numpy()
-    return found
+    integers: Ints = pc.fill_null(values.cast(pa.int64()), otherwise).to_numpy()
+    return integers
 
 
 def draw(lake: Lake, scope: Scope, pictures: dict[str, Pictures]) -> None:
@@ -105,7 +107,7 @@ def draw(lake: Lake, scope: Scope, pictures: dict[str, Pictures]) -> None:
     if not pictures:
         return
     where = both(of_groups(pictures), scope.over("acquired_at", "outcome_at"))
-    for batch in batches(lake, "share_deliveries", COLUMNS, where):
+    for batch in batches(lake, "share_deliveries", _COLUMNS, where):
         table = pa.Table.from_batches([batch])
         for group_id in pc.unique(table["group_id"]).to_pylist():
             pictures[group_id].add(table.filter(pc.equal(table["group_id"], group_id)))

@@ -1,5 +1,5 @@
-"""Rows of `share_deliveries` in, totals of each share group, its partitions and members out. Batches are summed by
-Arrow; what is held grows with groups, partitions and members, not with deliveries."""
+"""Totals the deliveries of each share group, its partitions and its members. Arrow sums the batches; memory grows
+with groups, partitions and members, not with deliveries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -13,9 +13,9 @@ from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 
-Key = tuple[Any, ...]
+_Key = tuple[Any, ...]
 
-COLUMNS = (
+_COLUMNS = (
     "group_id topic topic_id partition member_id client_id outcome delivery_count first_offset last_offset acquired_at"
     " outcome_at archived renewals"
 ).split()
@@ -24,7 +24,7 @@ _BY_PLACE = ["group_id", "topic", "topic_id", "partition", "delivery_count"]
 
 
 @dataclass(slots=True)
-class Member:
+class MemberTotals:
     member_id: str
     client_id: str | None
     outcomes: Counter[str] = field(default_factory=Counter)  # to records
@@ -43,7 +43,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Place:
+class PartitionTotals:
     """A partition. `acquired` counts a record as often as it was delivered."""
 
     name: str
@@ -54,28 +54,28 @@ class Place:
 
 
 @dataclass(slots=True)
-class Survey:
+class ShareGroupTotals:
     """One group."""
 
     group_id: str
     first_at: int | None = None
     last_at: int | None = None
     counts: Counter[int] = field(default_factory=Counter)  # delivery count to records
-    members: dict[Key, Member] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    members: dict[_Key, MemberTotals] = field(default_factory=dict)
+    places: dict[str, PartitionTotals] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        outcomes: Counter[str] = Counter()
         for member in self.members.values():
-            found.update(member.outcomes)
-        return found
+            outcomes.update(member.outcomes)
+        return outcomes
 
     @property
     def trouble(self) -> tuple[int, int]:
         """What puts a group before others: records in trouble, then records."""
         members = self.members.values()
-        return sum(one.trouble for one in members), sum(one.records for one in members)
+        return sum(member.trouble for member in members), sum(member.records for member in members)
 
     def see(self, *times: int | None) -> None:
         for at in times:
@@ -84,27 +84,27 @@ class Survey:
                 self.last_at = at if self.last_at is None else max(self.last_at, at)
 
 
-def survey(lake: Lake, scope: Scope, groups: Collection[str]) -> dict[str, Survey]:
-    found: defaultdict[str, Survey] = defaultdict(lambda: Survey(""))
+def survey(lake: Lake, scope: Scope, groups: Collection[str]) -> dict[str, ShareGroupTotals]:
+    surveys: defaultdict[str, ShareGroupTotals] = defaultdict(lambda: ShareGroupTotals(""))
     where = both(of_groups(groups), scope.over("acquired_at", "outcome_at"))
-    for batch in batches(lake, "share_deliveries", COLUMNS, where):
+    for batch in batches(lake, "share_deliveries", _COLUMNS, where):
         table = _summed(batch)
         for group_id, member_id, client_id, outcome, *sums in _grouped(table, _BY_MEMBER, _MEMBER_SUMS):
-            _add_member(found[group_id], (member_id, client_id), outcome, sums)
+            _add_member(surveys[group_id], (member_id, client_id), outcome, sums)
         for group_id, topic, topic_id, partition, count, *sums in _grouped(table, _BY_PLACE, _PLACE_SUMS):
-            _add_place(found[group_id], place_name(topic, topic_id, partition), count, sums)
+            _add_place(surveys[group_id], _place_name(topic, topic_id, partition), count, sums)
     # Who only asked after a group, as `observe` does, saw no delivery of it.
-    minutes = both(of_groups(set(groups) - found.keys()), scope.minute("minute_at"))
+    minutes = both(of_groups(set(groups) - surveys.keys()), scope.minute("minute_at"))
     for batch in batches(lake, "share_group_health", ["group_id", "minute_at"], minutes):
         table = pa.Table.from_batches([batch])
         for group_id, *times in _grouped(table, ["group_id"], [("minute_at", "min"), ("minute_at", "max")]):
-            found[group_id].see(*times)
-    for group_id, one in found.items():
-        one.group_id = group_id
-    return dict(found)
+            surveys[group_id].see(*times)
+    for group_id, group in surveys.items():
+        group.group_id = group_id
+    return dict(surveys)
 
 
-def place_name(topic: str | None, topic_id: str | None, partition: int) -> str:
+def _place_name(topic: str | None, topic_id: str | None, partition: int) -> str:
     return f"{topic if topic is not None else topic_id or ''}-{partition}"
 
 
@@ -130,17 +130,17 @@ def _summed(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _grouped(table: pa.Table, keys: list[str], sums: list[tuple[str, str]]) -> Iterator[list[Any]]:
-    found = table.group_by(keys, use_threads=False).aggregate(sums)
+    totals = table.group_by(keys, use_threads=False).aggregate(sums)
     names = [*keys, *(f"{column}_{how}" for column, how in sums)]
-    for row in zip(*(found[name].to_pylist() for name in names), strict=True):
+    for row in zip(*(totals[name].to_pylist() for name in names), strict=True):
         yield list(row)
 
 
-def _add_member(group: Survey, key: Key, outcome: str, sums: list[Any]) -> None:
+def _add_member(group: ShareGroupTotals, key: _Key, outcome: str, sums: list[Any]) -> None:
     records, renewals, held, first_acquired, last_acquired, first_ended, last_ended = sums
     member = group.members.get(key)
     if member is None:
-        member = group.members[key] = Member(key[0] or "", key[1])
+        member = group.members[key] = MemberTotals(key[0] or "", key[1])
     member.outcomes[outcome] += records
     member.renewals += renewals or 0
     member.longest_us = _larger(member.longest_us, held)
@@ -150,11 +150,11 @@ def _add_member(group: Survey, key: Key, outcome: str, sums: list[Any]) -> None:
     group.see(first_acquired, last_acquired, first_ended, last_ended)
 
 
-def _add_place(group: Survey, name: str, count: int | None, sums: list[Any]) -> None:
+def _add_place(group: ShareGroupTotals, name: str, count: int | None, sums: list[Any]) -> None:
     records, archived = sums
     place = group.places.get(name)
     if place is None:
-        place = group.places[name] = Place(name)
+        place = group.places[name] = PartitionTotals(name)
     place.acquired += records
     place.archived += archived or 0
     if count is not None:
@@ -163,7 +163,7 @@ def _add_place(group: Survey, name: str, count: int | None, sums: list[Any]) -> 
         place.redelivered += records if count > 1 else 0
 
 
-def _larger(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
+def _larger(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return max(left, right)

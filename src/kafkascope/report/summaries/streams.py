@@ -1,5 +1,4 @@
-"""A lake in, its streams groups out as a report tells them: totals, moves, lost members, statuses, and who held each
-task when."""
+"""Summarizes Streams groups: totals, moves, lost members, statuses, and who held each task when."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,23 +11,25 @@ from kafkascope.report.summaries.scope import MINUTE_US, Scope, both, of_groups
 from kafkascope.report.summaries.share import natural
 from kafkascope.report.summaries.streams_lanes import TaskLane, TaskLanes
 
-MOST_GROUPS = 6
-MOST_LINES = 50
+_MOST_GROUPS = 6
+_MOST_LINES = 50
 MOST_MOVES = 50
 MOST_LOST = 50
 MOST_STATUSES = 20
 
-HEALTH = (
+_HEALTH = (
     "group_id minute_at state group_epoch topology_epoch members joined left lost fenced tasks active_tasks"
     " standby_tasks warmup_tasks moves pause_total_ms pause_max_ms unheld_ms standbys_missing shutdown_requests errors"
 ).split()
-MOVES = "group_id subtopology_id partition from_member_id to_member_id released_at taken_at pause_ms cause warm".split()
-LOST = "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks".split()
-STATUSES = "group_id name detail from_at to_at members".split()
+_MOVES = (
+    "group_id subtopology_id partition from_member_id to_member_id released_at taken_at pause_ms cause warm".split()
+)
+_LOST = "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks".split()
+_STATUSES = "group_id name detail from_at to_at members".split()
 
 
 @dataclass(slots=True)
-class Totals:
+class StreamsGroupTotals:
     """Sums and maxima over the minutes; states and counts as last seen."""
 
     first_at: int
@@ -84,7 +85,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusInterval:
     name: str
     detail: str
     from_at: int
@@ -93,11 +94,11 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroup:
+class StreamsGroupSummary:
     """`members` are names by member id, those with a colour of their own first."""
 
     group_id: str
-    totals: Totals
+    totals: StreamsGroupTotals
     members: dict[str, str]
     lanes: tuple[TaskLane, ...]
     lanes_left_out: int
@@ -105,7 +106,7 @@ class StreamsGroup:
     moves_left_out: int
     lost: tuple[Lost, ...]
     lost_left_out: int
-    statuses: tuple[Status, ...]
+    statuses: tuple[StatusInterval, ...]
     statuses_left_out: int
 
 
@@ -114,12 +115,12 @@ class StreamsLine:
     """A group in less trouble, in a line."""
 
     group_id: str
-    totals: Totals
+    totals: StreamsGroupTotals
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroups:
-    shown: tuple[StreamsGroup, ...]
+    shown: tuple[StreamsGroupSummary, ...]
     others: tuple[StreamsLine, ...]
     left_out: int
 
@@ -129,7 +130,7 @@ class StreamsGroups:
 
 
 @dataclass(slots=True)
-class _Parts:
+class _GroupDetails:
     moves: list[Row] = field(default_factory=list)
     moved: int = 0
     lost: list[Row] = field(default_factory=list)
@@ -141,69 +142,71 @@ class _Parts:
 def streams_groups_in(lake: Lake, scope: Scope, groups: Iterable[str], recorded_until: int | None) -> StreamsGroups:
     """`recorded_until` is when the last recording ends."""
     totals = _totals(lake, scope, groups)
-    for one in totals.values():
+    for group in totals.values():
         # The minute in which it was last seen may not be over.
-        one.last_at = max(one.first_at, one.last_at if recorded_until is None else min(one.last_at, recorded_until))
+        group.last_at = max(
+            group.first_at, group.last_at if recorded_until is None else min(group.last_at, recorded_until)
+        )
     order = sorted(totals, key=lambda name: (*(-number for number in totals[name].trouble), name))
-    shown = order[:MOST_GROUPS]
+    shown = order[:_MOST_GROUPS]
     parts = _parts(lake, scope, shown)
     lanes = TaskLanes(lake, scope, {name: totals[name].last_at for name in shown})
-    found = tuple(_group(name, totals[name], parts[name], lanes) for name in shown)
-    others = tuple(StreamsLine(name, totals[name]) for name in order[MOST_GROUPS : MOST_GROUPS + MOST_LINES])
-    return StreamsGroups(found, others, len(order) - len(found) - len(others))
+    drawn = tuple(_group(name, totals[name], parts[name], lanes) for name in shown)
+    others = tuple(StreamsLine(name, totals[name]) for name in order[_MOST_GROUPS : _MOST_GROUPS + _MOST_LINES])
+    return StreamsGroups(drawn, others, len(order) - len(drawn) - len(others))
 
 
-def _totals(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, Totals]:
-    found: dict[str, Totals] = {}
+def _totals(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, StreamsGroupTotals]:
+    by_group: dict[str, StreamsGroupTotals] = {}
     where = both(of_groups(groups), scope.minute("minute_at"))
-    for row in rows(lake, "streams_group_health", HEALTH, where):
+    for row in rows(lake, "streams_group_health", _HEALTH, where):
         at = row["minute_at"]
-        one = found.get(row["group_id"])
-        if one is None:
-            one = found[row["group_id"]] = Totals(at, at)
-        one.first_at, one.last_at = min(one.first_at, at), max(one.last_at, at + MINUTE_US)
+        totals = by_group.get(row["group_id"])
+        if totals is None:
+            totals = by_group[row["group_id"]] = StreamsGroupTotals(at, at)
+        totals.first_at, totals.last_at = min(totals.first_at, at), max(totals.last_at, at + MINUTE_US)
         for name in _SUMS:
-            setattr(one, name, getattr(one, name) + (row[name] or 0))
-        one.pause_max_ms = max(one.pause_max_ms, row["pause_max_ms"] or 0)
-        one.most_members = max(one.most_members, row["members"] or 0)
-        one.tasks = max(one.tasks, row["tasks"] or 0)
-        if at >= one.at:
-            one.at = at
-            one.members, one.standbys_missing = row["members"] or 0, row["standbys_missing"]
-            one.state, one.group_epoch = row["state"], row["group_epoch"]
-            one.topology_epoch = row["topology_epoch"]
-    return found
+            setattr(totals, name, getattr(totals, name) + (row[name] or 0))
+        totals.pause_max_ms = max(totals.pause_max_ms, row["pause_max_ms"] or 0)
+        totals.most_members = max(totals.most_members, row["members"] or 0)
+        totals.tasks = max(totals.tasks, row["tasks"] or 0)
+        if at >= totals.at:
+            totals.at = at
+            totals.members, totals.standbys_missing = row["members"] or 0, row["standbys_missing"]
+            totals.state, totals.group_epoch = row["state"], row["group_epoch"]
+            totals.topology_epoch = row["topology_epoch"]
+    return by_group
 
 
-def _parts(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, _Parts]:
-    found: defaultdict[str, _Parts] = defaultdict(_Parts)
-    of_these = of_groups(groups)
-    for row in rows(lake, "streams_moves", MOVES, both(of_these, scope.over("released_at", "taken_at"))):
-        one = found[row["group_id"]]
-        one.moved += 1
-        one.moves.append(row)
-        if len(one.moves) >= 4 * MOST_MOVES:
-            one.moves = _longest(one.moves)
-    for row in rows(lake, "streams_lost_members", LOST, both(of_these, scope.over("last_seen_at", "noticed_at"))):
-        one = found[row["group_id"]]
-        if len(one.lost) < MOST_LOST:
-            one.lost.append(row)
+def _parts(lake: Lake, scope: Scope, groups: Iterable[str]) -> dict[str, _GroupDetails]:
+    by_group: defaultdict[str, _GroupDetails] = defaultdict(_GroupDetails)
+    of_chosen = of_groups(groups)
+    for row in rows(lake, "streams_moves", _MOVES, both(of_chosen, scope.over("released_at", "taken_at"))):
+        group = by_group[row["group_id"]]
+        group.moved += 1
+        group.moves.append(row)
+        if len(group.moves) >= 4 * MOST_MOVES:
+            group.moves = _longest(group.moves)
+    for row in rows(lake, "streams_lost_members", _LOST, both(of_chosen, scope.over("last_seen_at", "noticed_at"))):
+        group = by_group[row["group_id"]]
+        if len(group.lost) < MOST_LOST:
+            group.lost.append(row)
         else:
-            one.lost_left_out += 1
-    for row in rows(lake, "streams_statuses", STATUSES, both(of_these, scope.over("from_at", "to_at"))):
-        one = found[row["group_id"]]
-        if len(one.statuses) < MOST_STATUSES:
-            one.statuses.append(row)
+            group.lost_left_out += 1
+    for row in rows(lake, "streams_statuses", _STATUSES, both(of_chosen, scope.over("from_at", "to_at"))):
+        group = by_group[row["group_id"]]
+        if len(group.statuses) < MOST_STATUSES:
+            group.statuses.append(row)
         else:
-            one.statuses_left_out += 1
-    return found
+            group.statuses_left_out += 1
+    return by_group
 
 
 def _longest(moves: list[Row]) -> list[Row]:
     return nlargest(MOST_MOVES, moves, key=lambda row: row["pause_ms"])
 
 
-def _group(group_id: str, totals: Totals, parts: _Parts, lanes: TaskLanes) -> StreamsGroup:
+def _group(group_id: str, totals: StreamsGroupTotals, parts: _GroupDetails, lanes: TaskLanes) -> StreamsGroupSummary:
     names = lanes.members(group_id)
 
     def named(member_id: str) -> str:
@@ -224,18 +227,18 @@ def _group(group_id: str, totals: Totals, parts: _Parts, lanes: TaskLanes) -> St
     ]
     moves.sort(key=lambda move: (move.released_at, natural(move.task)))
     lost = [
-        Lost(row["client_id"] or named(row["member_id"]), *(row[name] for name in (LOST[1], *LOST[3:])))
+        Lost(row["client_id"] or named(row["member_id"]), *(row[name] for name in (_LOST[1], *_LOST[3:])))
         for row in sorted(parts.lost, key=lambda row: int(row["last_seen_at"]))
     ]
     statuses = [
-        Status(*(row[name] for name in STATUSES[1:]))
+        StatusInterval(*(row[name] for name in _STATUSES[1:]))
         for row in sorted(parts.statuses, key=lambda row: int(row["from_at"]))
     ]
     shown, left_out = lanes.of(group_id)
     first, last = lanes.reach(group_id)
     if first is not None and last is not None:
         totals.first_at, totals.last_at = first, last
-    return StreamsGroup(
+    return StreamsGroupSummary(
         group_id,
         totals,
         names,

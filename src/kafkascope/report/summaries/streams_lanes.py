@@ -1,6 +1,5 @@
-"""Rows of `streams_tasks` and `streams_unheld` in, a lane for each task out: who held it in which role from when to
-when, and when nobody did. Of many tasks those in most trouble are kept, of many short intervals those
-that can be seen."""
+"""Reads who held each Streams task in which role, and when no member did. Of many tasks those in most trouble are
+kept, of many short intervals those that can be seen."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -15,23 +14,23 @@ from kafkascope.report.summaries.scope import Scope, both, of_groups
 from kafkascope.report.summaries.share import natural
 
 MOST_LANES = 40
-MOST_STEPS = 400
+_MOST_STEPS = 400
 # Of one task, and of all that are drawn of a group. Beyond it they are too short to be seen.
-MOST_PIECES = 600
+_MOST_PIECES = 600
 MOST_DRAWN = 1_000
-MOST_NAMED = 500
+_MOST_NAMED = 500
 
-TASKS = (
+_TASKS = (
     "group_id member_id client_id subtopology_id partition role from_at to_at ended_by pause_ms previous_member_id warm"
 ).split()
-UNHELD = "group_id subtopology_id partition from_at to_at ended_by known".split()
+_UNHELD = "group_id subtopology_id partition from_at to_at ended_by known".split()
 _REACH = "group_id subtopology_id partition member_id client_id".split()
 
-Task = tuple[str, int]
+_Task = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TaskInterval:
     """`role` is `active`, `standby` or `warmup`, or `unheld`, when nobody had it as active. `to_at` is None where it
     goes on behind the recording."""
 
@@ -48,20 +47,20 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class TaskLane:
     task: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TaskInterval, ...]
     too_short: int
 
 
 @dataclass(slots=True)
-class _Group:
+class _GroupTasks:
     first_at: int | None = None
     last_at: int | None = None
     clients: dict[str, str | None] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
-    tasks: Counter[Task] = field(default_factory=Counter)  # to its trouble
-    chosen: list[Task] = field(default_factory=list)
-    pieces: defaultdict[Task, list[Piece]] = field(default_factory=lambda: defaultdict(list))
-    dropped: Counter[Task] = field(default_factory=Counter)
+    tasks: Counter[_Task] = field(default_factory=Counter)  # to its trouble
+    chosen: list[_Task] = field(default_factory=list)
+    pieces: defaultdict[_Task, list[TaskInterval]] = field(default_factory=lambda: defaultdict(list))
+    dropped: Counter[_Task] = field(default_factory=Counter)
 
     def see(self, *times: int | None) -> None:
         for at in times:
@@ -75,14 +74,14 @@ class TaskLanes:
     are ids to when each was last seen: what is still held reaches until then."""
 
     def __init__(self, lake: Lake, scope: Scope, groups: Mapping[str, int]) -> None:
-        self._groups: dict[str, _Group] = {group_id: _Group() for group_id in groups}
+        self._groups: dict[str, _GroupTasks] = {group_id: _GroupTasks() for group_id in groups}
         self._scope = scope
         if not self._groups:
             return
         where = both(of_groups(self._groups), scope.over("from_at", "to_at"))
         for batch in batches(lake, "streams_tasks", [*_REACH, "from_at", "to_at"], where):
             self._survey(pa.Table.from_batches([batch]))
-        for row in rows(lake, "streams_unheld", UNHELD, where):
+        for row in rows(lake, "streams_unheld", _UNHELD, where):
             group, task = self._groups[row["group_id"]], (row["subtopology_id"], row["partition"])
             group.tasks[task] += 1
             group.see(row["from_at"], row["to_at"])
@@ -92,33 +91,33 @@ class TaskLanes:
                 group.first_at, group.last_at = scope.clip(group.first_at, group.last_at)
             worst = sorted(group.tasks, key=lambda task: (-group.tasks[task], _task_order(task)))
             group.chosen = sorted(worst[:MOST_LANES], key=_task_order)
-        for row in rows(lake, "streams_tasks", TASKS, where):
+        for row in rows(lake, "streams_tasks", _TASKS, where):
             self._add(row["group_id"], (row["subtopology_id"], row["partition"]), _piece(row))
-        for row in rows(lake, "streams_unheld", UNHELD, where):
+        for row in rows(lake, "streams_unheld", _UNHELD, where):
             # Where a recording may not see every member, somebody else may have had it.
             if row["known"]:
-                piece = Piece("unheld", None, row["from_at"], row["to_at"], row["ended_by"])
+                piece = TaskInterval("unheld", None, row["from_at"], row["to_at"], row["ended_by"])
                 self._add(row["group_id"], (row["subtopology_id"], row["partition"]), piece)
 
     def _survey(self, table: pa.Table) -> None:
-        found = table.group_by(_REACH, use_threads=False).aggregate(
+        reached = table.group_by(_REACH, use_threads=False).aggregate(
             [("from_at", "min"), ("from_at", "max"), ("to_at", "max"), ("from_at", "count")]
         )
-        for row in found.to_pylist():
+        for row in reached.to_pylist():
             group = self._groups[row["group_id"]]
             # A task that changes hands often has many intervals.
             group.tasks[row["subtopology_id"], row["partition"]] += row["from_at_count"]
             group.see(row["from_at_min"], row["from_at_max"], row["to_at_max"])
             member = row["member_id"]
-            if member in group.clients or len(group.clients) < MOST_NAMED:
+            if member in group.clients or len(group.clients) < _MOST_NAMED:
                 group.clients[member] = group.clients.get(member) or row["client_id"]
                 group.since[member] = min(group.since.get(member, row["from_at_min"]), row["from_at_min"])
 
-    def _add(self, group_id: str, task: Task, piece: Piece) -> None:
+    def _add(self, group_id: str, task: _Task, piece: TaskInterval) -> None:
         group = self._groups[group_id]
         if task not in group.chosen:
             return
-        if len(group.pieces[task]) >= MOST_PIECES:
+        if len(group.pieces[task]) >= _MOST_PIECES:
             group.dropped[task] += 1
         else:
             group.pieces[task].append(piece)
@@ -132,27 +131,27 @@ class TaskLanes:
         client apart."""
         group = self._groups[group_id]
         names = Counter(client or "" for client in group.clients.values())
-        found = {}
-        for member in sorted(group.clients, key=lambda one: (group.since[one], one)):
+        named = {}
+        for member in sorted(group.clients, key=lambda member_id: (group.since[member_id], member_id)):
             client = group.clients[member] or ""
-            found[member] = client if client and names[client] == 1 else f"{client} {member[:6]}".strip()
-        return found
+            named[member] = client if client and names[client] == 1 else f"{client} {member[:6]}".strip()
+        return named
 
     def of(self, group_id: str) -> tuple[tuple[TaskLane, ...], int]:
         group = self._groups[group_id]
-        step = step_for((group.last_at or 0) - (group.first_at or 0), MOST_STEPS)
+        step = step_for((group.last_at or 0) - (group.first_at or 0), _MOST_STEPS)
         lanes = tuple(self._lane(group, task, step) for task in group.chosen)
         while sum(len(lane.pieces) for lane in lanes) > MOST_DRAWN:
             step *= 2
             lanes = tuple(self._lane(group, task, step) for task in group.chosen)
         return lanes, len(group.tasks) - len(lanes)
 
-    def _lane(self, group: _Group, task: Task, step: int) -> TaskLane:
+    def _lane(self, group: _GroupTasks, task: _Task, step: int) -> TaskLane:
         last = group.last_at or 0
-        pieces: list[Piece] = []
+        pieces: list[TaskInterval] = []
         ends: dict[str, int] = {}
         short = group.dropped[task]
-        for piece in sorted(group.pieces[task], key=lambda one: (one.from_at, one.role)):
+        for piece in sorted(group.pieces[task], key=lambda piece: (piece.from_at, piece.role)):
             end = last if piece.to_at is None else piece.to_at
             if end - piece.from_at < step and end // step == ends.get(piece.role):
                 short += 1
@@ -162,13 +161,13 @@ class TaskLanes:
         return TaskLane(f"{task[0]}_{task[1]}", tuple(pieces), short)
 
 
-def _task_order(task: Task) -> tuple[list[tuple[int, int | str]], int]:
+def _task_order(task: _Task) -> tuple[list[tuple[int, int | str]], int]:
     return natural(task[0]), task[1]
 
 
-def _piece(row: Row) -> Piece:
+def _piece(row: Row) -> TaskInterval:
     previous = row["previous_member_id"]
-    return Piece(
+    return TaskInterval(
         row["role"],
         row["member_id"],
         row["from_at"],
