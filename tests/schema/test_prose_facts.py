@@ -1,0 +1,45 @@
+"""What our prose says of Kafka's behaviour, where it was wrong once; each row names the code that decides."""
+
+import pytest
+
+from kafkascope.schema.catalog import message
+from kafkascope.schema.errors.error_codes import cause_and_remedy
+from kafkascope.schema.prose import paragraphs, sentence
+
+
+def about(place: str) -> str:
+    """The prose of a message, a field by its full place, or an error's cause."""
+    name, *path = place.split(".")
+    if name.isupper():
+        return cause_and_remedy(name)[0]
+    if not path:
+        return " ".join(paragraphs(message(name)))
+    found = sentence(message(name), tuple(path))
+    assert found, place
+    return found
+
+
+@pytest.mark.parametrize(
+    ("place", "says", "says_not"),
+    [
+        # ClusterControlManager.unregisterController
+        ("UnregisterControllerRequest", "CONTROLLER_ID_NOT_REGISTERED", "BROKER_ID_NOT_REGISTERED"),
+        # KafkaApis.handleShareAcknowledgeRequest: releaseSession's result is only logged
+        ("ShareAcknowledgeResponse.Responses", "isn't listed", "also those that were released"),
+        # GroupMetadataManager: the record keeps topics until the share coordinator has dropped their state
+        ("ShareGroupStatePartitionMetadataValue.DeletingTopics", "share state is being deleted", None),
+        ("ShareGroupDescribeResponse", "target assignment", "know no target"),
+        # Partition.readRecords: beyond the log end, not beyond the high watermark
+        ("OFFSET_OUT_OF_RANGE", "past the log end", "or above the high watermark"),
+        # ShareCoordinatorShard: *_UNINITIALIZED_SHARE_PARTITION is INVALID_REQUEST
+        ("UNKNOWN_TOPIC_OR_PARTITION", "DeleteShareGroupOffsets", "Share state calls"),
+        ("ReadShareGroupStateResponse.Results.Partitions.ErrorCode", "INVALID_REQUEST since 4.1", None),
+        ("WriteShareGroupStateResponse.Results.Partitions.ErrorCode", "INVALID_REQUEST since 4.1", None),
+        # ConsumerGroup.validateMemberEpoch and validateOffsetCommit
+        ("STALE_MEMBER_EPOCH", "older or newer", "older than the member's"),
+    ],
+)
+def test_a_corrected_fact_stays_corrected(place: str, says: str, says_not: str | None) -> None:
+    words = about(place)
+    assert says in words
+    assert says_not is None or says_not not in words
