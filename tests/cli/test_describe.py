@@ -30,15 +30,15 @@ from kafkascope.client.describe.apis import apis_of, parse_client
 from kafkascope.client.describe.cluster import cluster_of
 from kafkascope.client.describe.configs import Resource, configs_of
 from kafkascope.client.describe.features import features_of
-from kafkascope.client.describe.gaps import gap
+from kafkascope.client.describe.gaps import error_gap
 from kafkascope.client.describe.group import group_of
-from kafkascope.client.describe.groups import Group, Groups, listed
+from kafkascope.client.describe.groups import GroupList, GroupListing, listed_groups
 from kafkascope.client.describe.offsets import Offset
 from kafkascope.client.describe.quorum import quorum_of
-from kafkascope.client.describe.share_group import compared
+from kafkascope.client.describe.share_group import mark_stalled
 from kafkascope.client.describe.topic import topic_of
-from kafkascope.client.describe.transactions import Transactions, transaction_of
-from kafkascope.client.describe.values import Node
+from kafkascope.client.describe.transactions import TransactionList, transaction_of
+from kafkascope.client.describe.values import NodeAddress
 from kafkascope.errors import ReachError
 from lab.cluster import Cluster as Lab
 from tests.client.describe import test_apis, test_group, test_quorum, test_share_group, test_streams_group, test_views
@@ -46,7 +46,7 @@ from tests.client.describe.recorded import answers
 from tests.support.cli import Cli, is_one_line_error
 
 WIDTHS = (40, 80, 140)
-LACKS = (gap("lag", "ListOffsets", 29, "orders"), gap("more lag", "ListOffsets", 29, "orders"))
+LACKS = (error_gap("lag", "ListOffsets", 29, "orders"), error_gap("more lag", "ListOffsets", 29, "orders"))
 
 
 def quorum() -> None:
@@ -55,7 +55,7 @@ def quorum() -> None:
 
 def share() -> None:
     group = test_share_group.busiest()
-    show_share_group(compared(group, group))
+    show_share_group(mark_stalled(group, group))
 
 
 def streams() -> None:
@@ -67,8 +67,8 @@ def classic() -> None:
 
 
 def groups() -> None:
-    found = [one for value in answers("clients", 1, "ListGroups") for one in listed(value, test_views.NODE)]
-    show_groups(Groups(tuple(found), False, ()))
+    found = [one for value in answers("clients", 1, "ListGroups") for one in listed_groups(value, test_views.NODE)]
+    show_groups(GroupList(tuple(found), False, ()))
 
 
 def cluster() -> None:
@@ -90,7 +90,7 @@ def topic() -> None:
 
 def transactions() -> None:
     late = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
-    show_transactions(Transactions((late,), (), ()))
+    show_transactions(TransactionList((late,), (), ()))
 
 
 def configs() -> None:
@@ -98,7 +98,7 @@ def configs() -> None:
 
 
 def served() -> None:
-    show_apis(apis_of({Node(1, "h:1"): test_apis.recorded()}, [parse_client("java 0.10.2")]), False)
+    show_apis(apis_of({NodeAddress(1, "h:1"): test_apis.recorded()}, [parse_client("java 0.10.2")]), False)
 
 
 SHOWN: dict[str, tuple[Callable[[], None], str]] = {
@@ -186,7 +186,7 @@ def test_member_ids_are_short_and_short_ones_whole() -> None:
 
 
 def test_a_look_as_json_is_one_line_that_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    view = Groups((Group("a\u2028b\x9b31m", "classic", "Empty", 0, Node(1, "h:1"), ""),), True, ())
+    view = GroupList((GroupListing("a\u2028b\x9b31m", "classic", "Empty", 0, NodeAddress(1, "h:1"), ""),), True, ())
     _again(view, show_groups, True, 1.0, False)
     (line,) = capsys.readouterr().out.splitlines()
     assert r"a\u2028b\u009b31m" in line
@@ -204,7 +204,7 @@ def test_a_group_with_the_empty_id_has_a_label(
     window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     window(80)
-    show_groups(Groups((Group("", "classic", "Empty", 0, test_views.NODE, ""),), True, ()))
+    show_groups(GroupList((GroupListing("", "classic", "Empty", 0, test_views.NODE, ""),), True, ()))
     assert '""' in capsys.readouterr().out.splitlines()[-1].split()
     show_group(group_of({**test_group.classic(), "groupId": ""}, {}, {}))
     assert capsys.readouterr().out.splitlines()[0] == 'Classic group ""'
@@ -231,7 +231,7 @@ def test_no_groups_are_not_none_where_some_may_be_left_out(
     window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     window(140)
-    assert _show_groups(SeveralGroups((), (), Groups((), False, ()).lacks), show_group) == 0
+    assert _show_groups(SeveralGroups((), (), GroupList((), False, ()).lacks), show_group) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("No groups of this type that we can see. Not shown groups that we may not describe: ")
     assert said.endswith("all are listed with the ACL Describe on Cluster")
@@ -241,7 +241,7 @@ def test_no_groups_are_not_none_where_some_may_be_left_out(
 
 def test_transactions_that_nobody_knows_are_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     found = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
-    assert show_transactions(Transactions((found,), ("no such id",), ())) == 1
+    assert show_transactions(TransactionList((found,), ("no such id",), ())) == 1
     assert capsys.readouterr().err == "kafkascope: no such id\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from kafkascope.client import Cluster, connect
 from kafkascope.client.check.look import GROUP, look
 from kafkascope.client.check.verdicts import Wanted, one_line
-from kafkascope.client.describe.asking import AT_ONCE, MOST_GAPS, each, fairly
+from kafkascope.client.describe.calls import MAX_CONCURRENT, MAX_GAPS, map_fairly, map_limited
 from kafkascope.client.describe.features import versions_by_node
 from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
 from kafkascope.client.describe.groups import describe_groups
@@ -92,9 +92,9 @@ def test_brokers_that_are_left_out_are_told_once_and_are_a_gap() -> None:
     assert kept == MAX_BROKERS and len(found) == 1
     (note,) = notes
     assert f"names {rows:,} brokers; 1,000 of them are left out" in note
-    assert len(gaps) == MOST_GAPS + 2
-    assert [gap.error for gap in gaps] == [NO_ANSWER] * (MOST_GAPS + 1) + [UNASKED]
-    assert gaps[-2].what == f"versions of {MAX_BROKERS - 1 - MOST_GAPS:,} more nodes"
+    assert len(gaps) == MAX_GAPS + 2
+    assert [gap.error for gap in gaps] == [NO_ANSWER] * (MAX_GAPS + 1) + [UNASKED]
+    assert gaps[-2].what == f"versions of {MAX_BROKERS - 1 - MAX_GAPS:,} more nodes"
     assert gaps[-1].what == "versions of 1,000 brokers"
 
 
@@ -156,8 +156,8 @@ def test_a_few_items_are_under_way_at_a_time_and_come_in_order() -> None:
         under_way -= 1
         return 2 * item
 
-    assert run(each(range(1_000), do)) == [2 * item for item in range(1_000)]
-    assert most == AT_ONCE
+    assert run(map_limited(range(1_000), do)) == [2 * item for item in range(1_000)]
+    assert most == MAX_CONCURRENT
 
 
 def test_nodes_without_an_answer_hold_nothing_of_what_came_too_late() -> None:
@@ -174,7 +174,7 @@ def test_nodes_without_an_answer_hold_nothing_of_what_came_too_late() -> None:
             await half_read()
 
     async def work() -> None:
-        found = await fairly(Cluster(Settings((Address("127.0.0.1", 1),))), range(50), ask)
+        found = await map_fairly(Cluster(Settings((Address("127.0.0.1", 1),))), range(50), ask)
         assert [str(error) for error in found] == ["no answer"] * 50
         assert not any(response() for response in late)
 

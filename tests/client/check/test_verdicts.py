@@ -18,20 +18,20 @@ from kafkascope.client.check.share import check_share_group
 from kafkascope.client.check.streams import RULES as STREAMS_RULES
 from kafkascope.client.check.streams import check_streams_group
 from kafkascope.client.check.verdicts import Checked, Look, Wanted, one_line
-from kafkascope.client.describe.gaps import gap
-from kafkascope.client.describe.group import ConsumerGroup, GroupMember, GroupPartition
-from kafkascope.client.describe.quorum import Quorum, quorum_of
-from kafkascope.client.describe.share_group import ShareGroup, ShareMember, SharePartition
+from kafkascope.client.describe.gaps import error_gap
+from kafkascope.client.describe.group import ConsumerGroupView, GroupMember, GroupPartition
+from kafkascope.client.describe.quorum import QuorumView, quorum_of
+from kafkascope.client.describe.share_group import ShareGroupView, ShareMember, SharePartition
 from kafkascope.client.describe.streams_values import (
     InternalTopic,
-    StreamsGroup,
+    StreamsGroupView,
     StreamsMember,
     StreamsProcess,
     Subtopology,
     Tasks,
 )
-from kafkascope.client.describe.streams_values import Status as StreamsStatus
-from kafkascope.client.describe.values import Assigned, Setting
+from kafkascope.client.describe.streams_values import TopologyStatus as StreamsStatus
+from kafkascope.client.describe.values import Setting, TopicAssignment
 from kafkascope.health.findings.rules import RULES
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -40,7 +40,7 @@ SECOND = 1_000_000
 ANY = Wanted()
 
 
-def quorum(at: int, leader: int = 1, epoch: int = 5, **ends: tuple[int, int]) -> Look[Quorum]:
+def quorum(at: int, leader: int = 1, epoch: int = 5, **ends: tuple[int, int]) -> Look[QuorumView]:
     """Nodes 1 to 3 vote; `ends` are (log end offset, ms since the last fetch) by node, as `n3`."""
     now = at // 1000
     voters = []
@@ -149,14 +149,16 @@ def test_voters_that_changed_are_a_note() -> None:
     assert [one.rule for one in checked.notes] == ["quorum_voters_changed"]
 
 
-def share(lag: int | None = 0, members: int = 1, start: int = 10, end: int = 10, name: str = "workers") -> ShareGroup:
+def share(
+    lag: int | None = 0, members: int = 1, start: int = 10, end: int = 10, name: str = "workers"
+) -> ShareGroupView:
     everyone = tuple(
-        ShareMember(f"m{n}", f"app-{n}", "/127.0.0.1", None, 3, ("orders",), (Assigned("orders", (0,)),))
+        ShareMember(f"m{n}", f"app-{n}", "/127.0.0.1", None, 3, ("orders",), (TopicAssignment("orders", (0,)),))
         for n in range(members)
     )
     partition = SharePartition("orders", 0, 1, start, end, lag, tuple(one.member_id for one in everyone))
     state = "Stable" if members else "Empty"
-    return ShareGroup(name, state, None, 3, 3, "simple", lag, everyone, (partition,), (), ())
+    return ShareGroupView(name, state, None, 3, 3, "simple", lag, everyone, (partition,), (), ())
 
 
 def test_a_share_group_at_work_is_healthy() -> None:
@@ -213,7 +215,7 @@ def streams(*statuses: str, held: tuple[str, ...] = ("0_0", "0_1"), target: tupl
     )  # fmt: skip
     said = tuple(StreamsStatus(name, "no such topics: words") for name in statuses)
     process = StreamsProcess("p1", None, (member,))
-    return StreamsGroup(
+    return StreamsGroupView(
         "counters", "NotReady" if said else "Stable", None, 4, 4, None, 1, None, 3, (), (process,), (), said, (), (), ()
     )  # fmt: skip
 
@@ -248,7 +250,7 @@ def test_a_task_that_nobody_holds_is_a_problem_when_it_stays_so() -> None:
     assert check_streams_group(looks[:1], ANY).healthy
 
 
-def held(at: int, **members: tuple[str, ...]) -> Look[StreamsGroup]:
+def held(at: int, **members: tuple[str, ...]) -> Look[StreamsGroupView]:
     """Active tasks by member, after so many seconds."""
     everyone = tuple(
         StreamsMember(
@@ -274,13 +276,13 @@ def test_standbys_that_are_configured_and_missing_are_told() -> None:
     assert rules(check_streams_group(looks, Wanted(lasting_ms=300_000))) == {"streams_standbys_missing"}
 
 
-def consumers(lag: int, members: int) -> ConsumerGroup:
+def consumers(lag: int, members: int) -> ConsumerGroupView:
     everyone = tuple(
         GroupMember(f"m{n}", None, "app", "/127.0.0.1", None, "consumer", 1, ("orders",), None, (), None)
         for n in range(members)
     )
     partition = GroupPartition("orders", 0, 5, 5 + lag, lag, None)
-    return ConsumerGroup(
+    return ConsumerGroupView(
         "readers", "consumer", "Stable" if members else "Empty", None, 1, 1, "consumer", "range", lag, everyone,
         (partition,), (),
     )  # fmt: skip
@@ -320,7 +322,7 @@ def report() -> Report:
         check_streams_group(looks["streams-group", "counters"], ANY),
         check_group(looks["group", "readers"], ANY),
     ]
-    return Report(checked, looks, (gap("groups", "ListGroups", 31),), 0.25)
+    return Report(checked, looks, (error_gap("groups", "ListGroups", 31),), 0.25)
 
 
 def parsed(text: str) -> list[Any]:

@@ -2,13 +2,21 @@
 
 import pytest
 
-from kafkascope.client.describe.apis import apis_of, expected, fit_of, line_of, oldest_client, parse_client, release_of
-from kafkascope.client.describe.values import Node
+from kafkascope.client.describe.apis import (
+    api_line,
+    apis_of,
+    client_fit,
+    closest_releases,
+    expected_ranges,
+    oldest_client,
+    parse_client,
+)
+from kafkascope.client.describe.values import NodeAddress
 from kafkascope.errors import UsageError
 from kafkascope.schema.releases import releases
 from tests.client.describe.recorded import answers
 
-NODE = Node(1, "127.0.0.1:9092")
+NODE = NodeAddress(1, "127.0.0.1:9092")
 
 
 def recorded() -> dict[int, tuple[int, int]]:
@@ -17,32 +25,32 @@ def recorded() -> dict[int, tuple[int, int]]:
 
 
 def test_recorded_broker_looks_like_its_release() -> None:
-    names, differences = release_of(recorded())
+    names, differences = closest_releases(recorded())
     assert (names, differences) == (("4.3",), ())
 
 
 @pytest.mark.parametrize("release", [one.name for one in releases()])
 def test_every_release_looks_like_itself(release: str) -> None:
-    names, differences = release_of(expected(release))
+    names, differences = closest_releases(expected_ranges(release))
     assert release in names and differences == ()
 
 
 def test_release_is_found_though_some_apis_differ() -> None:
     """As of a broker with a patch of its vendor; without a plugin for telemetry it lacks two more."""
-    ranges = expected("3.9")
+    ranges = expected_ranges("3.9")
     del ranges[32], ranges[71], ranges[72]
     ranges[9999] = (0, 0)
-    assert release_of(ranges) == (("3.9",), ("DescribeConfigs", "9999"))
+    assert closest_releases(ranges) == (("3.9",), ("DescribeConfigs", "9999"))
 
 
 def test_clients_before_2_1_are_too_old_for_4_0() -> None:
     """KIP-896: brokers of 4.0 serve clients from 2.1 on."""
-    assert oldest_client(expected("4.0")) == "2.1"
-    assert oldest_client(expected("4.3")) == "2.1"
+    assert oldest_client(expected_ranges("4.0")) == "2.1"
+    assert oldest_client(expected_ranges("4.3")) == "2.1"
 
 
 def test_old_client_has_no_version_in_common() -> None:
-    fit = fit_of("java 0.10.2", "0.10.2", recorded())
+    fit = client_fit("java 0.10.2", "0.10.2", recorded())
     dropped = {one.api: (one.client, one.node) for one in fit.unserved if one.why == "dropped"}
     # the broker says 0 of Produce, and answers from 3 on (KAFKA-18659)
     assert dropped["Produce"] == ("0-2", "3-13")
@@ -50,11 +58,11 @@ def test_old_client_has_no_version_in_common() -> None:
 
 
 def test_client_of_the_same_release_finds_everything() -> None:
-    assert fit_of("java 4.3", "4.3", expected("4.3")).unserved == ()
+    assert client_fit("java 4.3", "4.3", expected_ranges("4.3")).unserved == ()
 
 
 def test_newer_client_misses_what_the_node_lacks() -> None:
-    fit = fit_of("java 4.3", "4.3", expected("3.9"))
+    fit = client_fit("java 4.3", "4.3", expected_ranges("3.9"))
     assert {one.why for one in fit.unserved} == {"missing"}
     assert "ShareFetch" in {one.api for one in fit.unserved}
     # what brokers send to one another is no client's business
@@ -74,14 +82,14 @@ def test_client_is_named_by_release_with_or_without_java() -> None:
 
 
 def test_line_tells_what_is_gone_and_what_is_unknown() -> None:
-    gone = line_of(1, (4, 18))
+    gone = api_line(1, (4, 18))
     assert (gone.api, gone.node, gone.gone, gone.unknown) == ("Fetch", "4-18", "0-3", "")
-    newer = line_of(18, (0, 9))
+    newer = api_line(18, (0, 9))
     assert newer.unknown.endswith("9")
-    stranger = line_of(9999, (0, 1))
+    stranger = api_line(9999, (0, 1))
     assert (stranger.api, stranger.unknown) == (None, "0-1")
 
 
 def test_nodes_that_differ_are_told_apart() -> None:
-    view = apis_of({NODE: expected("4.3"), Node(2, None): expected("4.2")})
+    view = apis_of({NODE: expected_ranges("4.3"), NodeAddress(2, None): expected_ranges("4.2")})
     assert [one.releases for one in view.nodes] == [("4.3",), ("4.2",)]

@@ -11,7 +11,7 @@ from kafkascope.client.check.verdicts import Wanted
 from kafkascope.client.describe.configs import describe_configs
 from kafkascope.client.describe.gaps import NO_ANSWER
 from kafkascope.client.describe.group import describe_group
-from kafkascope.client.describe.groups import Groups, describe_groups
+from kafkascope.client.describe.groups import GroupList, describe_groups
 from kafkascope.client.describe.topic import describe_topic
 from kafkascope.client.writes import has_topic
 from kafkascope.codec.frame import DecodedFrame
@@ -30,7 +30,7 @@ def garbled(*places: tuple[int, str]) -> Two:
 
 
 def test_groups_of_other_nodes_are_listed_with_a_line_for_the_node_that_failed() -> None:
-    found: Groups = with_two(garbled((2, "*")), describe_groups, timeout=PATIENCE)
+    found: GroupList = with_two(garbled((2, "*")), describe_groups, timeout=PATIENCE)
     assert [one.group_id for one in found.groups] == ["far", "near"]
     (lack,) = found.gaps
     assert (lack.what, lack.error, lack.code) == ("groups of node 2", NO_ANSWER, None)

@@ -3,10 +3,10 @@
 from typing import Any
 
 import kafkascope
-from kafkascope.client.describe.committed import committed_in
+from kafkascope.client.describe.committed import committed_offsets
 from kafkascope.client.describe.group import group_of
 from kafkascope.client.describe.offsets import Offset
-from kafkascope.client.describe.values import Assigned
+from kafkascope.client.describe.values import TopicAssignment
 from tests.client.describe.recorded import answers
 
 ENDS = {("orders", 0): Offset(50, 1), ("orders", 1): Offset(60, 1)}
@@ -40,12 +40,12 @@ def test_classic_members_subscription_and_assignment_are_read_from_their_bytes()
     (member,) = group.members
     assert (group.type, group.assignor, group.group_epoch) == ("classic", "range", None)
     assert member.subscriptions == ("orders",)
-    assert member.assignment == (Assigned("orders", (0, 1)),)
+    assert member.assignment == (TopicAssignment("orders", (0, 1)),)
 
 
 def test_bytes_of_a_newer_consumer_protocol_are_read_as_far_as_they_are_known() -> None:
     (member,) = group_of(classic(version=9), {}, {}).members
-    assert member.assignment == (Assigned("orders", (0, 1)),)
+    assert member.assignment == (TopicAssignment("orders", (0, 1)),)
 
 
 def test_bytes_of_another_protocol_are_left_alone() -> None:
@@ -86,14 +86,14 @@ def test_committed_offsets_are_read_in_both_layouts() -> None:
     wrong = {"partitionIndex": 2, "committedOffset": -1, "errorCode": 29}
     part = {"topics": [{"name": "orders", "partitions": [row, none, wrong]}], "errorCode": 0}
     wanted = ({("orders", 0): Offset(7, None)}, 0, [(("orders", 2), 29)])
-    assert committed_in(part) == wanted
-    assert committed_in({"groups": [{"groupId": "g", **part}]}) == wanted
+    assert committed_offsets(part) == wanted
+    assert committed_offsets({"groups": [{"groupId": "g", **part}]}) == wanted
 
 
 def test_recorded_offset_fetches_are_read() -> None:
     found = [value for value in answers("clients", 1, "OffsetFetch") if "groups" not in value or value["groups"]]
     names = [value for value in found if all("name" in one for one in _topics(value))]
-    assert len(names) >= 10 and all(committed_in(value)[1] == 0 for value in names if _code(value) == 0)
+    assert len(names) >= 10 and all(committed_offsets(value)[1] == 0 for value in names if _code(value) == 0)
 
 
 def _part(value: Any) -> Any:

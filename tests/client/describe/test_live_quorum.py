@@ -8,7 +8,7 @@ import pytest
 
 from kafkascope.client.describe.cluster import describe_cluster
 from kafkascope.client.describe.groups import describe_groups
-from kafkascope.client.describe.quorum import Quorum, Replica, describe_quorum
+from kafkascope.client.describe.quorum import QuorumView, ReplicaView, describe_quorum
 from kafkascope.client.settings import Settings, parse_addresses
 from kafkascope.errors import UsageError
 from lab.cluster import Cluster
@@ -19,11 +19,11 @@ from tests.client.describe.live import QUORUM, Tools, see
 SECONDS = 60.0
 
 
-def replicas(view: Quorum) -> dict[int, Replica]:
+def replicas(view: QuorumView) -> dict[int, ReplicaView]:
     return {one.node_id: one for one in (*view.voters, *view.observers)}
 
 
-def offsets(view: Quorum) -> dict[int, tuple[int | None, int | None]]:
+def offsets(view: QuorumView) -> dict[int, tuple[int | None, int | None]]:
     return {number: (one.log_end_offset, one.lag) for number, one in replicas(view).items()}
 
 
@@ -35,10 +35,10 @@ def status(lines: list[str]) -> dict[str, str]:
     return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
 
 
-def beside(tools: Tools, where: str, what: str) -> tuple[Quorum, list[str], Quorum]:
+def beside(tools: Tools, where: str, what: str) -> tuple[QuorumView, list[str], QuorumView]:
     """Looks of ours around one of the tool's, between which the log did not grow: it does so twice a second."""
 
-    def same() -> tuple[Quorum, list[str], Quorum] | None:
+    def same() -> tuple[QuorumView, list[str], QuorumView] | None:
         before = see(where, describe_quorum)
         lines = tools.run(QUORUM, "describe", what, bootstrap=where)
         after = see(where, describe_quorum)
@@ -48,7 +48,7 @@ def beside(tools: Tools, where: str, what: str) -> tuple[Quorum, list[str], Quor
     return until("a moment without new records", same, SECONDS)
 
 
-def assert_same_replication(before: Quorum, lines: list[str], after: Quorum) -> None:
+def assert_same_replication(before: QuorumView, lines: list[str], after: QuorumView) -> None:
     rows, firsts, lasts = replication(lines), replicas(before), replicas(after)
     assert rows.keys() == firsts.keys()
     for number, row in rows.items():
@@ -68,7 +68,7 @@ def assert_same_replication(before: Quorum, lines: list[str], after: Quorum) -> 
             assert earlier is not None and later is not None and earlier <= int(text) <= later
 
 
-def assert_same_status(before: Quorum, lines: list[str]) -> None:
+def assert_same_status(before: QuorumView, lines: list[str]) -> None:
     said = status(lines)
     assert said["ClusterId"] == before.cluster_id
     assert said["LeaderId"] == str(before.controller_id)
@@ -150,7 +150,7 @@ def test_killed_leader_has_unknown_lag_where_the_tool_subtracts(quorum_cluster: 
     quorum_cluster.kill(killed)
     try:
 
-        def led() -> Quorum | None:
+        def led() -> QuorumView | None:
             view = see(where, describe_quorum)
             known = [one for number, one in replicas(view).items() if number != killed]
             fetched = all(one.log_end_offset is not None for one in known) and len(view.observers) == 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from kafkascope.client import Cluster as Client
-from kafkascope.client.describe.share_group import ShareGroup, compared, describe_share_group
+from kafkascope.client.describe.share_group import ShareGroupView, describe_share_group, mark_stalled
 from kafkascope.errors import RefusedError
 from lab.program import Program
 from lab.stage import Stage
@@ -31,7 +31,7 @@ def member(stage: Stage) -> Program:
     return program
 
 
-def look(stage: Stage) -> ShareGroup:
+def look(stage: Stage) -> ShareGroupView:
     return see(stage.cluster.bootstrap, lambda cluster: describe_share_group(cluster, GROUP))
 
 
@@ -44,11 +44,11 @@ class Told:
     offsets: list[dict[str, str]]
 
 
-def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> ShareGroup:
+def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> ShareGroupView:
     """Both around a moment in which nothing changed."""
     asked = ("--describe", "--group", GROUP, "--verbose")
 
-    def same() -> tuple[ShareGroup, Told] | None:
+    def same() -> tuple[ShareGroupView, Told] | None:
         before = look(stage)
         (state,) = tools.table(SHARE, *asked, "--state")
         members = tools.table(SHARE, *asked, "--members") if before.members else []
@@ -60,7 +60,7 @@ def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> ShareGroup:
     return group
 
 
-def assert_same(group: ShareGroup, said: Told) -> None:
+def assert_same(group: ShareGroupView, said: Told) -> None:
     state, node = said.state, group.coordinator
     assert node is not None
     assert (state["COORDINATOR"], state["ID"]) == (node.address, f"({node.node_id})")
@@ -98,7 +98,7 @@ def test_group_whose_member_keeps_up_is_as_kafkas_tool_has_it(stage: Stage, memb
     assert settings["share.record.lock.duration.ms"][0] == "3000"
 
 
-def _without_lag(group: ShareGroup) -> ShareGroup | None:
+def _without_lag(group: ShareGroupView) -> ShareGroupView | None:
     read = {(one.topic, one.partition): one for one in group.partitions}.get((TOPIC, 0))
     return group if read is not None and read.start_offset is not None and group.lag == 0 else None
 
@@ -107,10 +107,10 @@ def test_hung_member_makes_its_partition_stand_still(stage: Stage, member: Progr
     produce(stage.cluster.bootstrap, TOPIC, 0, 7)
     member.wait_for_event("hanging")
 
-    async def twice(cluster: Client) -> ShareGroup:
+    async def twice(cluster: Client) -> ShareGroupView:
         before = await describe_share_group(cluster, GROUP)
         await asyncio.sleep(1)
-        return compared(before, await describe_share_group(cluster, GROUP))
+        return mark_stalled(before, await describe_share_group(cluster, GROUP))
 
     group = see(stage.cluster.bootstrap, twice)
     assert group.standing_still == (f"{TOPIC}-0",)
@@ -123,7 +123,7 @@ def test_hung_member_makes_its_partition_stand_still(stage: Stage, member: Progr
 def test_group_without_members_is_empty_in_both(stage: Stage, member: Program, tools: Tools) -> None:
     member.process.kill()
 
-    def empty() -> ShareGroup | None:
+    def empty() -> ShareGroupView | None:
         group = look(stage)
         return group if group.state == "Empty" else None
 

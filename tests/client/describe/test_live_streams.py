@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from kafkascope.client.describe.streams_group import describe_streams_group
-from kafkascope.client.describe.streams_values import StreamsGroup, Tasks
+from kafkascope.client.describe.streams_values import StreamsGroupView, Tasks
 from kafkascope.errors import RefusedError
 from lab.program import Program
 from lab.stage import Stage
@@ -36,7 +36,7 @@ def first(stage: Stage) -> Program:
     return program
 
 
-def look(stage: Stage) -> StreamsGroup:
+def look(stage: Stage) -> StreamsGroupView:
     return see(stage.cluster.bootstrap, lambda cluster: describe_streams_group(cluster, GROUP))
 
 
@@ -60,11 +60,11 @@ class Told:
     offsets: list[dict[str, str]]
 
 
-def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> StreamsGroup:
+def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> StreamsGroupView:
     """Both around a moment in which nothing changed."""
     asked = ("--describe", "--group", GROUP, "--verbose")
 
-    def same() -> tuple[StreamsGroup, Told] | None:
+    def same() -> tuple[StreamsGroupView, Told] | None:
         before = look(stage)
         (state,) = tools.table(STREAMS, *asked, "--state")
         _, *members = tools.run(STREAMS, *asked, "--members")
@@ -76,7 +76,7 @@ def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> StreamsGroup:
     return group
 
 
-def assert_same(group: StreamsGroup, said: Told) -> None:
+def assert_same(group: StreamsGroupView, said: Told) -> None:
     state, node = said.state, group.coordinator
     assert node is not None
     assert (state["COORDINATOR"], state["ID"]) == (node.address, f"({node.node_id})")
@@ -107,7 +107,7 @@ def assert_same(group: StreamsGroup, said: Told) -> None:
         assert (told_of["LOG-END-OFFSET"], told_of["OFFSET-LAG"]) == (str(part.end_offset), str(part.lag))
 
 
-def _settled(stage: Stage, lag: int) -> StreamsGroup | None:
+def _settled(stage: Stage, lag: int) -> StreamsGroupView | None:
     group = look(stage)
     held = sorted(task for one in group.members for task in one.assignment.active)
     return group if group.state == "Stable" and held == sorted(TASKS) and group.lag == lag else None
@@ -133,7 +133,7 @@ def test_rebalance_names_the_member_that_it_waits_for(stage: Stage, first: Progr
     first.process.freeze()
     try:
 
-        def waiting() -> StreamsGroup | None:
+        def waiting() -> StreamsGroupView | None:
             group = look(stage)
             return group if len(group.members) == 2 and group.waits and group.state == "Reconciling" else None
 
@@ -151,7 +151,7 @@ def test_rebalance_names_the_member_that_it_waits_for(stage: Stage, first: Progr
     second.close()
 
 
-def _spread(stage: Stage) -> StreamsGroup | None:
+def _spread(stage: Stage) -> StreamsGroupView | None:
     group = _settled(stage, 0)
     return group if group and len(group.members) == 2 and all(one.assignment.active for one in group.members) else None
 
@@ -161,7 +161,7 @@ def test_topic_that_does_not_exist_is_a_status(stage: Stage) -> None:
     spinner = stage.java("StreamsMember", "spinner", {**options, "kafka.state.dir": str(stage.folder / "state-spin")})
     where = stage.cluster.bootstrap
 
-    def seen() -> StreamsGroup | None:
+    def seen() -> StreamsGroupView | None:
         try:
             group = see(where, lambda cluster: describe_streams_group(cluster, "spinners"))
         except RefusedError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.client.describe.quorum import Quorum, quorum_of, rows_of
+from kafkascope.client.describe.quorum import QuorumView, quorum_of, rows_of
 from tests.client.describe.recorded import CAPTURES, answers
 
 
@@ -17,7 +17,7 @@ def described(leader: int, epoch: int) -> list[Mapping[str, Any]]:
     return [value for value, part in parts if part["errorCode"] == 0 and part["leaderEpoch"] == epoch]
 
 
-def view(value: Mapping[str, Any], **more: Any) -> Quorum:
+def view(value: Mapping[str, Any], **more: Any) -> QuorumView:
     return quorum_of(value, at_us=1_794_744_416_000_000, **more)
 
 

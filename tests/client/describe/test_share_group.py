@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafkascope.client.describe.gaps import gap
+from kafkascope.client.describe.gaps import error_gap
 from kafkascope.client.describe.offsets import Offset
-from kafkascope.client.describe.share_group import ShareGroup, SharePartition, compared, share_group_of
-from kafkascope.client.describe.values import Assigned
+from kafkascope.client.describe.share_group import ShareGroupView, SharePartition, mark_stalled, share_group_of
+from kafkascope.client.describe.values import TopicAssignment
 from tests.client.describe.recorded import answers
 
 
@@ -14,7 +14,7 @@ def groups(api: str) -> list[Mapping[str, Any]]:
     return [value["groups"][0] for value in answers("share", 1, api) if not value["groups"][0]["errorCode"]]
 
 
-def busiest() -> ShareGroup:
+def busiest() -> ShareGroupView:
     """Five members, and lag left in one of three partitions."""
     group = max(groups("ShareGroupDescribe"), key=lambda one: len(one["members"]))
     offsets = next(
@@ -32,7 +32,7 @@ def test_members_have_subscriptions_and_assignments_by_topic() -> None:
     assert [one.client_id for one in group.members] == ["doomed", "hung", "leaver", "renewer", "steady"]
     steady = group.members[-1]
     assert steady.subscriptions == ("orders", "payments")
-    assert steady.assignment == (Assigned("orders", (0,)), Assigned("payments", (0, 1)))
+    assert steady.assignment == (TopicAssignment("orders", (0,)), TopicAssignment("payments", (0, 1)))
 
 
 def test_partition_has_start_end_and_the_lag_that_the_broker_reckons() -> None:
@@ -89,13 +89,13 @@ def test_partition_that_may_not_be_seen_is_a_gap_with_its_acl() -> None:
     assert [(one.what, one.needs) for one in group.gaps] == [("offsets of secret-0", "Describe on Topic secret")]
 
 
-def one(start: int | None, end: int | None, lag: int | None) -> ShareGroup:
+def one(start: int | None, end: int | None, lag: int | None) -> ShareGroupView:
     part = SharePartition("orders", 0, 0, start, end, lag, ())
-    return ShareGroup("g", "Stable", None, 1, 1, "simple", lag, (), (part,), (), ())
+    return ShareGroupView("g", "Stable", None, 1, 1, "simple", lag, (), (part,), (), ())
 
 
-def still(before: ShareGroup, now: ShareGroup) -> bool | None:
-    return compared(before, now).partitions[0].standing_still
+def still(before: ShareGroupView, now: ShareGroupView) -> bool | None:
+    return mark_stalled(before, now).partitions[0].standing_still
 
 
 def test_partition_with_lag_and_no_progress_stands_still() -> None:
@@ -123,5 +123,5 @@ def test_standing_still_is_unknown_without_lag_or_a_second_look() -> None:
 
 
 def test_gap_of_topics_that_are_not_named_says_each_one() -> None:
-    lack = gap("share group g", "ShareGroupDescribe", 29)
+    lack = error_gap("share group g", "ShareGroupDescribe", 29)
     assert lack.needs == "Describe on Topic, each one it is about"

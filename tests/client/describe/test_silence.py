@@ -17,7 +17,7 @@ from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER
 from kafkascope.client.describe.group import describe_group
 from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.describe.topic import describe_topic
-from kafkascope.client.describe.transactions import Transactions, describe_transactions
+from kafkascope.client.describe.transactions import TransactionList, describe_transactions
 from kafkascope.errors import ReachError, RefusedError
 from tests.client.describe.two_nodes import LEADERS, Two, with_two
 
@@ -220,7 +220,7 @@ class Transactional(Two):
         return {"transactionStates": states}
 
 
-def transactions(*ids: str, states: tuple[str, ...] = ()) -> Transactions:
+def transactions(*ids: str, states: tuple[str, ...] = ()) -> TransactionList:
     return with_two(Transactional(), lambda cluster: describe_transactions(cluster, ids, states))
 
 
@@ -238,7 +238,7 @@ def test_a_transactional_id_that_may_not_be_described_names_the_acl() -> None:
 
 
 def test_a_transaction_in_another_state_is_not_one_that_nobody_knows() -> None:
-    assert transactions("here", states=("Ongoing",)) == Transactions((), (), ())
+    assert transactions("here", states=("Ongoing",)) == TransactionList((), (), ())
     assert transactions().refused == ()
 
 

@@ -5,8 +5,8 @@ from copy import deepcopy
 from typing import Any
 
 from kafkascope.client.describe.offsets import Offset
-from kafkascope.client.describe.streams_group import input_places, streams_group_of, subtopologies_of
-from kafkascope.client.describe.streams_values import StreamsGroup
+from kafkascope.client.describe.streams_group import input_partitions, streams_group_of, subtopologies_of
+from kafkascope.client.describe.streams_values import StreamsGroupView
 from tests.client.describe.recorded import answers
 
 REPARTITION = "counters-KSTREAM-AGGREGATE-STATE-STORE-0000000007-repartition"
@@ -17,11 +17,11 @@ def groups() -> list[Mapping[str, Any]]:
     return [one for one in found if not one["errorCode"]]
 
 
-def view(group: Mapping[str, Any], topics: Mapping[str, int] | None = None) -> StreamsGroup:
+def view(group: Mapping[str, Any], topics: Mapping[str, int] | None = None) -> StreamsGroupView:
     return streams_group_of(group, {}, {}, {}, topics)
 
 
-def at(state: str, epoch: int) -> StreamsGroup:
+def at(state: str, epoch: int) -> StreamsGroupView:
     return view(next(one for one in groups() if (one["groupState"], one["groupEpoch"]) == (state, epoch)))
 
 
@@ -60,7 +60,7 @@ def test_group_that_is_assigning_waits_for_its_coordinator() -> None:
 
 def test_lag_is_end_less_committed_or_less_first_where_nothing_is_committed() -> None:
     group = next(one for one in groups() if one["groupState"] == "Stable" and len(one["members"]) == 2)
-    places = input_places(group)
+    places = input_partitions(group)
     assert {topic for topic, _ in places} == {"words", REPARTITION} and len(places) == 6
     ends = {place: Offset(100, 3) for place in places}
     firsts = {place: Offset(10, 3) for place in places if place != ("words", 0)}
@@ -74,7 +74,7 @@ def test_lag_is_end_less_committed_or_less_first_where_nothing_is_committed() ->
 
 def test_lag_is_unknown_where_an_offset_is() -> None:
     group = next(one for one in groups() if one["groupState"] == "Stable")
-    seen = streams_group_of(group, {}, {}, {place: Offset(100, 0) for place in input_places(group)}, None)
+    seen = streams_group_of(group, {}, {}, {place: Offset(100, 0) for place in input_partitions(group)}, None)
     assert seen.lag is None and {one.lag for one in seen.inputs} == {None}
 
 

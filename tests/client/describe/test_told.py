@@ -12,7 +12,7 @@ from kafkascope.client import describe
 
 PAGE = (Path(__file__).parents[3] / "docs" / "describe.md").read_text(encoding="utf-8")
 # Not printed: what a view is made from.
-INNER = {"Resource", "Offset", "TopicFacts"}
+INNER = {"Resource", "Offset", "TopicLeaders"}
 
 
 def views() -> dict[str, type]:

@@ -8,15 +8,15 @@ import pytest
 from kafkascope.client.describe.cluster import cluster_of, operations_of
 from kafkascope.client.describe.configs import Resource, configs_of, parse_resource, settings_of
 from kafkascope.client.describe.features import features_of
-from kafkascope.client.describe.gaps import gap, needed, not_served, refused
-from kafkascope.client.describe.offsets import Offset, offsets_in
+from kafkascope.client.describe.gaps import error_gap, needed_acl, not_served_gap, refused_error
+from kafkascope.client.describe.offsets import Offset, offsets_of
 from kafkascope.client.describe.topic import topic_of
-from kafkascope.client.describe.transactions import CLEANUP_MS, known_states, transaction_of
-from kafkascope.client.describe.values import Node, Setting, kafka_uuid
+from kafkascope.client.describe.transactions import CLEANUP_MS, parse_states, transaction_of
+from kafkascope.client.describe.values import NodeAddress, Setting, kafka_uuid
 from kafkascope.errors import UsageError
 from tests.client.describe.recorded import answers
 
-NODE, OTHER = Node(1, "127.0.0.1:9092"), Node(2, "127.0.0.1:9093")
+NODE, OTHER = NodeAddress(1, "127.0.0.1:9092"), NodeAddress(2, "127.0.0.1:9093")
 
 
 def partition(number: int, leader: int, replicas: list[int], in_sync: list[int]) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def test_controllers_tell_themselves_and_no_topics() -> None:
 
 
 def test_state_that_no_transaction_has_is_refused() -> None:
-    assert known_states(["ongoing", "CompleteCommit"]) == ["Ongoing", "CompleteCommit"]
+    assert parse_states(["ongoing", "CompleteCommit"]) == ["Ongoing", "CompleteCommit"]
     with pytest.raises(UsageError, match="there are Empty, Ongoing"):
-        known_states(["Open"])
+        parse_states(["Open"])
 
 
 def test_operations_are_named_by_kafkas_words() -> None:
@@ -190,23 +190,23 @@ def test_resources_are_named_by_kind() -> None:
 
 
 def test_acl_comes_from_the_catalog() -> None:
-    assert needed("DescribeQuorum", 31, None) == "Describe on Cluster"
-    assert needed("ListOffsets", 29, "orders") == "Describe on Topic orders"
-    assert needed("DescribeProducers", 29, "orders") == "Read on Topic orders"
-    assert needed("DescribeTransactions", 53, "t") == "Describe on TransactionalId t"
+    assert needed_acl("DescribeQuorum", 31, None) == "Describe on Cluster"
+    assert needed_acl("ListOffsets", 29, "orders") == "Describe on Topic orders"
+    assert needed_acl("DescribeProducers", 29, "orders") == "Read on Topic orders"
+    assert needed_acl("DescribeTransactions", 53, "t") == "Describe on TransactionalId t"
     # one API, an operation for each kind of resource
-    assert needed("FindCoordinator", 30, "g") == "Describe on Group g"
-    assert needed("FindCoordinator", 31, None) == "ClusterAction on Cluster"
-    assert needed("DescribeQuorum", 6, None) is None
+    assert needed_acl("FindCoordinator", 30, "g") == "Describe on Group g"
+    assert needed_acl("FindCoordinator", 31, None) == "ClusterAction on Cluster"
+    assert needed_acl("DescribeQuorum", 6, None) is None
 
 
 def test_refusal_says_api_address_error_and_acl_in_one_line() -> None:
-    said = refused(gap("the quorum", "DescribeQuorum", 31), "127.0.0.1:9092")
+    said = refused_error(error_gap("the quorum", "DescribeQuorum", 31), "127.0.0.1:9092")
     assert str(said) == (
         "DescribeQuorum at 127.0.0.1:9092: CLUSTER_AUTHORIZATION_FAILED (31); it needs Describe on Cluster"
     )
     assert (said.code, said.exit_code) == (31, 1)
-    assert str(refused(not_served("x", "ShareFetch", "too old"))) == "ShareFetch: NOT_SERVED; too old"
+    assert str(refused_error(not_served_gap("x", "ShareFetch", "too old"))) == "ShareFetch: NOT_SERVED; too old"
 
 
 def test_offsets_with_an_error_are_gaps() -> None:
@@ -214,6 +214,6 @@ def test_offsets_with_an_error_are_gaps() -> None:
         {"partitionIndex": 0, "errorCode": 0, "offset": 5, "leaderEpoch": -1},
         {"partitionIndex": 1, "errorCode": 29, "offset": -1},
     ]
-    found, gaps = offsets_in({"topics": [{"name": "orders", "partitions": rows}]})
+    found, gaps = offsets_of({"topics": [{"name": "orders", "partitions": rows}]})
     assert found == {("orders", 0): Offset(5, None)}
     assert [one.needs for one in gaps] == ["Describe on Topic orders"]

@@ -9,14 +9,14 @@ from kafkascope.cli.describe.look import as_seconds, look, several, view_options
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
-    from kafkascope.client.describe.apis import Apis
-    from kafkascope.client.describe.configs import Configs
+    from kafkascope.client.describe.apis import ApisView
+    from kafkascope.client.describe.configs import ResourceConfigs
     from kafkascope.client.describe.gaps import Gap
-    from kafkascope.client.describe.group import ConsumerGroup
-    from kafkascope.client.describe.share_group import ShareGroup
-    from kafkascope.client.describe.streams_values import StreamsGroup
+    from kafkascope.client.describe.group import ConsumerGroupView
+    from kafkascope.client.describe.share_group import ShareGroupView
+    from kafkascope.client.describe.streams_values import StreamsGroupView
     from kafkascope.client.describe.topic import TopicView
-    from kafkascope.client.describe.transactions import Transactions
+    from kafkascope.client.describe.transactions import TransactionList
 
 host_argument = click.argument("host")
 all_option = click.option("--all", "everything", is_flag=True, help="Everything, also what is as by default.")
@@ -26,7 +26,7 @@ all_option = click.option("--all", "everything", is_flag=True, help="Everything,
 class SeveralGroups:
     """`refused` are the errors of groups that were asked for and not shown, `gaps` what the list of groups lacks."""
 
-    groups: "tuple[ShareGroup | StreamsGroup | ConsumerGroup, ...]"
+    groups: "tuple[ShareGroupView | StreamsGroupView | ConsumerGroupView, ...]"
     refused: tuple[str, ...]
     gaps: "tuple[Gap, ...]" = ()
 
@@ -39,7 +39,7 @@ class SeveralTopics:
 
 @dataclass(frozen=True, slots=True)
 class SeveralConfigs:
-    resources: "tuple[Configs, ...]"
+    resources: "tuple[ResourceConfigs, ...]"
 
     @property
     def refused(self) -> bool:
@@ -88,17 +88,17 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
     import asyncio
 
     from kafkascope.cli.describe.share import show_share_group
-    from kafkascope.client.describe.share_group import ShareGroup, compared, describe_share_group
+    from kafkascope.client.describe.share_group import ShareGroupView, describe_share_group, mark_stalled
 
-    before: dict[str, ShareGroup] = {}
+    before: dict[str, ShareGroupView] = {}
 
-    async def one(cluster: "Cluster", name: str) -> ShareGroup:
+    async def one(cluster: "Cluster", name: str) -> ShareGroupView:
         now = await describe_share_group(cluster, name)
         if sample is not None and name not in before:
             before[name] = now
             await asyncio.sleep(sample)
             now = await describe_share_group(cluster, name)
-        told = compared(before[name], now) if name in before else now
+        told = mark_stalled(before[name], now) if name in before else now
         before[name] = now
         return told
 
@@ -207,11 +207,11 @@ def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str
     State, producer, timeout, partitions that each holds up; all of them without TRANSACTIONAL_ID.
     """
     from kafkascope.cli.describe.cluster import show_transactions
-    from kafkascope.client.describe.transactions import describe_transactions, known_states
+    from kafkascope.client.describe.transactions import describe_transactions, parse_states
 
-    known_states(states)
+    parse_states(states)
 
-    async def ask(cluster: "Cluster") -> "Transactions":
+    async def ask(cluster: "Cluster") -> "TransactionList":
         return await describe_transactions(cluster, transactional_id, states)
 
     return look(host, options, ask, show_transactions)
@@ -230,7 +230,7 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
     """
     from kafkascope.cli.describe.topic import show_configs
     from kafkascope.client.describe.configs import describe_configs, parse_resource
-    from kafkascope.client.describe.gaps import refused
+    from kafkascope.client.describe.gaps import refused_error
 
     wanted = [parse_resource(one) for one in resource]
 
@@ -238,7 +238,7 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
         found = await describe_configs(cluster, wanted)
         if found and all(one.gaps for one in found):
             lack = found[0].gaps[0]
-            raise refused(lack if lack.detail else replace(lack, detail=lack.what))
+            raise refused_error(lack if lack.detail else replace(lack, detail=lack.what))
         return SeveralConfigs(found)
 
     def show(view: SeveralConfigs) -> int:
@@ -268,7 +268,7 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
 
     wanted = [parse_client(one) for one in clients]
 
-    async def ask(cluster: "Cluster") -> "Apis":
+    async def ask(cluster: "Cluster") -> "ApisView":
         return await describe_apis(cluster, wanted)
 
     return look(host, options, ask, lambda view: show_apis(view, everything))

@@ -8,7 +8,7 @@ from kafkascope.cli.describe.look import look, view_options
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
-    from kafkascope.client.describe.groups import Groups
+    from kafkascope.client.describe.groups import GroupList
 
 
 @click.command
@@ -34,7 +34,7 @@ def run(host: str, types: tuple[str, ...], states: tuple[str, ...], **options: A
 
     check_states(states)
 
-    async def ask(cluster: "Cluster") -> "Groups":
+    async def ask(cluster: "Cluster") -> "GroupList":
         return await describe_groups(cluster, types, states)
 
     return look(host, options, ask, show_groups)

@@ -1,14 +1,14 @@
-"""`Apis` in, text out: which release the nodes look like, each API beside the catalog, clients that find nothing."""
+"""Prints an `ApisView`: which release the nodes look like, each API beside the catalog, clients that find nothing."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, prose, remark, title
-from kafkascope.client.describe.apis import Apis, ClientFit, NodeApis
+from kafkascope.client.describe.apis import ApisView, ClientFit, NodeApis
 
 MOST_NAMED = 5
 
 
-def show_apis(view: Apis, everything: bool) -> None:
+def show_apis(view: ApisView, everything: bool) -> None:
     title("APIs", f"{sum(bool(one.node) for one in view.apis)} served, {len(view.apis)} in the catalog")
     print()
     grid(("node", "address", "looks like"), [_node(one) for one in view.nodes], "node")

@@ -1,4 +1,4 @@
-"""`ClusterView`, `Features` and `Transactions` in, text out."""
+"""`ClusterView`, `FeaturesView` and `TransactionList` in, text out."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from kafkascope.cli.describe.grid import UNKNOWN, Cell, Content, bad, good, grid
 from kafkascope.cli.describe.share import held
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
 from kafkascope.client.describe.cluster import ClusterView
-from kafkascope.client.describe.features import Feature, Features
-from kafkascope.client.describe.transactions import Transaction, Transactions
+from kafkascope.client.describe.features import Feature, FeaturesView
+from kafkascope.client.describe.transactions import Transaction, TransactionList
 from kafkascope.health.findings.words import span
 
 MOST_NAMED = 10
@@ -49,7 +49,7 @@ def _named(what: str, names: Sequence[str]) -> None:
         prose(f"{paint(f'{len(names)} {what}', 'red')}: {some}", "    ", "  ")
 
 
-def show_features(view: Features) -> None:
+def show_features(view: FeaturesView) -> None:
     title("Features", "" if view.epoch is None else f"finalized epoch {view.epoch}")
     if not view.features:
         remark("These brokers tell none.")
@@ -85,7 +85,7 @@ def _supported(one: Feature) -> str:
     return "; ".join(f"{levels} on {', '.join(nodes)}" for levels, nodes in ranges.items())
 
 
-def show_transactions(view: Transactions) -> int:
+def show_transactions(view: TransactionList) -> int:
     title(plural(len(view.transactions), "transaction"))
     if view.transactions:
         print()

@@ -1,14 +1,14 @@
-"""`ConsumerGroup` and `Groups` in, text out: members, lag by partition; every group of a cluster by type."""
+"""`ConsumerGroupView` and `GroupList` in, text out: members, lag by partition; every group of a cluster by type."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, grid, number
 from kafkascope.cli.describe.share import STATE_STYLES, group_title, held, named, short, show_members
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
-from kafkascope.client.describe.group import ConsumerGroup, GroupMember
-from kafkascope.client.describe.groups import Group, Groups
+from kafkascope.client.describe.group import ConsumerGroupView, GroupMember
+from kafkascope.client.describe.groups import GroupList, GroupListing
 
 
-def show_group(group: ConsumerGroup) -> None:
+def show_group(group: ConsumerGroupView) -> None:
     facts = f"{group.protocol_type or 'no'} protocol"
     if group.type == "consumer":
         facts = f"epoch {group.group_epoch}, assignment {group.assignment_epoch}"
@@ -61,7 +61,7 @@ def _member(one: GroupMember) -> tuple[Content, ...]:
     )
 
 
-def show_groups(view: Groups) -> None:
+def show_groups(view: GroupList) -> None:
     title(plural(len(view.groups), "group"), _by_type(view.groups))
     if view.groups:
         print()
@@ -83,6 +83,6 @@ def show_groups(view: Groups) -> None:
     show_gaps(view.gaps)
 
 
-def _by_type(groups: tuple[Group, ...]) -> str:
+def _by_type(groups: tuple[GroupListing, ...]) -> str:
     counts = {kind: sum(one.type == kind for one in groups) for kind in sorted({one.type for one in groups})}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items())

@@ -155,7 +155,7 @@ def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: f
 async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
     """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
     where nothing is left."""
-    from kafkascope.client.describe.asking import each
+    from kafkascope.client.describe.calls import map_limited
     from kafkascope.client.describe.gaps import FAILURES, Failure
 
     async def one(name: str) -> T | RefusedError | Failure:
@@ -167,7 +167,7 @@ async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> t
             # it names a node, and not what was asked of it
             return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
-    answers = await each(dict.fromkeys(names), one)
+    answers = await map_limited(dict.fromkeys(names), one)
     found = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
     refusals = [answer for answer in answers if isinstance(answer, (RefusedError, *FAILURES))]
     if refusals and not found:

@@ -1,13 +1,13 @@
-"""`Quorum` in, text out: who controls, every replica with its lag and times, who falls behind."""
+"""`QuorumView` in, text out: who controls, every replica with its lag and times, who falls behind."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark, title
-from kafkascope.client.describe.quorum import Quorum, Replica
+from kafkascope.client.describe.quorum import QuorumView, ReplicaView
 from kafkascope.health.findings.words import span
 
 
-def show_quorum(view: Quorum) -> None:
+def show_quorum(view: QuorumView) -> None:
     title(
         f"Quorum, led by node {view.controller_id}",
         f"epoch {view.leader_epoch}, high watermark {number(view.high_watermark)}"
@@ -34,7 +34,7 @@ def show_quorum(view: Quorum) -> None:
     show_gaps(view.gaps)
 
 
-def _row(one: Replica, view: Quorum) -> tuple[Content, ...]:
+def _row(one: ReplicaView, view: QuorumView) -> tuple[Content, ...]:
     if one.role == "leader":
         return (one.node_id, Cell("leader", ("bold",)), number(one.log_end_offset), "", "", "", "", "")
     state = good("in time")
@@ -54,7 +54,7 @@ def _row(one: Replica, view: Quorum) -> tuple[Content, ...]:
     )
 
 
-def _age(one: Replica, view: Quorum) -> int | None:
+def _age(one: ReplicaView, view: QuorumView) -> int | None:
     leader = next((voter for voter in view.voters if voter.role == "leader"), None)
     if leader is None or leader.last_caught_up_timestamp is None or one.last_caught_up_timestamp is None:
         return None

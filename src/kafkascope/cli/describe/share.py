@@ -1,4 +1,4 @@
-"""`ShareGroup` in, text out: state, members, every partition with start, end and lag, delivery settings."""
+"""`ShareGroupView` in, text out: state, members, every partition with start, end and lag, delivery settings."""
 
 import re
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd, partitions
 from kafkascope.cli.terminal import heading, paint, prose, title
-from kafkascope.client.describe.share_group import ShareGroup, SharePartition
-from kafkascope.client.describe.values import Assigned, Node, Setting
+from kafkascope.client.describe.share_group import ShareGroupView, SharePartition
+from kafkascope.client.describe.values import NodeAddress, Setting, TopicAssignment
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red", "NotReady": "red"}
 
 
-def show_share_group(group: ShareGroup) -> None:
+def show_share_group(group: ShareGroupView) -> None:
     group_title("Share group", group.group_id, group.state, group.coordinator, facts_of(group))
     show_members(
         ("client", "member", "host", "epoch", "subscribes to", "has"),
@@ -49,7 +49,7 @@ def show_share_group(group: ShareGroup) -> None:
     show_gaps(group.gaps)
 
 
-def facts_of(group: ShareGroup) -> str:
+def facts_of(group: ShareGroupView) -> str:
     return f"epoch {group.group_epoch}, assignment {group.assignment_epoch} by {group.assignor or 'nobody yet'}"
 
 
@@ -78,7 +78,7 @@ def named(group: str) -> str:
     return group or '""'
 
 
-def group_title(what: str, name: str, state: str, coordinator: Node | None, facts: str) -> None:
+def group_title(what: str, name: str, state: str, coordinator: NodeAddress | None, facts: str) -> None:
     """The first lines of every kind of group."""
     title(f"{what} {named(name)}")
     said = paint(state, STATE_STYLES.get(state, "yellow"), "bold")
@@ -109,5 +109,5 @@ def short(member: str) -> str:
     return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]
 
 
-def held(assignment: Sequence[Assigned]) -> str:
+def held(assignment: Sequence[TopicAssignment]) -> str:
     return "; ".join(f"{one.topic} {partitions(one.partitions)}" for one in assignment) or "nothing"

@@ -1,4 +1,4 @@
-"""`StreamsGroup` in, text out: topology, processes with their tasks, target against present, lag, what it waits for."""
+"""Prints a `StreamsGroupView`: topology, processes with tasks, target against present, lag, what it waits for."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, grid, number, odd
@@ -7,7 +7,7 @@ from kafkascope.cli.terminal import heading, paint, prose, remark
 from kafkascope.client.describe.streams_values import (
     InputPartition,
     InternalTopic,
-    StreamsGroup,
+    StreamsGroupView,
     StreamsMember,
     Subtopology,
     Tasks,
@@ -16,7 +16,7 @@ from kafkascope.client.describe.streams_values import (
 ROLES = ("active", "standby", "warmup")
 
 
-def show_streams_group(group: StreamsGroup) -> None:
+def show_streams_group(group: StreamsGroupView) -> None:
     facts = f"epoch {group.group_epoch}, assignment {group.assignment_epoch}"
     if group.assignor:
         facts += f" by {group.assignor}"
@@ -47,7 +47,7 @@ def _input(one: InputPartition) -> tuple[Content, ...]:
     return one.partition, one.task, *figures
 
 
-def _topology(group: StreamsGroup) -> None:
+def _topology(group: StreamsGroupView) -> None:
     if not group.subtopologies:
         return
     heading("Topology")
@@ -77,7 +77,7 @@ def _internal(topic: InternalTopic) -> str:
     return f"{topic.name} ({topic.partitions})" if topic.partitions else topic.name
 
 
-def _members(group: StreamsGroup) -> None:
+def _members(group: StreamsGroupView) -> None:
     heading("Processes" if group.processes else "No members")
     for process in group.processes:
         hosts = ", ".join(sorted({one.host.lstrip("/") for one in process.members}))
@@ -91,7 +91,7 @@ def _members(group: StreamsGroup) -> None:
                 remark(f"{offset.task}: state lag {lag}", "      ")
 
 
-def _row(one: StreamsMember, group: StreamsGroup) -> tuple[Content, ...]:
+def _row(one: StreamsMember, group: StreamsGroupView) -> tuple[Content, ...]:
     remarks = []
     if one.classic:
         remarks.append("classic protocol")

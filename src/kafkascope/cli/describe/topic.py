@@ -1,12 +1,12 @@
-"""`TopicView` and `Configs` in, text out."""
+"""`TopicView` and `ResourceConfigs` in, text out."""
 
 from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.grid import Cell, Content, bad, grid, number, partitions
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title, width
-from kafkascope.client.describe.configs import DEFAULT, Configs
-from kafkascope.client.describe.topic import TopicPartition, TopicView
+from kafkascope.client.describe.configs import DEFAULT, ResourceConfigs
+from kafkascope.client.describe.topic import PartitionView, TopicView
 from kafkascope.client.describe.values import Setting
 
 
@@ -36,7 +36,7 @@ def show_topic(view: TopicView) -> None:
     show_gaps(view.gaps)
 
 
-def _row(one: TopicPartition, view: TopicView) -> tuple[Content, ...]:
+def _row(one: PartitionView, view: TopicView) -> tuple[Content, ...]:
     remarks = []
     if one.partition in view.under_replicated:
         remarks.append("under-replicated")
@@ -65,7 +65,7 @@ def _nodes(numbers: Sequence[int]) -> str:
     return ",".join(map(str, numbers))
 
 
-def show_configs(view: Configs, everything: bool) -> None:
+def show_configs(view: ResourceConfigs, everything: bool) -> None:
     name = view.name or "(all)"
     shown = [one for one in view.settings if everything or one.source != DEFAULT]
     rest = len(view.settings) - len(shown)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kafkascope.client.check.openmetrics import Families
 from kafkascope.client.check.verdicts import Checked, Look, Problem, Wanted, lag_problems, member_problems, verdict
-from kafkascope.client.describe.group import ConsumerGroup
+from kafkascope.client.describe.group import ConsumerGroupView
 from kafkascope.health.findings.words import count
 
 NO_MEMBERS, PAST_END = "group_no_members", "group_past_end"
@@ -14,7 +14,7 @@ _PAST_END = "Look whether records were lost or the topic was made anew; then res
 _MOST_NAMED = 3
 
 
-def check_group(looks: Sequence[Look[ConsumerGroup]], wanted: Wanted) -> Checked:
+def check_group(looks: Sequence[Look[ConsumerGroupView]], wanted: Wanted) -> Checked:
     now = looks[-1].view
     name = now.group_id or '""'
     whose = f"Group {name}"
@@ -40,7 +40,7 @@ def check_group(looks: Sequence[Look[ConsumerGroup]], wanted: Wanted) -> Checked
     return verdict("group", f"group {name}", says, problems, wanted, figures, now.gaps)
 
 
-def consumer_group_metrics(now: ConsumerGroup, families: Families) -> None:
+def consumer_group_metrics(now: ConsumerGroupView, families: Families) -> None:
     group_metrics(families, now.group_id, now.type, now.state, len(now.members), now.lag)
     for one in now.partitions:
         labels = {"group": now.group_id, "topic": one.topic, "partition": one.partition}

@@ -13,8 +13,8 @@ from kafkascope.client.check.quorum import check_quorum, quorum_metrics
 from kafkascope.client.check.share import check_share_group, share_group_metrics
 from kafkascope.client.check.streams import check_streams_group, streams_group_metrics
 from kafkascope.client.check.verdicts import LIST, Checked, Look, Problem, Wanted, verdict
-from kafkascope.client.describe.asking import NO_TIME, each
-from kafkascope.client.describe.gaps import FAILURES, GROUP_ID_NOT_FOUND, UNASKED, Failure, Gap, merged
+from kafkascope.client.describe.calls import NO_TIME, map_limited
+from kafkascope.client.describe.gaps import FAILURES, GROUP_ID_NOT_FOUND, UNASKED, Failure, Gap, merge_gaps
 from kafkascope.client.describe.group import describe_group
 from kafkascope.client.describe.groups import describe_groups
 from kafkascope.client.describe.quorum import describe_quorum
@@ -83,11 +83,11 @@ async def look(
         silent: list[Failure] = []
         with cluster.look():
             subjects = await _subjects(cluster, kinds, groups, report)
-            views = await each(subjects, lambda one: _see(cluster, one))
+            views = await map_limited(subjects, lambda one: _see(cluster, one))
         late = sum(found is None for found in views)
         if late:
             late_gap = Gap(f"{late:,} of {len(subjects):,}", "ListGroups", UNASKED, detail=NO_TIME)
-            report.gaps = merged([*report.gaps, late_gap])
+            report.gaps = merge_gaps([*report.gaps, late_gap])
         for subject, found in zip(subjects, views, strict=True):
             if found is None:
                 continue
@@ -125,7 +125,7 @@ async def _subjects(cluster: "Cluster", kinds: Collection[str], groups: Sequence
     if wanted:
         types = [name for name, kind in TYPES.items() if kind in wanted]
         found = await describe_groups(cluster, types, members=False)
-        report.gaps = merged([*report.gaps, *found.lacks])
+        report.gaps = merge_gaps([*report.gaps, *found.lacks])
         subjects += sorted((TYPES[one.type], one.group_id) for one in found.groups if one.type in TYPES)
     return subjects
 
@@ -184,7 +184,7 @@ def metrics(report: Report) -> str:
 
 
 def _gaps(report: Report) -> tuple[Gap, ...]:
-    return merged([*report.gaps, *(gap for one in report.checked for gap in one.gaps)])
+    return merge_gaps([*report.gaps, *(gap for one in report.checked for gap in one.gaps)])
 
 
 def not_reached() -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkascope.client.check.openmetrics import Families
 from kafkascope.client.check.verdicts import Checked, Look, Wanted, judged, lag_problems, verdict
-from kafkascope.client.describe.quorum import Quorum, Replica
+from kafkascope.client.describe.quorum import QuorumView, ReplicaView
 from kafkascope.health.findings.words import count, span
 from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.history import history_of
@@ -22,7 +22,7 @@ RULES = (
 )
 
 
-def check_quorum(looks: Sequence[Look[Quorum]], wanted: Wanted) -> Checked:
+def check_quorum(looks: Sequence[Look[QuorumView]], wanted: Wanted) -> Checked:
     now = looks[-1].view
     history = history_of(event for number, look in enumerate(looks) for event in _events(look, number))
     marts = {
@@ -46,13 +46,13 @@ def check_quorum(looks: Sequence[Look[Quorum]], wanted: Wanted) -> Checked:
     return verdict("quorum", "quorum", _says(now), problems, wanted, figures, now.gaps)
 
 
-def _behind_ms(one: Replica) -> int | None:
+def _behind_ms(one: ReplicaView) -> int | None:
     """How old its copy is: since it was caught up, or since it was last heard of."""
     known = [value for value in (one.lag_ms, one.fetch_age_ms) if value is not None]
     return max(known) if known and one.lag is not None else None
 
 
-def _says(now: Quorum) -> str:
+def _says(now: QuorumView) -> str:
     lag, lag_ms = now.max_follower_lag, now.max_follower_lag_ms
     behind = "a follower's lag is unknown" if lag is None else f"at most {count(lag, 'record')} behind"
     since = f", {span(lag_ms)}" if lag and lag_ms is not None else ""
@@ -61,7 +61,7 @@ def _says(now: Quorum) -> str:
     return f"node {now.controller_id} leads in epoch {now.leader_epoch}, {voters}{observers}, {behind}{since}"
 
 
-def _events(look: Look[Quorum], number: int) -> Iterator[QuorumEvent]:
+def _events(look: Look[QuorumView], number: int) -> Iterator[QuorumEvent]:
     """The answer again, as the marts read it."""
     view = look.view
     for order, one in enumerate((*view.voters, *view.observers)):
@@ -83,7 +83,7 @@ def _events(look: Look[Quorum], number: int) -> Iterator[QuorumEvent]:
         )
 
 
-def quorum_metrics(now: Quorum, families: Families) -> None:
+def quorum_metrics(now: QuorumView, families: Families) -> None:
     add = families.add
     add("kafkascope_quorum_leader_id", "Node that leads the quorum.", now.controller_id)
     add("kafkascope_quorum_leader_epoch", "Epoch of that leader.", now.leader_epoch)

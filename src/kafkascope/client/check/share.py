@@ -16,7 +16,7 @@ from kafkascope.client.check.verdicts import (
     member_problems,
     verdict,
 )
-from kafkascope.client.describe.share_group import ShareGroup, compared
+from kafkascope.client.describe.share_group import ShareGroupView, mark_stalled
 from kafkascope.health.findings.rules import RULES as ALL_RULES
 from kafkascope.health.findings.words import count, span
 from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
@@ -26,7 +26,7 @@ NO_MEMBERS, STANDING_STILL = "share_no_members", "share_standing_still"
 RULES = (NO_MEMBERS, STANDING_STILL, "share_lag_growing")
 
 
-def check_share_group(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Checked:
+def check_share_group(looks: Sequence[Look[ShareGroupView]], wanted: Wanted) -> Checked:
     now = looks[-1].view
     events = [event for look in looks for event in _events(look)]
     rows = [asdict(row) for row in share_group_health((), events)]
@@ -49,7 +49,7 @@ def check_share_group(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Chec
     return verdict("share-group", f"share group {now.group_id}", says, problems, wanted, figures, now.gaps)
 
 
-def _by_looks(problem: Problem, looks: Sequence[Look[ShareGroup]]) -> Problem:
+def _by_looks(problem: Problem, looks: Sequence[Look[ShareGroupView]]) -> Problem:
     """For how long nobody was there: the rule counts minutes that it saw something of, and one look is no minute."""
     now = looks[-1]
     if problem.rule != NO_MEMBERS or now.view.members or now.view.lag is None:
@@ -66,14 +66,14 @@ def _without_time(wanted: Wanted) -> Wanted:
     return Wanted(max_lag=wanted.max_lag)
 
 
-def _still(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Iterator[Problem]:
+def _still(looks: Sequence[Look[ShareGroupView]], wanted: Wanted) -> Iterator[Problem]:
     """In less than the rule's minutes: what stood still all the time that was looked."""
     threshold = wanted.thresholds.get(f"{STANDING_STILL}.minutes")
     if len(looks) < 2 or threshold is not None:
         return
     still: set[str] | None = None
     for before, after in pairwise(looks):
-        found = set(compared(before.view, after.view).standing_still)
+        found = set(mark_stalled(before.view, after.view).standing_still)
         still = found if still is None else still & found
     first, last = looks[0], looks[-1]
     grown = (last.view.lag or 0) - (first.view.lag or 0)
@@ -84,7 +84,7 @@ def _still(looks: Sequence[Look[ShareGroup]], wanted: Wanted) -> Iterator[Proble
         yield Problem(STANDING_STILL, "critical" if grown > 0 else "warning", said, ALL_RULES[STANDING_STILL].advice)
 
 
-def _events(look: Look[ShareGroup]) -> Iterator[ShareGroupEvent]:
+def _events(look: Look[ShareGroupView]) -> Iterator[ShareGroupEvent]:
     view = look.view
     assigned = sum(len(one.partitions) for member in view.members for one in member.assignment)
     yield ShareGroupEvent(
@@ -112,7 +112,7 @@ def _events(look: Look[ShareGroup]) -> Iterator[ShareGroupEvent]:
         )
 
 
-def share_group_metrics(now: ShareGroup, families: Families) -> None:
+def share_group_metrics(now: ShareGroupView, families: Families) -> None:
     group_metrics(families, now.group_id, "share", now.state, len(now.members), now.lag)
     add = families.add
     add("kafkascope_group_epoch", "Epoch of the group.", now.group_epoch, {"group": now.group_id, "type": "share"})

@@ -7,7 +7,7 @@ from typing import Any
 from kafkascope.client.check.groups import group_metrics
 from kafkascope.client.check.openmetrics import Families
 from kafkascope.client.check.verdicts import Checked, Look, Wanted, judged, lag_problems, member_problems, verdict
-from kafkascope.client.describe.streams_values import StreamsGroup
+from kafkascope.client.describe.streams_values import StreamsGroupView
 from kafkascope.client.describe.streams_waits import ROLES
 from kafkascope.health.findings.recordings import OBSERVED
 from kafkascope.health.findings.words import count
@@ -33,7 +33,7 @@ STANDBYS = "streams.num.standby.replicas"
 _CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
-def check_streams_group(looks: Sequence[Look[StreamsGroup]], wanted: Wanted) -> Checked:
+def check_streams_group(looks: Sequence[Look[StreamsGroupView]], wanted: Wanted) -> Checked:
     now = looks[-1].view
     timeline = timeline_of(event for number, look in enumerate(looks) for event in _events(look, number))
     assert timeline is not None
@@ -67,11 +67,11 @@ def check_streams_group(looks: Sequence[Look[StreamsGroup]], wanted: Wanted) -> 
     return verdict("streams-group", f"streams group {now.group_id}", says, problems, wanted, figures, now.gaps)
 
 
-def _held(now: StreamsGroup) -> int:
+def _held(now: StreamsGroupView) -> int:
     return sum(len(member.assignment.active) for member in now.members)
 
 
-def _statuses(looks: Sequence[Look[StreamsGroup]]) -> Iterator[GroupStatus]:
+def _statuses(looks: Sequence[Look[StreamsGroupView]]) -> Iterator[GroupStatus]:
     """Those of the last look, each since the first look from which on every one has it."""
     last = looks[-1]
     for status in last.view.statuses:
@@ -86,7 +86,7 @@ def _statuses(looks: Sequence[Look[StreamsGroup]]) -> Iterator[GroupStatus]:
         )  # fmt: skip
 
 
-def _events(look: Look[StreamsGroup], number: int) -> Iterator[StreamsEvent]:
+def _events(look: Look[StreamsGroupView], number: int) -> Iterator[StreamsEvent]:
     """The answer again, as the marts read it: the members first, the group last."""
     view, group, at, exchange = look.view, look.view.group_id, look.at, f"look {number}"
     for process in view.processes:
@@ -133,7 +133,7 @@ def _events(look: Look[StreamsGroup], number: int) -> Iterator[StreamsEvent]:
         yield StreamsEvent("config", at, 2, group, value=int(standbys))
 
 
-def streams_group_metrics(now: StreamsGroup, families: Families) -> None:
+def streams_group_metrics(now: StreamsGroupView, families: Families) -> None:
     group_metrics(families, now.group_id, "streams", now.state, len(now.members), now.lag)
     add, labels = families.add, {"group": now.group_id}
     add("kafkascope_group_epoch", "Epoch of the group.", now.group_epoch, {**labels, "type": "streams"})

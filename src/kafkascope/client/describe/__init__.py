@@ -1,1 +1,1 @@
-"""Views of a live cluster, one file a view: answers of brokers in, a frozen value out that says what it lacks."""
+"""Views of a live cluster: each module fetches one and returns it as a frozen value, with a list of what it lacks."""

@@ -1,17 +1,17 @@
-"""ApiVersions answers of every node in, `Features` out: which features are on, and what each node could run."""
+"""Describes the finalized features of a cluster and the levels that each node supports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, merged
-from kafkascope.client.describe.values import Node
+from kafkascope.client.describe.gaps import Gap, merge_gaps
+from kafkascope.client.describe.values import NodeAddress
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 # The level of metadata.version that each release begins with (MetadataVersion).
-METADATA_LEVELS = {
+_METADATA_LEVELS = {
     1: "3.0-IV1",
     2: "3.1-IV0",
     3: "3.2-IV0",
@@ -47,10 +47,10 @@ METADATA_LEVELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Supported:
+class SupportedLevels:
     """What one node can run of a feature."""
 
-    node: Node
+    node: NodeAddress
     min_level: int
     max_level: int
 
@@ -64,11 +64,11 @@ class Feature:
     level: int | None
     release: str | None
     highest: int
-    supported: tuple[Supported, ...]
+    supported: tuple[SupportedLevels, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class FeaturesView:
     """`epoch` of the finalized features; None where the brokers have none to tell (before 2.7)."""
 
     epoch: int | None
@@ -76,44 +76,46 @@ class Features:
     gaps: tuple[Gap, ...]
 
 
-def features_of(answers: Mapping[Node, Mapping[str, Any]], gaps: Iterable[Gap] = ()) -> Features:
+def features_of(responses: Mapping[NodeAddress, Mapping[str, Any]], gaps: Iterable[Gap] = ()) -> FeaturesView:
     """ApiVersions answers by node. Finalized levels are those of the node that knows the latest."""
-    newest = max(answers.values(), key=lambda value: value.get("finalizedFeaturesEpoch", -1), default={})
+    newest = max(responses.values(), key=lambda value: value.get("finalizedFeaturesEpoch", -1), default={})
     epoch = newest.get("finalizedFeaturesEpoch", -1)
-    levels = {one["name"]: one["maxVersionLevel"] for one in newest.get("finalizedFeatures", ())}
-    supported: dict[str, list[Supported]] = {}
-    for node, value in sorted(answers.items(), key=lambda item: item[0].node_id):
-        for one in value.get("supportedFeatures", ()):
-            supported.setdefault(one["name"], []).append(Supported(node, one["minVersion"], one["maxVersion"]))
+    levels = {feature["name"]: feature["maxVersionLevel"] for feature in newest.get("finalizedFeatures", ())}
+    supported: dict[str, list[SupportedLevels]] = {}
+    for node, value in sorted(responses.items(), key=lambda item: item[0].node_id):
+        for feature in value.get("supportedFeatures", ()):
+            supported.setdefault(feature["name"], []).append(
+                SupportedLevels(node, feature["minVersion"], feature["maxVersion"])
+            )
     names = sorted({*levels, *supported}, key=lambda name: (name != "metadata.version", name))
-    return Features(
+    return FeaturesView(
         None if epoch < 0 else epoch,
         tuple(_feature(name, levels.get(name), supported.get(name, [])) for name in names),
-        merged(gaps),
+        merge_gaps(gaps),
     )
 
 
-def _feature(name: str, level: int | None, supported: list[Supported]) -> Feature:
-    highest = min((one.max_level for one in supported), default=0)
+def _feature(name: str, level: int | None, supported: list[SupportedLevels]) -> Feature:
+    highest = min((levels.max_level for levels in supported), default=0)
     release = None
     if name == "metadata.version" and level is not None:
-        release = METADATA_LEVELS.get(level)
+        release = _METADATA_LEVELS.get(level)
     return Feature(name, level or None, release, highest, tuple(supported))
 
 
-async def describe_features(cluster: "Cluster") -> Features:
-    answers, gaps = await versions_by_node(cluster)
-    return features_of(answers, gaps)
+async def describe_features(cluster: "Cluster") -> FeaturesView:
+    responses, gaps = await versions_by_node(cluster)
+    return features_of(responses, gaps)
 
 
-async def versions_by_node(cluster: "Cluster") -> tuple[dict[Node, Mapping[str, Any]], list[Gap]]:
+async def versions_by_node(cluster: "Cluster") -> tuple[dict[NodeAddress, Mapping[str, Any]], list[Gap]]:
     """The whole ApiVersions answer of each node."""
     from kafkascope import __version__
-    from kafkascope.client.describe.asking import each_node
-    from kafkascope.client.targets import Node as NodeTarget
+    from kafkascope.client.describe.calls import map_nodes
+    from kafkascope.client.targets import Node
 
-    async def ask(node: Node) -> Mapping[str, Any]:
-        asked = {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": __version__}
-        return (await cluster.call("ApiVersions", asked, to=NodeTarget(node.node_id))).value
+    async def ask(node: NodeAddress) -> Mapping[str, Any]:
+        request = {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": __version__}
+        return (await cluster.call("ApiVersions", request, to=Node(node.node_id))).value
 
-    return await each_node(cluster, "versions", "ApiVersions", ask)
+    return await map_nodes(cluster, "versions", "ApiVersions", ask)

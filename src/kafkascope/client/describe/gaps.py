@@ -1,4 +1,4 @@
-"""An error code that a broker answered with in; out what a view lacks for it, and the ACL that would bring it."""
+"""Gaps of a view: what could not be fetched, the error, and the ACL that would allow it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kafkascope.schema.api_facts import api_facts
 from kafkascope.schema.errors.error_codes import error_codes, error_name
 
 # Each of these errors is about one type of resource.
-RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}
+_RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}
 # Beside Kafka's own errors: the brokers lack the API; a node did not answer in time; what we have no right to is left
 # out of an answer, without a word; there are more nodes than are asked, or no time to ask them.
 NOT_SERVED, NO_ANSWER, LEFT_OUT, UNASKED = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT", "UNASKED"
@@ -32,62 +32,64 @@ class Gap:
     detail: str | None = None
 
 
-def gap(what: str, api: str, code: int, resource: str | None = None, detail: str | None = None) -> Gap:
+def error_gap(label: str, api: str, code: int, resource: str | None = None, detail: str | None = None) -> Gap:
     """`resource` is the name that was asked for: a topic, a group, a transactional id."""
-    return Gap(what, api, error_name(code), code, needed(api, code, resource), detail or None)
+    return Gap(label, api, error_name(code), code, needed_acl(api, code, resource), detail or None)
 
 
-def not_served(what: str, api: str, detail: str | None = None) -> Gap:
+def not_served_gap(label: str, api: str, detail: str | None = None) -> Gap:
     """The brokers lack the API, or every version of it that is known here."""
-    return Gap(what, api, NOT_SERVED, None, None, detail)
+    return Gap(label, api, NOT_SERVED, None, None, detail)
 
 
-def no_answer(what: str, api: str, error: Exception) -> Gap:
+def failure_gap(label: str, api: str, error: Exception) -> Gap:
     """Nobody answered who could have told, or not with what can be read."""
-    return Gap(what, api, NO_ANSWER, detail=str(error))
+    return Gap(label, api, NO_ANSWER, detail=str(error))
 
 
-def needed(api: str, code: int, resource: str | None) -> str | None:
+def needed_acl(api: str, code: int, resource: str | None) -> str | None:
     """The ACL by its operation and resource, as the catalog's facts about the API have it."""
-    kind = RESOURCES.get(code)
+    kind = _RESOURCES.get(code)
     if kind is None:
         return None
-    operation = next((operation for operation, of, _ in api_facts(api).acls if of == kind), "Describe")
+    operation = next(
+        (operation for operation, resource_type, _ in api_facts(api).acls if resource_type == kind), "Describe"
+    )
     name = "" if kind == "Cluster" else f" {resource}" if resource else ", each one it is about"
     return f"{operation} on {kind}{name}"
 
 
 def is_denied(code: int | None) -> bool:
-    return code in RESOURCES
+    return code in _RESOURCES
 
 
-def refused(lack: Gap, address: object = "") -> RefusedError:
+def refused_error(gap: Gap, address: object = "") -> RefusedError:
     """For a view of which nothing is left."""
-    said = f"{lack.api}{f' at {address}' if str(address) else ''}: {lack.error}"
-    if lack.code is not None:
-        said += f" ({lack.code})"
-    if lack.needs:
-        said += f"; it needs {lack.needs}"
-    elif lack.detail:
-        said += f"; {lack.detail}"
-    return RefusedError(said, lack.code if lack.code is not None else -1)
+    text = f"{gap.api}{f' at {address}' if str(address) else ''}: {gap.error}"
+    if gap.code is not None:
+        text += f" ({gap.code})"
+    if gap.needs:
+        text += f"; it needs {gap.needs}"
+    elif gap.detail:
+        text += f"; {gap.detail}"
+    return RefusedError(text, gap.code if gap.code is not None else -1)
 
 
-def first(rows: Sequence[Any], api: str) -> Any:
+def only_row(rows: Sequence[Any], api: str) -> Any:
     """What was asked for, alone in its answer; an answer without it is no broker's."""
     if not rows:
         raise RefusedError(f"{api}: the answer holds nothing of what was asked for; is this a Kafka broker?", -1)
     return rows[0]
 
 
-def merged(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+def merge_gaps(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
     """Each once, in the order they were found; of one that several questions met, what was said first."""
-    found: dict[tuple[str, str, str, str | None], Gap] = {}
-    for one in gaps:
-        found.setdefault((one.what, one.api, one.error, one.needs), one)
-    return tuple(found.values())
+    unique: dict[tuple[str, str, str, str | None], Gap] = {}
+    for gap in gaps:
+        unique.setdefault((gap.what, gap.api, gap.error, gap.needs), gap)
+    return tuple(unique.values())
 
 
-def retriable(code: int) -> bool:
-    known = error_codes().get(code)
-    return known is not None and known.retriable
+def is_retriable(code: int) -> bool:
+    error = error_codes().get(code)
+    return error is not None and error.retriable

@@ -1,23 +1,30 @@
-"""Answers about a classic or consumer group in, `ConsumerGroup` out: members, what each has, every partition's lag."""
+"""Describes a classic or consumer group: members, their assignments, and the lag of every partition."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, Gap, first, gap, merged, refused
-from kafkascope.client.describe.offsets import LATEST, Offset, offsets_of
-from kafkascope.client.describe.values import Assigned, Node, Place, assigned, places, waiting
+from kafkascope.client.describe.gaps import GROUP_ID_NOT_FOUND, Gap, error_gap, merge_gaps, only_row, refused_error
+from kafkascope.client.describe.offsets import LATEST, Offset, fetch_offsets
+from kafkascope.client.describe.values import (
+    NodeAddress,
+    TopicAssignment,
+    TopicPartition,
+    topic_assignments,
+    topic_partitions,
+    total_lag,
+)
 from kafkascope.errors import DecodeError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
     from kafkascope.client.cluster import Cluster
 
-DEAD = "Dead"
-UNSUPPORTED_VERSION = 35  # a broker that knows the consumer protocol, and has it switched off
-INVALID_GROUP_ID = 24  # the empty id: classic groups alone may have it
-MEMBER_TYPES = {0: "classic", 1: "consumer"}
+_DEAD = "Dead"
+_UNSUPPORTED_VERSION = 35  # a broker that knows the consumer protocol, and has it switched off
+_INVALID_GROUP_ID = 24  # the empty id: classic groups alone may have it
+_MEMBER_TYPES = {0: "classic", 1: "consumer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,8 @@ class GroupMember:
     member_epoch: int | None
     subscriptions: tuple[str, ...] | None
     regex: str | None
-    assignment: tuple[Assigned, ...]
-    target: tuple[Assigned, ...] | None
+    assignment: tuple[TopicAssignment, ...]
+    target: tuple[TopicAssignment, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +58,14 @@ class GroupPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroup:
+class ConsumerGroupView:
     """`lag` is the sum over partitions with a committed offset, one past the end as 0; None where that of one is
     unknown. Epochs are those of the consumer protocol."""
 
     group_id: str
     type: str
     state: str
-    coordinator: Node | None
+    coordinator: NodeAddress | None
     group_epoch: int | None
     assignment_epoch: int | None
     protocol_type: str
@@ -71,50 +78,54 @@ class ConsumerGroup:
     @property
     def past_end(self) -> tuple[str, ...]:
         """Partitions whose committed offset is past the end: records that were read are gone, or somebody set it so."""
-        return tuple(f"{one.topic}-{one.partition}" for one in self.partitions if one.lag is not None and one.lag < 0)
-
-
-def consumer_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
-    """Of a ConsumerGroupDescribe answer's group."""
-    found = (
-        GroupMember(
-            one["memberId"],
-            one["instanceId"],
-            one["clientId"],
-            one["clientHost"],
-            one["rackId"],
-            MEMBER_TYPES.get(one.get("memberType", -1), "consumer"),
-            one["memberEpoch"],
-            tuple(sorted(one["subscribedTopicNames"])),
-            one["subscribedTopicRegex"] or None,
-            assigned(one["assignment"]["topicPartitions"]),
-            assigned(one["targetAssignment"]["topicPartitions"]),
+        return tuple(
+            f"{partition.topic}-{partition.partition}"
+            for partition in self.partitions
+            if partition.lag is not None and partition.lag < 0
         )
-        for one in group["members"]
+
+
+def _consumer_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
+    """Of a ConsumerGroupDescribe answer's group."""
+    members = (
+        GroupMember(
+            member["memberId"],
+            member["instanceId"],
+            member["clientId"],
+            member["clientHost"],
+            member["rackId"],
+            _MEMBER_TYPES.get(member.get("memberType", -1), "consumer"),
+            member["memberEpoch"],
+            tuple(sorted(member["subscribedTopicNames"])),
+            member["subscribedTopicRegex"] or None,
+            topic_assignments(member["assignment"]["topicPartitions"]),
+            topic_assignments(member["targetAssignment"]["topicPartitions"]),
+        )
+        for member in group["members"]
     )
-    return tuple(sorted(found, key=lambda one: (one.client_id, one.member_id)))
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
-def classic_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
+def _classic_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
     """Of a DescribeGroups answer's group. What members subscribe to and have is in bytes of the protocol's own."""
     readable = group["protocolType"] == "consumer"
-    found = (
+    members = (
         GroupMember(
-            one["memberId"],
-            one.get("groupInstanceId"),
-            one["clientId"],
-            one["clientHost"],
+            member["memberId"],
+            member.get("groupInstanceId"),
+            member["clientId"],
+            member["clientHost"],
             None,
             "classic",
             None,
-            _subscription(one["memberMetadata"]) if readable else None,
+            _subscription(member["memberMetadata"]) if readable else None,
             None,
-            _assignment(one["memberAssignment"]) if readable else (),
+            _assignment(member["memberAssignment"]) if readable else (),
             None,
         )
-        for one in group["members"]
+        for member in group["members"]
     )
-    return tuple(sorted(found, key=lambda one: (one.client_id, one.member_id)))
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
 def _subscription(data: bytes) -> tuple[str, ...] | None:
@@ -122,10 +133,12 @@ def _subscription(data: bytes) -> tuple[str, ...] | None:
     return None if value is None else tuple(sorted(value["topics"]))
 
 
-def _assignment(data: bytes) -> tuple[Assigned, ...]:
+def _assignment(data: bytes) -> tuple[TopicAssignment, ...]:
     value = _embedded("ConsumerProtocolAssignment", data) or {"assignedPartitions": ()}
-    rows = (Assigned(one["topic"], tuple(sorted(one["partitions"]))) for one in value["assignedPartitions"])
-    return tuple(sorted(rows, key=lambda one: one.topic))
+    rows = (
+        TopicAssignment(topic["topic"], tuple(sorted(topic["partitions"]))) for topic in value["assignedPartitions"]
+    )
+    return tuple(sorted(rows, key=lambda row: row.topic))
 
 
 def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
@@ -143,18 +156,18 @@ def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
         return None
 
 
-def partitions_of(
-    members: Iterable[GroupMember], committed: Mapping[Place, Offset], ends: Mapping[Place, Offset]
+def _partitions(
+    members: Iterable[GroupMember], committed: Mapping[TopicPartition, Offset], ends: Mapping[TopicPartition, Offset]
 ) -> tuple[GroupPartition, ...]:
     """Those with a committed offset, and those that a member has."""
-    holders: dict[Place, list[str]] = defaultdict(list)
+    holders: dict[TopicPartition, list[str]] = defaultdict(list)
     for member in members:
-        for place in places(member.assignment):
+        for place in topic_partitions(member.assignment):
             holders[place].append(member.member_id)
     rows = []
     for place in sorted({*holders, *committed}):
-        at, end = committed.get(place), ends.get(place)
-        current = at.offset if at else None
+        offset, end = committed.get(place), ends.get(place)
+        current = offset.offset if offset else None
         lag = None if current is None or end is None else end.offset - current
         holder = holders.get(place)
         rows.append(
@@ -165,18 +178,18 @@ def partitions_of(
 
 def group_of(
     group: Mapping[str, Any],
-    committed: Mapping[Place, Offset],
-    ends: Mapping[Place, Offset],
+    committed: Mapping[TopicPartition, Offset],
+    ends: Mapping[TopicPartition, Offset],
     *,
-    coordinator: Node | None = None,
+    coordinator: NodeAddress | None = None,
     gaps: Iterable[Gap] = (),
-) -> ConsumerGroup:
+) -> ConsumerGroupView:
     """`group` is of a ConsumerGroupDescribe or of a DescribeGroups answer; its fields tell which."""
     modern = "groupEpoch" in group
-    members = consumer_members(group) if modern else classic_members(group)
-    partitions = partitions_of(members, committed, ends)
-    at = [one.lag for one in partitions if one.current_offset is not None]
-    return ConsumerGroup(
+    members = _consumer_members(group) if modern else _classic_members(group)
+    partitions = _partitions(members, committed, ends)
+    lags = [partition.lag for partition in partitions if partition.current_offset is not None]
+    return ConsumerGroupView(
         group["groupId"],
         "consumer" if modern else "classic",
         group["groupState"],
@@ -185,48 +198,50 @@ def group_of(
         group["assignmentEpoch"] if modern else None,
         "consumer" if modern else group["protocolType"],
         group["assignorName"] if modern else group["protocolData"],
-        waiting(at) if at else None,
+        total_lag(lags) if lags else None,
         members,
         partitions,
-        merged(gaps),
+        merge_gaps(gaps),
     )
 
 
-async def describe_group(cluster: "Cluster", group_id: str) -> ConsumerGroup:
+async def describe_group(cluster: "Cluster", group_id: str) -> ConsumerGroupView:
     """RefusedError where the group is not there, is a share or streams group, or may not be described."""
-    from kafkascope.client.describe.asking import brokers_only, node_of
-    from kafkascope.client.describe.committed import committed_of
+    from kafkascope.client.describe.calls import require_brokers, responding_node
+    from kafkascope.client.describe.committed import fetch_committed
 
-    brokers_only(cluster, "groups")
-    answer = await _found(cluster, group_id)
-    group = first(answer.value["groups"], answer.api)
-    committed, gaps = await committed_of(cluster, group_id)
-    members = consumer_members(group) if "groupEpoch" in group else classic_members(group)
-    wanted = {(one.topic, one.partition) for one in partitions_of(members, committed, {})}
-    ends, more = await offsets_of(cluster, wanted, LATEST)
-    return group_of(group, committed, ends, coordinator=node_of(answer), gaps=[*gaps, *more])
+    require_brokers(cluster, "groups")
+    response = await _fetch_group(cluster, group_id)
+    group = only_row(response.value["groups"], response.api)
+    committed, gaps = await fetch_committed(cluster, group_id)
+    members = _consumer_members(group) if "groupEpoch" in group else _classic_members(group)
+    keys = {(row.topic, row.partition) for row in _partitions(members, committed, {})}
+    ends, offset_gaps = await fetch_offsets(cluster, keys, LATEST)
+    return group_of(group, committed, ends, coordinator=responding_node(response), gaps=[*gaps, *offset_gaps])
 
 
-async def _found(cluster: "Cluster", group_id: str) -> "Answer":
-    from kafkascope.client.describe.asking import group_target, serves, settled
+async def _fetch_group(cluster: "Cluster", group_id: str) -> "Answer":
+    from kafkascope.client.describe.calls import call_with_retries, group_target, served_versions
 
-    lack: Gap | None = None
+    gap: Gap | None = None
     for api, field in (("ConsumerGroupDescribe", "groupIds"), ("DescribeGroups", "groups")):
-        if await serves(cluster, api) is None:
+        if await served_versions(cluster, api) is None:
             continue
 
         def verdict(value: Mapping[str, Any], api: str = api) -> Gap | None:
-            group = first(value["groups"], api)
+            group = only_row(value["groups"], api)
             code = group["errorCode"]
-            if not code and api == "DescribeGroups" and group["groupState"] == DEAD:
+            if not code and api == "DescribeGroups" and group["groupState"] == _DEAD:
                 # how brokers say it before version 6
-                return gap(f"group {group_id}", api, GROUP_ID_NOT_FOUND, group_id)
+                return error_gap(f"group {group_id}", api, GROUP_ID_NOT_FOUND, group_id)
             name = None if code == 29 else group_id
-            return gap(f"group {group_id}", api, code, name, group.get("errorMessage")) if code else None
+            return error_gap(f"group {group_id}", api, code, name, group.get("errorMessage")) if code else None
 
-        answer, lack = await settled(cluster, api, {field: [group_id]}, verdict, to=group_target(group_id))
-        if lack is None:
-            return answer
-        if lack.code not in (GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION, INVALID_GROUP_ID):
-            raise refused(lack, answer.address)
-    raise refused(lack or gap(f"group {group_id}", "DescribeGroups", GROUP_ID_NOT_FOUND, group_id, "no such group"))
+        response, gap = await call_with_retries(cluster, api, {field: [group_id]}, verdict, to=group_target(group_id))
+        if gap is None:
+            return response
+        if gap.code not in (GROUP_ID_NOT_FOUND, _UNSUPPORTED_VERSION, _INVALID_GROUP_ID):
+            raise refused_error(gap, response.address)
+    raise refused_error(
+        gap or error_gap(f"group {group_id}", "DescribeGroups", GROUP_ID_NOT_FOUND, group_id, "no such group")
+    )

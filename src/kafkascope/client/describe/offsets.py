@@ -1,4 +1,4 @@
-"""Partitions in, their first or next offset out, asked of every leader at once; what could not be told is a gap."""
+"""Fetches the first or the next offset of partitions from all leaders at once. Partitions without a result are gaps."""
 
 import asyncio
 import time
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.asking import AGAIN_SECONDS, each
-from kafkascope.client.describe.gaps import FAILURES, Gap, gap, merged, no_answer, retriable
-from kafkascope.client.describe.values import Place, known
+from kafkascope.client.describe.calls import RETRY_SECONDS, map_limited
+from kafkascope.client.describe.gaps import FAILURES, Gap, error_gap, failure_gap, is_retriable, merge_gaps
+from kafkascope.client.describe.values import TopicPartition, known_or_none
 from kafkascope.client.targets import AnyBroker, Node
 from kafkascope.errors import NotFoundError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST = -1, -2
 # Partitions in one ListOffsets request.
-BATCH = 1000
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,99 +30,103 @@ class Offset:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFacts:
+class TopicLeaders:
     """A topic as Metadata has it: partition to leader, −1 where it has none."""
 
     name: str
     leaders: Mapping[int, int]
 
 
-async def topics_of(cluster: "Cluster", names: Iterable[str]) -> tuple[dict[str, TopicFacts], list[Gap]]:
+async def fetch_topics(cluster: "Cluster", names: Iterable[str]) -> tuple[dict[str, TopicLeaders], list[Gap]]:
     """Those that exist and may be seen; the others are gaps."""
-    wanted = sorted(set(names))
-    if not wanted:
+    unique = sorted(set(names))
+    if not unique:
         return {}, []
-    asked = {"topics": [{"name": name} for name in wanted], "allowAutoTopicCreation": False}
-    answer = await cluster.call("Metadata", asked, to=AnyBroker())
-    found, gaps = {}, []
-    for topic in answer.value["topics"]:
+    request = {"topics": [{"name": name} for name in unique], "allowAutoTopicCreation": False}
+    response = await cluster.call("Metadata", request, to=AnyBroker())
+    topics, gaps = {}, []
+    for topic in response.value["topics"]:
         if topic["errorCode"] and not topic["partitions"]:
-            gaps.append(gap(f"topic {topic['name']}", "Metadata", topic["errorCode"], topic["name"]))
+            gaps.append(error_gap(f"topic {topic['name']}", "Metadata", topic["errorCode"], topic["name"]))
             continue
-        leaders = {one["partitionIndex"]: one["leaderId"] for one in topic["partitions"]}
-        found[topic["name"]] = TopicFacts(topic["name"], leaders)
-    return found, gaps
+        leaders = {partition["partitionIndex"]: partition["leaderId"] for partition in topic["partitions"]}
+        topics[topic["name"]] = TopicLeaders(topic["name"], leaders)
+    return topics, gaps
 
 
-async def offsets_of(
-    cluster: "Cluster", places: Iterable[Place], timestamp: int, *, committed: bool = False
-) -> tuple[dict[Place, Offset], tuple[Gap, ...]]:
+async def fetch_offsets(
+    cluster: "Cluster", places: Iterable[TopicPartition], timestamp: int, *, committed: bool = False
+) -> tuple[dict[TopicPartition, Offset], tuple[Gap, ...]]:
     """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. A partition whose leader moves
     meanwhile is asked for again, for half of the time that a look has left. One without a leader, or whose leader does
     not answer, is a gap."""
-    left = set(places)
-    found: dict[Place, Offset] = {}
+    pending = set(places)
+    offsets: dict[TopicPartition, Offset] = {}
     until = time.monotonic() + cluster.share()
     refreshed = False
-    while left:
-        facts, gaps = await topics_of(cluster, (topic for topic, _ in left))
-        by_leader: dict[int, list[Place]] = defaultdict(list)
-        for topic, partition in sorted(left):
+    while pending:
+        facts, gaps = await fetch_topics(cluster, (topic for topic, _ in pending))
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        for topic, partition in sorted(pending):
             leader = facts[topic].leaders.get(partition, -1) if topic in facts else -1
             if leader >= 0:
                 by_leader[leader].append((topic, partition))
             elif topic in facts:
-                gaps.append(gap(f"offsets of {topic}-{partition}", "ListOffsets", 5, topic, "it has no leader"))
+                gaps.append(error_gap(f"offsets of {topic}-{partition}", "ListOffsets", 5, topic, "it has no leader"))
         jobs = [
-            (leader, some[at : at + BATCH]) for leader, some in by_leader.items() for at in range(0, len(some), BATCH)
+            (leader, keys[start : start + _BATCH])
+            for leader, keys in by_leader.items()
+            for start in range(0, len(keys), _BATCH)
         ]
-        answers = await each(jobs, lambda job: _ask(cluster, job[0], job[1], timestamp, committed))
+        results = await map_limited(jobs, lambda job: _list_offsets(cluster, job[0], job[1], timestamp, committed))
         # an election takes a moment; what Metadata says again a moment later stays so for longer than anybody waits
-        again = not refreshed and _passing(gaps)
+        again = not refreshed and _any_retriable(gaps)
         refreshed = True
-        for told, errors in answers:
-            found.update(told)
+        for leader_offsets, errors in results:
+            offsets.update(leader_offsets)
             gaps.extend(errors)
-            again = again or _passing(errors)
-        left -= set(found)
-        if not again or time.monotonic() + AGAIN_SECONDS > until:
-            return found, merged(gaps)
-        await asyncio.sleep(AGAIN_SECONDS)
-    return found, ()
+            again = again or _any_retriable(errors)
+        pending -= set(offsets)
+        if not again or time.monotonic() + RETRY_SECONDS > until:
+            return offsets, merge_gaps(gaps)
+        await asyncio.sleep(RETRY_SECONDS)
+    return offsets, ()
 
 
-def _passing(gaps: Iterable[Gap]) -> bool:
-    return any(one.code is not None and retriable(one.code) for one in gaps)
+def _any_retriable(gaps: Iterable[Gap]) -> bool:
+    return any(gap.code is not None and is_retriable(gap.code) for gap in gaps)
 
 
-async def _ask(
-    cluster: "Cluster", leader: int, places: list[Place], timestamp: int, committed: bool
-) -> tuple[dict[Place, Offset], list[Gap]]:
+async def _list_offsets(
+    cluster: "Cluster", leader: int, places: list[TopicPartition], timestamp: int, committed: bool
+) -> tuple[dict[TopicPartition, Offset], list[Gap]]:
     partitions: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for topic, partition in places:
         partitions[topic].append({"partitionIndex": partition, "timestamp": timestamp})
-    asked = {
+    request = {
         "replicaId": -1,
         "isolationLevel": int(committed),
-        "topics": [{"name": name, "partitions": some} for name, some in partitions.items()],
+        "topics": [{"name": name, "partitions": rows} for name, rows in partitions.items()],
     }
     try:
         with cluster.part():
-            answer = await cluster.call("ListOffsets", asked, to=Node(leader))
+            response = await cluster.call("ListOffsets", request, to=Node(leader))
     except (*FAILURES, NotFoundError) as error:
-        return {}, [no_answer(f"offsets of {topic}-{partition}", "ListOffsets", error) for topic, partition in places]
-    return offsets_in(answer.value)
+        return {}, [failure_gap(f"offsets of {topic}-{partition}", "ListOffsets", error) for topic, partition in places]
+    return offsets_of(response.value)
 
 
-def offsets_in(value: Mapping[str, Any]) -> tuple[dict[Place, Offset], list[Gap]]:
+def offsets_of(value: Mapping[str, Any]) -> tuple[dict[TopicPartition, Offset], list[Gap]]:
     """A ListOffsets answer of version 1 or later."""
-    found, gaps = {}, []
+    offsets, gaps = {}, []
     for topic in value["topics"]:
         name = topic["name"]
-        for one in topic["partitions"]:
-            if one["errorCode"]:
-                what = f"offsets of {name}-{one['partitionIndex']}"
-                gaps.append(gap(what, "ListOffsets", one["errorCode"], name))
+        for partition in topic["partitions"]:
+            if partition["errorCode"]:
+                label = f"offsets of {name}-{partition['partitionIndex']}"
+                gaps.append(error_gap(label, "ListOffsets", partition["errorCode"], name))
             else:
-                found[name, one["partitionIndex"]] = Offset(one["offset"], known(one.get("leaderEpoch")))
-    return found, gaps
+                offsets[name, partition["partitionIndex"]] = Offset(
+                    partition["offset"], known_or_none(partition.get("leaderEpoch"))
+                )
+    return offsets, gaps

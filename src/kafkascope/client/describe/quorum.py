@@ -1,4 +1,4 @@
-"""A DescribeQuorum answer in, `Quorum` out: who leads, how far every voter and observer is, who falls behind.
+"""Describes the KRaft quorum: its leader, the lag of every voter and observer, and which of them fall behind.
 
 Lag, times and thresholds are those of `kafkascope.health`. A replica that has not fetched from this leader shows log
 end offset −1: its lag is unknown, where Kafka's own tool subtracts.
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, gap, merged, refused
-from kafkascope.client.describe.values import kafka_uuid, known
+from kafkascope.client.describe.gaps import Gap, error_gap, merge_gaps, refused_error
+from kafkascope.client.describe.values import kafka_uuid, known_or_none
 from kafkascope.health.findings.diagnosis import Finding, findings_of
 from kafkascope.health.findings.rules import RULES
 from kafkascope.health.quorum.events import QuorumEvent
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 TOPIC = "__cluster_metadata"
-FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
-SESSION_TIMEOUT = "broker.session.timeout.ms"
-ASKED = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
+_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
+_SESSION_TIMEOUT = "broker.session.timeout.ms"
+QUORUM_REQUEST = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaView:
     """One voter or observer. Timestamps are milliseconds since 1970 by the leader's clock, and the ages are against
     that clock. None is unknown. `behind` says in a sentence that it is, by time against its timeout."""
 
@@ -44,7 +44,7 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class QuorumProblem:
     """A finding of `kafkascope.health` on this one look."""
 
     rule: str
@@ -54,7 +54,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Quorum:
+class QuorumView:
     """`controller_id` is the leader that the answer itself proves: only the leader answers without an error."""
 
     cluster_id: str | None
@@ -65,50 +65,52 @@ class Quorum:
     max_follower_lag_ms: int | None
     fetch_timeout_ms: int
     fetch_timeout_known: bool  # False where it could not be asked, and Kafka's default stands
-    voters: tuple[Replica, ...]
-    observers: tuple[Replica, ...]
-    troubles: tuple[Trouble, ...]
+    voters: tuple[ReplicaView, ...]
+    observers: tuple[ReplicaView, ...]
+    troubles: tuple[QuorumProblem, ...]
     gaps: tuple[Gap, ...]
 
 
-def timeout_default(rule: str) -> int:
-    return int(next(one.default for one in RULES[rule].thresholds if one.name == "ms"))
+def _default_timeout(rule: str) -> int:
+    return int(next(threshold.default for threshold in RULES[rule].thresholds if threshold.name == "ms"))
 
 
 def rows_of(value: Mapping[str, Any], at_us: int) -> list[QuorumReplica]:
     """The replicas of an answer as rows of `quorum_replicas`; none where its node does not lead."""
-    partition = partition_of(value)
+    partition = _metadata_partition(value)
     if partition is None or value["errorCode"] or partition["errorCode"]:
         return []
-    replicas = [(True, one) for one in partition["currentVoters"]] + [(False, one) for one in partition["observers"]]
+    replicas = [(True, voter) for voter in partition["currentVoters"]] + [
+        (False, observer) for observer in partition["observers"]
+    ]
     events = (
         QuorumEvent(
             "described",
             at_us,
             order,
             exchange_id="now",
-            node_id=one["replicaId"],
-            directory_id=kafka_uuid(one.get("replicaDirectoryId")),
+            node_id=replica["replicaId"],
+            directory_id=kafka_uuid(replica.get("replicaDirectoryId")),
             voter=voter,
             leader_id=partition["leaderId"],
             leader_epoch=partition["leaderEpoch"],
-            offset=one["logEndOffset"],
+            offset=replica["logEndOffset"],
             high_watermark=partition["highWatermark"],
-            last_fetch_ms=one.get("lastFetchTimestamp", -1),
-            last_caught_up_ms=one.get("lastCaughtUpTimestamp", -1),
+            last_fetch_ms=replica.get("lastFetchTimestamp", -1),
+            last_caught_up_ms=replica.get("lastCaughtUpTimestamp", -1),
             error_code=0,
         )
-        for order, (voter, one) in enumerate(replicas)
+        for order, (voter, replica) in enumerate(replicas)
     )
     return list(replica_rows_of(events))
 
 
-def partition_of(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _metadata_partition(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     for topic in value["topics"]:
         for partition in topic["partitions"]:
             if topic["topicName"] == TOPIC and partition["partitionIndex"] == 0:
-                found: Mapping[str, Any] = partition
-                return found
+                row: Mapping[str, Any] = partition
+                return row
     return None
 
 
@@ -119,32 +121,38 @@ def quorum_of(
     cluster_id: str | None = None,
     timeouts: Mapping[str, int] | None = None,
     gaps: tuple[Gap, ...] = (),
-) -> Quorum:
+) -> QuorumView:
     """`value` is an answer of the leader. `timeouts` are the cluster's own, by config name, where they are known."""
     rows = rows_of(value, at_us)
-    told = timeouts or {}
-    fetch_timeout = told.get(FETCH_TIMEOUT, timeout_default("quorum_follower_behind"))
-    session = told.get(SESSION_TIMEOUT, timeout_default("quorum_observer_behind"))
+    known = timeouts or {}
+    fetch_timeout = known.get(_FETCH_TIMEOUT, _default_timeout("quorum_follower_behind"))
+    session = known.get(_SESSION_TIMEOUT, _default_timeout("quorum_observer_behind"))
     findings = _findings(rows, fetch_timeout, session)
     endpoints = {
-        node["nodeId"]: tuple(f"{one['name']}://{one['host']}:{one['port']}" for one in node["listeners"])
+        node["nodeId"]: tuple(
+            f"{listener['name']}://{listener['host']}:{listener['port']}" for listener in node["listeners"]
+        )
         for node in value.get("nodes", ())
     }
     replicas = [_replica(row, endpoints.get(row.replica_id, ()), findings) for row in rows]
-    voters = [one for one in replicas if one.role != "observer"]
-    followers = [one for one in voters if one.role == "follower"]
-    return Quorum(
+    voters = [replica for replica in replicas if replica.role != "observer"]
+    followers = [voter for voter in voters if voter.role == "follower"]
+    return QuorumView(
         cluster_id,
         rows[0].leader_id,
         rows[0].leader_epoch,
         rows[0].high_watermark,
-        _most([one.lag for one in followers]),
-        _most([one.lag_ms for one in followers]),
+        _max_or_none([follower.lag for follower in followers]),
+        _max_or_none([follower.lag_ms for follower in followers]),
         fetch_timeout,
-        FETCH_TIMEOUT in told,
-        tuple(sorted(voters, key=lambda one: (one.role != "leader", one.node_id))),
-        tuple(sorted((one for one in replicas if one.role == "observer"), key=lambda one: one.node_id)),
-        tuple(Trouble(one.rule, one.severity, one.summary, one.advice) for one in findings),
+        _FETCH_TIMEOUT in known,
+        tuple(sorted(voters, key=lambda replica: (replica.role != "leader", replica.node_id))),
+        tuple(
+            sorted(
+                (replica for replica in replicas if replica.role == "observer"), key=lambda observer: observer.node_id
+            )
+        ),
+        tuple(QuorumProblem(finding.rule, finding.severity, finding.summary, finding.advice) for finding in findings),
         gaps,
     )
 
@@ -156,11 +164,11 @@ def _findings(rows: list[QuorumReplica], fetch_timeout: int, session: int) -> li
     return list(findings_of(marts, limits))
 
 
-def _replica(row: QuorumReplica, endpoints: tuple[str, ...], findings: list[Finding]) -> Replica:
-    behind = next((one.summary for one in findings if one.subject == f"node {row.replica_id}"), None)
+def _replica(row: QuorumReplica, endpoints: tuple[str, ...], findings: list[Finding]) -> ReplicaView:
+    behind = next((finding.summary for finding in findings if finding.subject == f"node {row.replica_id}"), None)
     if row.lag is None:
         behind = "It has not fetched from this leader: its lag is unknown."
-    return Replica(
+    return ReplicaView(
         row.replica_id,
         row.role or "observer",
         row.directory_id,
@@ -175,39 +183,43 @@ def _replica(row: QuorumReplica, endpoints: tuple[str, ...], findings: list[Find
     )
 
 
-def _most(values: list[int | None]) -> int | None:
+def _max_or_none(values: list[int | None]) -> int | None:
     """Of followers; None as soon as one is unknown, for it may be the furthest behind. Without followers 0."""
-    found = [known(value) for value in values]
-    return None if None in found else max((value for value in found if value is not None), default=0)
+    numbers = [known_or_none(value) for value in values]
+    return None if None in numbers else max((value for value in numbers if value is not None), default=0)
 
 
-async def describe_quorum(cluster: "Cluster") -> Quorum:
+async def describe_quorum(cluster: "Cluster") -> QuorumView:
     """Asks whoever leads; RefusedError where nobody says so within the deadline, or rights are lacking."""
-    from kafkascope.client.describe.asking import numbers_of, settled
+    from kafkascope.client.describe.calls import call_with_retries, numeric_configs
 
     def verdict(value: Mapping[str, Any]) -> Gap | None:
-        partition = partition_of(value)
+        partition = _metadata_partition(value)
         if value["errorCode"]:
-            return gap("the quorum", "DescribeQuorum", value["errorCode"], None, value.get("errorMessage"))
+            return error_gap("the quorum", "DescribeQuorum", value["errorCode"], None, value.get("errorMessage"))
         if partition is None:
-            return gap("the quorum", "DescribeQuorum", 3, None, f"no {TOPIC} in the answer")
+            return error_gap("the quorum", "DescribeQuorum", 3, None, f"no {TOPIC} in the answer")
         if partition["errorCode"]:
-            return gap("the quorum", "DescribeQuorum", partition["errorCode"], None, partition.get("errorMessage"))
-        if all(one["replicaId"] != partition["leaderId"] for one in partition["currentVoters"]):
-            return gap("the quorum", "DescribeQuorum", 6, None, "the leader that it names is no voter")
+            return error_gap(
+                "the quorum", "DescribeQuorum", partition["errorCode"], None, partition.get("errorMessage")
+            )
+        if all(voter["replicaId"] != partition["leaderId"] for voter in partition["currentVoters"]):
+            return error_gap("the quorum", "DescribeQuorum", 6, None, "the leader that it names is no voter")
         return None
 
     # first, so that the node that answers is known by its id: another may be the one that hangs
     name = await cluster.cluster_id()
     # apart, since a broker passes it on to the controller: while that one hangs, no other answer waits behind it
-    answer, lack = await settled(cluster, "DescribeQuorum", ASKED, verdict, apart=True)
-    if lack is not None:
-        raise refused(lack, answer.address)
-    timeouts, gaps = await numbers_of(cluster, answer.node, (FETCH_TIMEOUT, SESSION_TIMEOUT), "the fetch timeout")
+    response, gap = await call_with_retries(cluster, "DescribeQuorum", QUORUM_REQUEST, verdict, apart=True)
+    if gap is not None:
+        raise refused_error(gap, response.address)
+    timeouts, gaps = await numeric_configs(
+        cluster, response.node, (_FETCH_TIMEOUT, _SESSION_TIMEOUT), "the fetch timeout"
+    )
     return quorum_of(
-        answer.value,
-        at_us=answer.received_at // 1000,
+        response.value,
+        at_us=response.received_at // 1000,
         cluster_id=name,
         timeouts=timeouts,
-        gaps=merged(gaps),
+        gaps=merge_gaps(gaps),
     )

@@ -1,4 +1,4 @@
-"""Answers about a share group in, `ShareGroup` out: state, members, every partition's offsets, and what stands still.
+"""Describes a share group: state, members, the offsets of every partition, and which partitions are stalled.
 
 Lag is what the broker says (DescribeShareGroupOffsets, 4.2 and later): of records between start and end, those that are
 acknowledged or archived do not count, so end less start is more. Brokers of 4.1 do not say it: it is unknown there.
@@ -9,9 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import FAILURES, Gap, first, gap, merged, no_answer, refused
-from kafkascope.client.describe.offsets import LATEST, Offset, offsets_of
-from kafkascope.client.describe.values import Assigned, Node, Place, Setting, assigned, known, places, total
+from kafkascope.client.describe.gaps import FAILURES, Gap, error_gap, failure_gap, merge_gaps, only_row, refused_error
+from kafkascope.client.describe.offsets import LATEST, Offset, fetch_offsets
+from kafkascope.client.describe.values import (
+    NodeAddress,
+    Setting,
+    TopicAssignment,
+    TopicPartition,
+    known_or_none,
+    sum_or_none,
+    topic_assignments,
+    topic_partitions,
+)
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -25,7 +34,7 @@ class ShareMember:
     rack: str | None
     member_epoch: int
     subscriptions: tuple[str, ...]
-    assignment: tuple[Assigned, ...]
+    assignment: tuple[TopicAssignment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +52,12 @@ class SharePartition:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroup:
+class ShareGroupView:
     """`lag` is the sum over the partitions; None where that of one is unknown."""
 
     group_id: str
     state: str
-    coordinator: Node | None
+    coordinator: NodeAddress | None
     group_epoch: int
     assignment_epoch: int
     assignor: str
@@ -60,102 +69,112 @@ class ShareGroup:
 
     @property
     def standing_still(self) -> tuple[str, ...]:
-        return tuple(f"{one.topic}-{one.partition}" for one in self.partitions if one.standing_still)
-
-
-def members_of(group: Mapping[str, Any]) -> tuple[ShareMember, ...]:
-    found = (
-        ShareMember(
-            one["memberId"],
-            one["clientId"],
-            one["clientHost"],
-            one["rackId"],
-            one["memberEpoch"],
-            tuple(sorted(one["subscribedTopicNames"])),
-            assigned(one["assignment"]["topicPartitions"]),
+        return tuple(
+            f"{partition.topic}-{partition.partition}" for partition in self.partitions if partition.standing_still
         )
-        for one in group["members"]
+
+
+def _members(group: Mapping[str, Any]) -> tuple[ShareMember, ...]:
+    members = (
+        ShareMember(
+            member["memberId"],
+            member["clientId"],
+            member["clientHost"],
+            member["rackId"],
+            member["memberEpoch"],
+            tuple(sorted(member["subscribedTopicNames"])),
+            topic_assignments(member["assignment"]["topicPartitions"]),
+        )
+        for member in group["members"]
     )
-    return tuple(sorted(found, key=lambda one: (one.client_id, one.member_id)))
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
-def partitions_of(
-    offsets: Mapping[str, Any] | None, members: Iterable[ShareMember], ends: Mapping[Place, Offset]
+def _partitions(
+    offsets: Mapping[str, Any] | None, members: Iterable[ShareMember], ends: Mapping[TopicPartition, Offset]
 ) -> tuple[tuple[SharePartition, ...], list[Gap]]:
     """`offsets` is the group's part of a DescribeShareGroupOffsets answer. Partitions that a member has count too."""
-    holders: dict[Place, list[str]] = defaultdict(list)
+    holders: dict[TopicPartition, list[str]] = defaultdict(list)
     for member in members:
-        for place in places(member.assignment):
+        for place in topic_partitions(member.assignment):
             holders[place].append(member.member_id)
-    found: dict[Place, SharePartition] = {}
+    by_key: dict[TopicPartition, SharePartition] = {}
     gaps: list[Gap] = []
     for topic in offsets["topics"] if offsets else ():
         name = topic["topicName"]
-        for one in topic["partitions"]:
-            place = (name, one["partitionIndex"])
-            if one["errorCode"]:
-                what = f"offsets of {name}-{one['partitionIndex']}"
-                gaps.append(gap(what, "DescribeShareGroupOffsets", one["errorCode"], name, one["errorMessage"]))
+        for partition in topic["partitions"]:
+            place = (name, partition["partitionIndex"])
+            if partition["errorCode"]:
+                label = f"offsets of {name}-{partition['partitionIndex']}"
+                gaps.append(
+                    error_gap(
+                        label, "DescribeShareGroupOffsets", partition["errorCode"], name, partition["errorMessage"]
+                    )
+                )
                 continue
-            start = known(one["startOffset"])
+            start = known_or_none(partition["startOffset"])
             # without a start there is no lag, though a broker may say 0
-            lag = None if start is None else known(one.get("lag", -1))
-            found[place] = SharePartition(*place, known(one["leaderEpoch"]), start, None, lag, ())
-    for place in holders.keys() - found.keys():
-        found[place] = SharePartition(*place, None, None, None, None, ())
+            lag = None if start is None else known_or_none(partition.get("lag", -1))
+            by_key[place] = SharePartition(*place, known_or_none(partition["leaderEpoch"]), start, None, lag, ())
+    for place in holders.keys() - by_key.keys():
+        by_key[place] = SharePartition(*place, None, None, None, None, ())
     rows = (
         replace(
-            one, end_offset=ends[place].offset if place in ends else None, members=tuple(sorted(holders.get(place, ())))
+            row, end_offset=ends[place].offset if place in ends else None, members=tuple(sorted(holders.get(place, ())))
         )
-        for place, one in found.items()
+        for place, row in by_key.items()
     )
-    return tuple(sorted(rows, key=lambda one: (one.topic, one.partition))), gaps
+    return tuple(sorted(rows, key=lambda row: (row.topic, row.partition))), gaps
 
 
 def share_group_of(
     group: Mapping[str, Any],
     offsets: Mapping[str, Any] | None,
-    ends: Mapping[Place, Offset],
+    ends: Mapping[TopicPartition, Offset],
     *,
-    coordinator: Node | None = None,
+    coordinator: NodeAddress | None = None,
     settings: tuple[Setting, ...] = (),
     gaps: Iterable[Gap] = (),
-) -> ShareGroup:
+) -> ShareGroupView:
     """`group` is the group's part of a ShareGroupDescribe answer without an error."""
-    members = members_of(group)
-    partitions, more = partitions_of(offsets, members, ends)
-    read = [one for one in partitions if one.start_offset is not None]
-    return ShareGroup(
+    members = _members(group)
+    partitions, offset_gaps = _partitions(offsets, members, ends)
+    read = [partition for partition in partitions if partition.start_offset is not None]
+    return ShareGroupView(
         group["groupId"],
         group["groupState"],
         coordinator,
         group["groupEpoch"],
         group["assignmentEpoch"],
         group["assignorName"],
-        total(one.lag for one in read) if read else None,
+        sum_or_none(partition.lag for partition in read) if read else None,
         members,
         partitions,
         settings,
-        merged([*gaps, *more]),
+        merge_gaps([*gaps, *offset_gaps]),
     )
 
 
-def compared(before: ShareGroup, now: ShareGroup) -> ShareGroup:
+def mark_stalled(before: ShareGroupView, now: ShareGroupView) -> ShareGroupView:
     """`now` with what stands still: partitions that had lag at the first look, and of which nothing was acknowledged,
     rejected or archived until the second."""
-    earlier = {(one.topic, one.partition): one for one in before.partitions}
+    earlier = {(partition.topic, partition.partition): partition for partition in before.partitions}
     return replace(
-        now, partitions=tuple(_compared(earlier.get((one.topic, one.partition)), one) for one in now.partitions)
+        now,
+        partitions=tuple(
+            _mark_stalled(earlier.get((partition.topic, partition.partition)), partition)
+            for partition in now.partitions
+        ),
     )
 
 
-def _compared(before: SharePartition | None, now: SharePartition) -> SharePartition:
+def _mark_stalled(before: SharePartition | None, now: SharePartition) -> SharePartition:
     if before is None or before.start_offset is None or now.start_offset is None:
         return now
     if before.lag is None or now.lag is None:
         # a start that stays says nothing of the records behind it
         return replace(now, standing_still=False) if now.start_offset != before.start_offset else now
-    done_before, done_now = _done(before), _done(now)
+    done_before, done_now = _processed_offset(before), _processed_offset(now)
     if done_before is not None and done_now is not None:
         moved = done_now != done_before
     else:
@@ -163,63 +182,73 @@ def _compared(before: SharePartition | None, now: SharePartition) -> SharePartit
     return replace(now, standing_still=before.lag > 0 and not moved)
 
 
-def _done(one: SharePartition) -> int | None:
+def _processed_offset(partition: SharePartition) -> int | None:
     """A number that grows with every record that is done with: the end less what is left."""
-    return None if one.end_offset is None or one.lag is None else one.end_offset - one.lag
+    return None if partition.end_offset is None or partition.lag is None else partition.end_offset - partition.lag
 
 
-async def describe_share_group(cluster: "Cluster", group_id: str) -> ShareGroup:
+async def describe_share_group(cluster: "Cluster", group_id: str) -> ShareGroupView:
     """RefusedError where the group is not there, is of another type, or may not be described at all."""
-    from kafkascope.client.describe.asking import brokers_only, group_target, lacking, node_of, settled
+    from kafkascope.client.describe.calls import (
+        call_with_retries,
+        group_target,
+        missing_api_gap,
+        require_brokers,
+        responding_node,
+    )
     from kafkascope.client.describe.configs import group_settings
 
-    brokers_only(cluster, "groups")
-    lack = await lacking(cluster, "ShareGroupDescribe", f"share group {group_id}")
-    if lack is not None:
-        raise refused(lack)
+    require_brokers(cluster, "groups")
+    gap = await missing_api_gap(cluster, "ShareGroupDescribe", f"share group {group_id}")
+    if gap is not None:
+        raise refused_error(gap)
     target = group_target(group_id)
 
     def verdict(value: Mapping[str, Any]) -> Gap | None:
-        group = first(value["groups"], "ShareGroupDescribe")
+        group = only_row(value["groups"], "ShareGroupDescribe")
         if not group["errorCode"]:
             return None
-        return gap(
+        return error_gap(
             f"share group {group_id}", "ShareGroupDescribe", group["errorCode"], _about(group), group["errorMessage"]
         )
 
     def _about(group: Mapping[str, Any]) -> str | None:
         return None if group["errorCode"] == 29 else group_id
 
-    answer, lack = await settled(cluster, "ShareGroupDescribe", {"groupIds": [group_id]}, verdict, to=target)
-    if lack is not None:
-        raise refused(lack, answer.address)
-    offsets, gaps = await _offsets(cluster, group_id)
-    group = first(answer.value["groups"], answer.api)
-    wanted = {(one.topic, one.partition) for one in partitions_of(offsets, members_of(group), {})[0]}
-    ends, more = await offsets_of(cluster, wanted, LATEST)
+    response, gap = await call_with_retries(cluster, "ShareGroupDescribe", {"groupIds": [group_id]}, verdict, to=target)
+    if gap is not None:
+        raise refused_error(gap, response.address)
+    offsets, gaps = await _fetch_offsets(cluster, group_id)
+    group = only_row(response.value["groups"], response.api)
+    keys = {(row.topic, row.partition) for row in _partitions(offsets, _members(group), {})[0]}
+    ends, end_gaps = await fetch_offsets(cluster, keys, LATEST)
     settings, unset = await group_settings(cluster, group_id, "share.")
     return share_group_of(
-        group, offsets, ends, coordinator=node_of(answer), settings=settings, gaps=[*gaps, *more, *unset]
+        group, offsets, ends, coordinator=responding_node(response), settings=settings, gaps=[*gaps, *end_gaps, *unset]
     )
 
 
-async def _offsets(cluster: "Cluster", group_id: str) -> tuple[Mapping[str, Any] | None, list[Gap]]:
-    from kafkascope.client.describe.asking import group_target, lacking, settled
+async def _fetch_offsets(cluster: "Cluster", group_id: str) -> tuple[Mapping[str, Any] | None, list[Gap]]:
+    from kafkascope.client.describe.calls import call_with_retries, group_target, missing_api_gap
 
-    api, what = "DescribeShareGroupOffsets", "start offsets and lag"
+    api, label = "DescribeShareGroupOffsets", "start offsets and lag"
 
     def verdict(value: Mapping[str, Any]) -> Gap | None:
-        group = first(value["groups"], api)
-        return gap(what, api, group["errorCode"], group_id, group["errorMessage"]) if group["errorCode"] else None
+        group = only_row(value["groups"], api)
+        return (
+            error_gap(label, api, group["errorCode"], group_id, group["errorMessage"]) if group["errorCode"] else None
+        )
 
-    lack = await lacking(cluster, api, what)
-    if lack is not None:
-        return None, [lack]
-    asked = {"groups": [{"groupId": group_id, "topics": None}]}
+    gap = await missing_api_gap(cluster, api, label)
+    if gap is not None:
+        return None, [gap]
+    request = {"groups": [{"groupId": group_id, "topics": None}]}
     try:
         # apart, since the coordinator asks those of the share state for it: one that hangs holds up no other answer
         with cluster.part():
-            answer, lack = await settled(cluster, api, asked, verdict, to=group_target(group_id), apart=True)
+            response, gap = await call_with_retries(
+                cluster, api, request, verdict, to=group_target(group_id), apart=True
+            )
     except FAILURES as error:
-        return None, [no_answer(what, api, error)]
-    return (None, [lack]) if lack is not None else (first(answer.value["groups"], api), [])
+        return None, [failure_gap(label, api, error)]
+    return (None, [gap]) if gap is not None else (only_row(response.value["groups"], api), [])

@@ -1,4 +1,4 @@
-"""Answers about a streams group in, `StreamsGroup` out: topology, members by process, tasks, lag, what it waits for.
+"""Describes a streams group: topology, members by process, tasks, lag, and what a rebalance waits for.
 
 Lag of the input topics is reckoned as Kafka's own tool does: of the partitions of active tasks, the end less the
 committed offset, or less the first offset where none is committed.
@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, first, gap, merged, refused
-from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, offsets_of, topics_of
+from kafkascope.client.describe.gaps import Gap, error_gap, merge_gaps, only_row, refused_error
+from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, fetch_offsets, fetch_topics
 from kafkascope.client.describe.streams_values import (
     InputPartition,
     InternalTopic,
-    StreamsGroup,
+    StreamsGroupView,
     StreamsMember,
     StreamsProcess,
     Subtopology,
@@ -21,71 +21,75 @@ from kafkascope.client.describe.streams_values import (
     TopologyNode,
 )
 from kafkascope.client.describe.streams_waits import statuses_of, tasks_of, waits_of
-from kafkascope.client.describe.values import Node, Place, Setting, waiting
+from kafkascope.client.describe.values import NodeAddress, Setting, TopicPartition, total_lag
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-NODE_KINDS = {1: "SOURCE", 2: "PROCESSOR", 3: "SINK"}
-DESCRIPTIONS = {0: "NOT_REQUESTED", 1: "NOT_STORED", 2: "ERROR", 3: "AVAILABLE"}
+_NODE_KINDS = {1: "SOURCE", 2: "PROCESSOR", 3: "SINK"}
+_DESCRIPTIONS = {0: "NOT_REQUESTED", 1: "NOT_STORED", 2: "ERROR", 3: "AVAILABLE"}
 
 
 def subtopologies_of(group: Mapping[str, Any]) -> tuple[Subtopology, ...]:
     topology = group["topology"] or {}
     graph = {
-        one["subtopologyId"]: tuple(map(_node, one["nodes"]))
-        for one in (group.get("topologyDescription") or {}).get("subtopologies", ())
+        subtopology["subtopologyId"]: tuple(map(_node, subtopology["nodes"]))
+        for subtopology in (group.get("topologyDescription") or {}).get("subtopologies", ())
     }
     return tuple(
         Subtopology(
-            one["subtopologyId"],
-            tuple(sorted(one["sourceTopics"])),
-            _internal(one["repartitionSourceTopics"]),
-            tuple(sorted(one["repartitionSinkTopics"])),
-            _internal(one["stateChangelogTopics"]),
-            graph.get(one["subtopologyId"], ()),
+            subtopology["subtopologyId"],
+            tuple(sorted(subtopology["sourceTopics"])),
+            _internal_topics(subtopology["repartitionSourceTopics"]),
+            tuple(sorted(subtopology["repartitionSinkTopics"])),
+            _internal_topics(subtopology["stateChangelogTopics"]),
+            graph.get(subtopology["subtopologyId"], ()),
         )
-        for one in sorted(topology.get("subtopologies") or (), key=lambda one: one["subtopologyId"])
+        for subtopology in sorted(topology.get("subtopologies") or (), key=lambda row: row["subtopologyId"])
     )
 
 
-def _internal(topics: Iterable[Mapping[str, Any]]) -> tuple[InternalTopic, ...]:
-    found = (InternalTopic(one["name"], one["partitions"], one["replicationFactor"]) for one in topics)
-    return tuple(sorted(found, key=lambda one: one.name))
+def _internal_topics(topics: Iterable[Mapping[str, Any]]) -> tuple[InternalTopic, ...]:
+    internal = (InternalTopic(topic["name"], topic["partitions"], topic["replicationFactor"]) for topic in topics)
+    return tuple(sorted(internal, key=lambda topic: topic.name))
 
 
-def _node(one: Mapping[str, Any]) -> TopologyNode:
-    kind = NODE_KINDS.get(one["nodeType"], str(one["nodeType"]))
-    lists = (tuple(one[name]) for name in ("stores", "successors"))
-    return TopologyNode(one["name"], kind, tuple(one["sourceTopics"]), one["sinkTopic"], *lists)
+def _node(row: Mapping[str, Any]) -> TopologyNode:
+    kind = _NODE_KINDS.get(row["nodeType"], str(row["nodeType"]))
+    lists = (tuple(row[name]) for name in ("stores", "successors"))
+    return TopologyNode(row["name"], kind, tuple(row["sourceTopics"]), row["sinkTopic"], *lists)
 
 
-def processes_of(group: Mapping[str, Any]) -> tuple[StreamsProcess, ...]:
+def _processes(group: Mapping[str, Any]) -> tuple[StreamsProcess, ...]:
     members: dict[str, list[StreamsMember]] = defaultdict(list)
     endpoints: dict[str, str] = {}
-    for one in group["members"]:
-        endpoint = one["userEndpoint"]
+    for member in group["members"]:
+        endpoint = member["userEndpoint"]
         if endpoint:
-            endpoints[one["processId"]] = f"{endpoint['host']}:{endpoint['port']}"
-        members[one["processId"]].append(
+            endpoints[member["processId"]] = f"{endpoint['host']}:{endpoint['port']}"
+        members[member["processId"]].append(
             StreamsMember(
-                one["memberId"],
-                one["instanceId"],
-                one["clientId"],
-                one["clientHost"],
-                one["rackId"],
-                one["memberEpoch"],
-                one["topologyEpoch"],
-                one["isClassic"],
-                tasks_of(one["assignment"]),
-                tasks_of(one["targetAssignment"]),
-                _task_offsets(one),
-                tuple(sorted((tag["key"], tag["value"]) for tag in one["clientTags"])),
+                member["memberId"],
+                member["instanceId"],
+                member["clientId"],
+                member["clientHost"],
+                member["rackId"],
+                member["memberEpoch"],
+                member["topologyEpoch"],
+                member["isClassic"],
+                tasks_of(member["assignment"]),
+                tasks_of(member["targetAssignment"]),
+                _task_offsets(member),
+                tuple(sorted((tag["key"], tag["value"]) for tag in member["clientTags"])),
             )
         )
     return tuple(
-        StreamsProcess(name, endpoints.get(name), tuple(sorted(some, key=lambda one: (one.client_id, one.member_id))))
-        for name, some in sorted(members.items(), key=lambda item: (min(m.client_id for m in item[1]), item[0]))
+        StreamsProcess(
+            name,
+            endpoints.get(name),
+            tuple(sorted(of_process, key=lambda member: (member.client_id, member.member_id))),
+        )
+        for name, of_process in sorted(members.items(), key=lambda item: (min(m.client_id for m in item[1]), item[0]))
     )
 
 
@@ -105,43 +109,46 @@ def _task_offsets(member: Mapping[str, Any]) -> tuple[TaskOffset, ...]:
     )
 
 
-def input_places(group: Mapping[str, Any]) -> dict[Place, str]:
+def input_partitions(group: Mapping[str, Any]) -> dict[TopicPartition, str]:
     """Partitions that active tasks read, from source and repartition topics, each with its task."""
-    parts = {one.subtopology_id: one for one in subtopologies_of(group)}
-    found: dict[Place, str] = {}
+    parts = {subtopology.subtopology_id: subtopology for subtopology in subtopologies_of(group)}
+    tasks: dict[TopicPartition, str] = {}
     for member in group["members"]:
         for row in member["assignment"]["activeTasks"]:
             part = parts.get(row["subtopologyId"])
             if part is None:
                 continue
-            topics = [*part.source_topics, *(one.name for one in part.repartition_source_topics)]
+            topics = [*part.source_topics, *(topic.name for topic in part.repartition_source_topics)]
             for partition in row["partitions"]:
                 for topic in topics:
-                    found[topic, partition] = f"{part.subtopology_id}_{partition}"
-    return found
+                    tasks[topic, partition] = f"{part.subtopology_id}_{partition}"
+    return tasks
 
 
 def streams_group_of(
     group: Mapping[str, Any],
-    committed: Mapping[Place, Offset],
-    firsts: Mapping[Place, Offset],
-    ends: Mapping[Place, Offset],
+    committed: Mapping[TopicPartition, Offset],
+    firsts: Mapping[TopicPartition, Offset],
+    ends: Mapping[TopicPartition, Offset],
     topics: Mapping[str, int] | None,
     *,
-    coordinator: Node | None = None,
+    coordinator: NodeAddress | None = None,
     settings: tuple[Setting, ...] = (),
     gaps: Iterable[Gap] = (),
-) -> StreamsGroup:
+) -> StreamsGroupView:
     """`group` is the group's part of a StreamsGroupDescribe answer without an error, `topics` the number of partitions
     of those that exist, None where it is not known."""
     parts = subtopologies_of(group)
-    processes = processes_of(group)
+    processes = _processes(group)
     members = [member for process in processes for member in process.members]
     epoch = group["topology"]["epoch"] if group["topology"] else None
     statuses = statuses_of(parts, epoch, members, topics)
-    inputs = tuple(_input(place, task, committed, firsts, ends) for place, task in sorted(input_places(group).items()))
+    inputs = tuple(
+        _input_partition(place, task, committed, firsts, ends)
+        for place, task in sorted(input_partitions(group).items())
+    )
     described = group.get("topologyDescriptionStatus")
-    return StreamsGroup(
+    return StreamsGroupView(
         group["groupId"],
         group["groupState"],
         coordinator,
@@ -149,24 +156,24 @@ def streams_group_of(
         group["assignmentEpoch"],
         group.get("assignorName"),
         epoch,
-        None if described is None else DESCRIPTIONS.get(described, str(described)),
-        waiting(one.lag for one in inputs) if inputs else None,
+        None if described is None else _DESCRIPTIONS.get(described, str(described)),
+        total_lag(partition.lag for partition in inputs) if inputs else None,
         parts,
         processes,
         inputs,
         statuses,
         waits_of(group["groupState"], group["groupEpoch"], group["assignmentEpoch"], members, statuses),
         settings,
-        merged(gaps),
+        merge_gaps(gaps),
     )
 
 
-def _input(
-    place: Place,
+def _input_partition(
+    place: TopicPartition,
     task: str,
-    committed: Mapping[Place, Offset],
-    firsts: Mapping[Place, Offset],
-    ends: Mapping[Place, Offset],
+    committed: Mapping[TopicPartition, Offset],
+    firsts: Mapping[TopicPartition, Offset],
+    ends: Mapping[TopicPartition, Offset],
 ) -> InputPartition:
     end, current = ends.get(place), committed.get(place)
     base = current or firsts.get(place)
@@ -180,39 +187,47 @@ def _input(
     )
 
 
-async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGroup:
+async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGroupView:
     """RefusedError where the group is not there, is of another type, or may not be described at all."""
-    from kafkascope.client.describe.asking import brokers_only, each, group_target, lacking, node_of, serves, settled
-    from kafkascope.client.describe.committed import committed_of
+    from kafkascope.client.describe.calls import (
+        call_with_retries,
+        group_target,
+        map_limited,
+        missing_api_gap,
+        require_brokers,
+        responding_node,
+        served_versions,
+    )
+    from kafkascope.client.describe.committed import fetch_committed
     from kafkascope.client.describe.configs import group_settings
 
-    api, what = "StreamsGroupDescribe", f"streams group {group_id}"
-    brokers_only(cluster, "groups")
-    lack = await lacking(cluster, api, what)
-    if lack is not None:
-        raise refused(lack)
+    api, label = "StreamsGroupDescribe", f"streams group {group_id}"
+    require_brokers(cluster, "groups")
+    gap = await missing_api_gap(cluster, api, label)
+    if gap is not None:
+        raise refused_error(gap)
 
     def verdict(value: Mapping[str, Any]) -> Gap | None:
-        group = first(value["groups"], api)
+        group = only_row(value["groups"], api)
         name = None if group["errorCode"] == 29 else group_id
-        return gap(what, api, group["errorCode"], name, group["errorMessage"]) if group["errorCode"] else None
+        return error_gap(label, api, group["errorCode"], name, group["errorMessage"]) if group["errorCode"] else None
 
-    asked: dict[str, Any] = {"groupIds": [group_id]}
-    versions = await serves(cluster, api)
+    request: dict[str, Any] = {"groupIds": [group_id]}
+    versions = await served_versions(cluster, api)
     if versions is not None and versions[1] >= 1:
-        asked["includeTopologyDescription"] = True
-    answer, lack = await settled(cluster, api, asked, verdict, to=group_target(group_id))
-    if lack is not None:
-        raise refused(lack, answer.address)
-    group = first(answer.value["groups"], api)
-    places = input_places(group)
-    committed, gaps = await committed_of(cluster, group_id)
+        request["includeTopologyDescription"] = True
+    response, gap = await call_with_retries(cluster, api, request, verdict, to=group_target(group_id))
+    if gap is not None:
+        raise refused_error(gap, response.address)
+    group = only_row(response.value["groups"], api)
+    places = input_partitions(group)
+    committed, gaps = await fetch_committed(cluster, group_id)
     unread = [place for place in places if place not in committed]
     # side by side: a leader that does not answer is waited for once
-    (firsts, early), (ends, late) = await each(
-        ((unread, EARLIEST), (places, LATEST)), lambda asked: offsets_of(cluster, *asked)
+    (firsts, early), (ends, late) = await map_limited(
+        ((unread, EARLIEST), (places, LATEST)), lambda query: fetch_offsets(cluster, *query)
     )
-    topics, unseen = await _topics(cluster, group)
+    topics, unseen = await _fetch_partition_counts(cluster, group)
     settings, unset = await group_settings(cluster, group_id, "streams.")
     return streams_group_of(
         group,
@@ -220,17 +235,19 @@ async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGr
         firsts,
         ends,
         topics,
-        coordinator=node_of(answer),
+        coordinator=responding_node(response),
         settings=settings,
         gaps=[*gaps, *early, *late, *unseen, *unset],
     )
 
 
-async def _topics(cluster: "Cluster", group: Mapping[str, Any]) -> tuple[dict[str, int] | None, list[Gap]]:
+async def _fetch_partition_counts(
+    cluster: "Cluster", group: Mapping[str, Any]
+) -> tuple[dict[str, int] | None, list[Gap]]:
     """A topic that is not there is no gap: it is what the view is about."""
     parts = subtopologies_of(group)
     names = {name for part in parts for name in part.source_topics}
-    names |= {one.name for part in parts for one in (*part.repartition_source_topics, *part.changelog_topics)}
-    found, gaps = await topics_of(cluster, names)
-    denied = [one for one in gaps if one.needs]
-    return (None if denied else {name: len(one.leaders) for name, one in found.items()}), denied
+    names |= {topic.name for part in parts for topic in (*part.repartition_source_topics, *part.changelog_topics)}
+    leaders, gaps = await fetch_topics(cluster, names)
+    denied = [gap for gap in gaps if gap.needs]
+    return (None if denied else {name: len(topic.leaders) for name, topic in leaders.items()}), denied

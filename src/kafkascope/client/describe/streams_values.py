@@ -1,9 +1,9 @@
-"""The values that a streams group's view is made of: topology, processes with their members and tasks, input lag."""
+"""Value types of a streams group's view: topology, processes with members and tasks, input lag."""
 
 from dataclasses import dataclass
 
 from kafkascope.client.describe.gaps import Gap
-from kafkascope.client.describe.values import Node, Setting
+from kafkascope.client.describe.values import NodeAddress, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class InputPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class TopologyStatus:
     """By the names that heartbeats have for it; concluded from topics and epochs, since no description holds it."""
 
     name: str
@@ -108,12 +108,12 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroup:
+class StreamsGroupView:
     """`lag` is the sum over `inputs`; None where that of one is unknown. `waits` says what a rebalance waits for."""
 
     group_id: str
     state: str
-    coordinator: Node | None
+    coordinator: NodeAddress | None
     group_epoch: int
     assignment_epoch: int
     assignor: str | None
@@ -123,7 +123,7 @@ class StreamsGroup:
     subtopologies: tuple[Subtopology, ...]
     processes: tuple[StreamsProcess, ...]
     inputs: tuple[InputPartition, ...]
-    statuses: tuple[Status, ...]
+    statuses: tuple[TopologyStatus, ...]
     waits: tuple[str, ...]
     settings: tuple[Setting, ...]
     gaps: tuple[Gap, ...]

@@ -1,9 +1,9 @@
-"""A streams group's epochs and assignments in, sentences out that say what its rebalance still waits for."""
+"""Explains in sentences what the rebalance of a streams group still waits for."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkascope.client.describe.streams_values import Status, StreamsMember, Subtopology, Tasks
+from kafkascope.client.describe.streams_values import StreamsMember, Subtopology, Tasks, TopologyStatus
 
 ROLES = ("active", "standby", "warmup")
 
@@ -16,50 +16,54 @@ def tasks_of(assignment: Mapping[str, Any]) -> Tasks:
         )
         for role in ROLES
     }
-    return Tasks(*(tuple(f"{of}_{partition}" for of, partition in named[role]) for role in ROLES))
+    return Tasks(*(tuple(f"{subtopology}_{partition}" for subtopology, partition in named[role]) for role in ROLES))
 
 
 def waits_of(
-    state: str, group_epoch: int, assignment_epoch: int, members: Iterable[StreamsMember], statuses: Iterable[Status]
+    state: str,
+    group_epoch: int,
+    assignment_epoch: int,
+    members: Iterable[StreamsMember],
+    statuses: Iterable[TopologyStatus],
 ) -> tuple[str, ...]:
     """Nothing where present and target are the same and everybody is at the epoch of the assignment."""
     everyone = list(members)
-    said: list[str] = []
+    sentences: list[str] = []
     if state == "NotReady":
-        reasons = [one.name for one in statuses]
-        said.append("the topology is not ready" + (f": {', '.join(reasons)}" if reasons else ""))
+        reasons = [status.name for status in statuses]
+        sentences.append("the topology is not ready" + (f": {', '.join(reasons)}" if reasons else ""))
     if everyone and assignment_epoch < group_epoch:
-        said.append(
+        sentences.append(
             f"the coordinator has not assigned epoch {group_epoch} yet; the assignment is of {assignment_epoch}"
         )
-    holders = {task: one for one in everyone for task in one.assignment.active}
-    late = [one for one in everyone if one.member_epoch < assignment_epoch]
+    holders = {task: member for member in everyone for task in member.assignment.active}
+    late = [member for member in everyone if member.member_epoch < assignment_epoch]
     for member in everyone:
-        others = [one for one in late if one.member_id != member.member_id]
-        said += _of_member(member, assignment_epoch, holders, others)
-    return tuple(said)
+        late_others = [other for other in late if other.member_id != member.member_id]
+        sentences += _member_waits(member, assignment_epoch, holders, late_others)
+    return tuple(sentences)
 
 
-def _of_member(
+def _member_waits(
     member: StreamsMember, assignment_epoch: int, holders: Mapping[str, StreamsMember], late: list[StreamsMember]
 ) -> list[str]:
     """A task that a member was told to give up is in its assignment no more, though it may hold it until it says so:
     its epoch stays behind until then."""
-    name = member_name(member)
-    said = []
-    extra = _difference(member.assignment, member.target)
+    name = _member_name(member)
+    sentences = []
+    extra = _surplus_text(member.assignment, member.target)
     if extra:
-        said.append(f"{name} has yet to give up {extra}")
+        sentences.append(f"{name} has yet to give up {extra}")
     for task in member.target.active:
         holder = holders.get(task)
         if holder is not None and holder.member_id != member.member_id:
-            said.append(f"{name} waits for {member_name(holder)} to give up active {task}")
+            sentences.append(f"{name} waits for {_member_name(holder)} to give up active {task}")
     free = [task for task in member.target.active if task not in holders]
     if free and late:
-        owners = ", ".join(f"{member_name(one)} at epoch {one.member_epoch}" for one in late)
-        said.append(f"{name} waits for active {', '.join(free)}, until {owners} confirms what it gave up")
+        owners = ", ".join(f"{_member_name(other)} at epoch {other.member_epoch}" for other in late)
+        sentences.append(f"{name} waits for active {', '.join(free)}, until {owners} confirms what it gave up")
     elif free:
-        said.append(f"{name} has yet to take active {', '.join(free)} with its next heartbeat")
+        sentences.append(f"{name} has yet to take active {', '.join(free)} with its next heartbeat")
     copies = Tasks(
         (),
         *(
@@ -67,26 +71,28 @@ def _of_member(
             for role in ROLES[1:]
         ),
     )
-    taken = _words(copies)
+    taken = _tasks_text(copies)
     if taken:
-        said.append(f"{name} has yet to take {taken} with its next heartbeat")
-    if not said and member.member_epoch < assignment_epoch:
-        said.append(
+        sentences.append(f"{name} has yet to take {taken} with its next heartbeat")
+    if not sentences and member.member_epoch < assignment_epoch:
+        sentences.append(
             f"{name} is at epoch {member.member_epoch}, the assignment at {assignment_epoch}: its heartbeat is due"
         )
-    return said
+    return sentences
 
 
-def _difference(have: Tasks, want: Tasks) -> str:
-    kept = {role: set(getattr(want, role)) for role in ROLES}
-    return _words(Tasks(*(tuple(task for task in getattr(have, role) if task not in kept[role]) for role in ROLES)))
+def _surplus_text(assigned: Tasks, target: Tasks) -> str:
+    kept = {role: set(getattr(target, role)) for role in ROLES}
+    return _tasks_text(
+        Tasks(*(tuple(task for task in getattr(assigned, role) if task not in kept[role]) for role in ROLES))
+    )
 
 
-def _words(tasks: Tasks) -> str:
+def _tasks_text(tasks: Tasks) -> str:
     return ", ".join(f"{role} {', '.join(getattr(tasks, role))}" for role in ROLES if getattr(tasks, role))
 
 
-def member_name(member: StreamsMember) -> str:
+def _member_name(member: StreamsMember) -> str:
     """Short enough for a sentence, and told apart from another thread of the same client."""
     return f"{member.client_id.removesuffix('-consumer')} ({member.member_id[:8]})"
 
@@ -96,28 +102,28 @@ def statuses_of(
     topology_epoch: int | None,
     members: Iterable[StreamsMember],
     topics: Mapping[str, int] | None,
-) -> tuple[Status, ...]:
+) -> tuple[TopologyStatus, ...]:
     """`topics` are those that exist, with their number of partitions; None where that could not be asked."""
-    found: list[Status] = []
+    statuses: list[TopologyStatus] = []
     parts = list(subtopologies)
-    stale = [one for one in members if topology_epoch is not None and one.topology_epoch < topology_epoch]
+    stale = [member for member in members if topology_epoch is not None and member.topology_epoch < topology_epoch]
     if stale:
-        names = ", ".join(f"{member_name(one)} at {one.topology_epoch}" for one in stale)
-        found.append(Status("STALE_TOPOLOGY", f"the group's topology is of epoch {topology_epoch}: {names}"))
+        names = ", ".join(f"{_member_name(member)} at {member.topology_epoch}" for member in stale)
+        statuses.append(TopologyStatus("STALE_TOPOLOGY", f"the group's topology is of epoch {topology_epoch}: {names}"))
     if topics is None:
-        return tuple(found)
+        return tuple(statuses)
     missing = sorted({name for part in parts for name in part.source_topics if name not in topics})
     if missing:
-        found.append(Status("MISSING_SOURCE_TOPICS", f"no such topics: {', '.join(missing)}"))
-    internal = [one for part in parts for one in (*part.repartition_source_topics, *part.changelog_topics)]
-    absent = sorted({one.name for one in internal if one.name not in topics})
+        statuses.append(TopologyStatus("MISSING_SOURCE_TOPICS", f"no such topics: {', '.join(missing)}"))
+    internal = [topic for part in parts for topic in (*part.repartition_source_topics, *part.changelog_topics)]
+    absent = sorted({topic.name for topic in internal if topic.name not in topics})
     if absent:
-        found.append(Status("MISSING_INTERNAL_TOPICS", f"no such topics: {', '.join(absent)}"))
+        statuses.append(TopologyStatus("MISSING_INTERNAL_TOPICS", f"no such topics: {', '.join(absent)}"))
     wrong = [
-        f"{one.name} has {topics[one.name]} partitions, {one.partitions} wanted"
-        for one in internal
-        if one.name in topics and one.partitions and topics[one.name] != one.partitions
+        f"{topic.name} has {topics[topic.name]} partitions, {topic.partitions} wanted"
+        for topic in internal
+        if topic.name in topics and topic.partitions and topics[topic.name] != topic.partitions
     ]
     if wrong:
-        found.append(Status("INCORRECTLY_PARTITIONED_TOPICS", "; ".join(sorted(wrong))))
-    return tuple(found)
+        statuses.append(TopologyStatus("INCORRECTLY_PARTITIONED_TOPICS", "; ".join(sorted(wrong))))
+    return tuple(statuses)

@@ -1,23 +1,23 @@
-"""Answers about a topic in, `TopicView` out: every partition with leader, replicas, offsets; what is not in order."""
+"""Describes one topic: leader, replicas and offsets of every partition, and which partitions are not healthy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.describe.cluster import operations_of
-from kafkascope.client.describe.gaps import FAILURES, Gap, first, gap, merged, no_answer, refused
+from kafkascope.client.describe.gaps import FAILURES, Gap, error_gap, failure_gap, merge_gaps, only_row, refused_error
 from kafkascope.client.describe.groups import NOT_ASKED
-from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, offsets_of
-from kafkascope.client.describe.values import Place, Setting, kafka_uuid, known
+from kafkascope.client.describe.offsets import EARLIEST, LATEST, Offset, fetch_offsets
+from kafkascope.client.describe.values import Setting, TopicPartition, kafka_uuid, known_or_none
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-UNKNOWN_TOPIC = 3
+_UNKNOWN_TOPIC = 3
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPartition:
+class PartitionView:
     """Node ids. `eligible` are replicas that may lead without loss though not in sync (KIP-966); None where the
     brokers do not tell."""
 
@@ -42,7 +42,7 @@ class TopicView:
     topic_id: str | None
     internal: bool
     min_in_sync_replicas: int | None
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[PartitionView, ...]
     without_leader: tuple[int, ...]
     under_replicated: tuple[int, ...]
     below_min_in_sync: tuple[int, ...]
@@ -53,8 +53,8 @@ class TopicView:
 
 def topic_of(
     topic: Mapping[str, Any],
-    firsts: Mapping[Place, Offset],
-    ends: Mapping[Place, Offset],
+    firsts: Mapping[TopicPartition, Offset],
+    ends: Mapping[TopicPartition, Offset],
     moves: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]],
     settings: tuple[Setting, ...],
     gaps: Iterable[Gap] = (),
@@ -62,10 +62,10 @@ def topic_of(
     """`topic` is of a DescribeTopicPartitions or a Metadata answer; `moves` are replicas being added and removed."""
     name = topic["name"]
     partitions = tuple(
-        _partition(name, one, firsts, ends, moves.get(one["partitionIndex"], ((), ())))
-        for one in sorted(topic["partitions"], key=lambda one: int(one["partitionIndex"]))
+        _partition(name, row, firsts, ends, moves.get(row["partitionIndex"], ((), ())))
+        for row in sorted(topic["partitions"], key=lambda row: int(row["partitionIndex"]))
     )
-    least = next((one.value for one in settings if one.name == "min.insync.replicas"), None)
+    least = next((setting.value for setting in settings if setting.name == "min.insync.replicas"), None)
     minimum = int(least) if least and least.isdigit() else None
     return TopicView(
         name,
@@ -73,31 +73,33 @@ def topic_of(
         topic["isInternal"],
         minimum,
         partitions,
-        tuple(one.partition for one in partitions if one.leader is None),
-        tuple(one.partition for one in partitions if len(one.in_sync) < len(one.replicas)),
-        tuple(one.partition for one in partitions if minimum is not None and len(one.in_sync) < minimum),
-        tuple(one for one in settings if one.source == "topic"),
+        tuple(partition.partition for partition in partitions if partition.leader is None),
+        tuple(partition.partition for partition in partitions if len(partition.in_sync) < len(partition.replicas)),
+        tuple(
+            partition.partition for partition in partitions if minimum is not None and len(partition.in_sync) < minimum
+        ),
+        tuple(setting for setting in settings if setting.source == "topic"),
         operations_of(topic.get("topicAuthorizedOperations", NOT_ASKED)),
-        merged(gaps),
+        merge_gaps(gaps),
     )
 
 
 def _partition(
     name: str,
-    one: Mapping[str, Any],
-    firsts: Mapping[Place, Offset],
-    ends: Mapping[Place, Offset],
+    row: Mapping[str, Any],
+    firsts: Mapping[TopicPartition, Offset],
+    ends: Mapping[TopicPartition, Offset],
     moves: tuple[tuple[int, ...], tuple[int, ...]],
-) -> TopicPartition:
-    place = (name, one["partitionIndex"])
-    eligible = one.get("eligibleLeaderReplicas")
-    return TopicPartition(
-        one["partitionIndex"],
-        known(one["leaderId"]),
-        known(one.get("leaderEpoch", -1)),
-        tuple(one["replicaNodes"]),
-        tuple(sorted(one["isrNodes"])),
-        tuple(sorted(one.get("offlineReplicas", ()))),
+) -> PartitionView:
+    place = (name, row["partitionIndex"])
+    eligible = row.get("eligibleLeaderReplicas")
+    return PartitionView(
+        row["partitionIndex"],
+        known_or_none(row["leaderId"]),
+        known_or_none(row.get("leaderEpoch", -1)),
+        tuple(row["replicaNodes"]),
+        tuple(sorted(row["isrNodes"])),
+        tuple(sorted(row.get("offlineReplicas", ()))),
         None if eligible is None else tuple(eligible),
         *moves,
         firsts[place].offset if place in firsts else None,
@@ -107,15 +109,15 @@ def _partition(
 
 async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
     """RefusedError where there is no such topic, or it may not be described."""
-    from kafkascope.client.describe.asking import brokers_only, each
+    from kafkascope.client.describe.calls import map_limited, require_brokers
     from kafkascope.client.describe.configs import Resource, describe_configs
 
-    brokers_only(cluster, "topics")
-    topic = await _found(cluster, name)
-    places = [(name, one["partitionIndex"]) for one in topic["partitions"] if one["leaderId"] >= 0]
+    require_brokers(cluster, "topics")
+    topic = await _fetch_topic(cluster, name)
+    places = [(name, partition["partitionIndex"]) for partition in topic["partitions"] if partition["leaderId"] >= 0]
     # side by side: a leader that does not answer is waited for once
-    (firsts, early), (ends, late) = await each(
-        (EARLIEST, LATEST), lambda timestamp: offsets_of(cluster, places, timestamp)
+    (firsts, early), (ends, late) = await map_limited(
+        (EARLIEST, LATEST), lambda timestamp: fetch_offsets(cluster, places, timestamp)
     )
     settings: tuple[Setting, ...] = ()
     unset: Sequence[Gap] = ()
@@ -124,27 +126,29 @@ async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
             (configs,) = await describe_configs(cluster, [Resource("topic", name)])
         settings, unset = configs.settings, configs.gaps
     except FAILURES as error:
-        unset = [no_answer(f"configs of topic {name}", "DescribeConfigs", error)]
+        unset = [failure_gap(f"configs of topic {name}", "DescribeConfigs", error)]
     # last, since a broker whose controller hangs is not asked again
-    moves, unmoved = await _moves(cluster, name, [one["partitionIndex"] for one in topic["partitions"]])
+    moves, unmoved = await _fetch_reassignments(
+        cluster, name, [partition["partitionIndex"] for partition in topic["partitions"]]
+    )
     return topic_of(topic, firsts, ends, moves, settings, [*early, *late, *unmoved, *unset])
 
 
-async def _found(cluster: "Cluster", name: str) -> Mapping[str, Any]:
+async def _fetch_topic(cluster: "Cluster", name: str) -> Mapping[str, Any]:
     """By DescribeTopicPartitions, page after page; by Metadata where brokers lack it (before 3.8)."""
-    from kafkascope.client.describe.asking import serves
+    from kafkascope.client.describe.calls import served_versions
     from kafkascope.client.targets import AnyBroker
 
-    versions = await serves(cluster, "Metadata")
-    asked: dict[str, Any] = {"topics": [{"name": name}], "allowAutoTopicCreation": False}
+    versions = await served_versions(cluster, "Metadata")
+    request: dict[str, Any] = {"topics": [{"name": name}], "allowAutoTopicCreation": False}
     if versions is not None and versions[1] >= 8:
-        asked["includeTopicAuthorizedOperations"] = True
-    answer = await cluster.call("Metadata", asked, to=AnyBroker())
-    topic: dict[str, Any] = dict(first(answer.value["topics"], "Metadata"))
+        request["includeTopicAuthorizedOperations"] = True
+    response = await cluster.call("Metadata", request, to=AnyBroker())
+    topic: dict[str, Any] = dict(only_row(response.value["topics"], "Metadata"))
     if topic["errorCode"] and not topic["partitions"]:
-        said = f"there is no topic {name}" if topic["errorCode"] == UNKNOWN_TOPIC else f"topic {name}"
-        raise refused(gap(f"topic {name}", "Metadata", topic["errorCode"], name, said), answer.address)
-    if await serves(cluster, "DescribeTopicPartitions") is None:
+        detail = f"there is no topic {name}" if topic["errorCode"] == _UNKNOWN_TOPIC else f"topic {name}"
+        raise refused_error(error_gap(f"topic {name}", "Metadata", topic["errorCode"], name, detail), response.address)
+    if await served_versions(cluster, "DescribeTopicPartitions") is None:
         return topic
     rows: list[Any] = []
     cursor: dict[str, Any] | None = None
@@ -162,25 +166,25 @@ async def _found(cluster: "Cluster", name: str) -> Mapping[str, Any]:
                 return {**topic, "partitions": rows}
 
 
-async def _moves(
+async def _fetch_reassignments(
     cluster: "Cluster", name: str, partitions: list[int]
 ) -> tuple[dict[int, tuple[tuple[int, ...], tuple[int, ...]]], list[Gap]]:
-    from kafkascope.client.describe.asking import lacking
+    from kafkascope.client.describe.calls import missing_api_gap
 
-    api, what = "ListPartitionReassignments", "replicas being moved"
-    lack = await lacking(cluster, api, what)
-    if lack is not None:
-        return {}, [lack]
-    asked = {"topics": [{"name": name, "partitionIndexes": partitions}]}
+    api, label = "ListPartitionReassignments", "replicas being moved"
+    gap = await missing_api_gap(cluster, api, label)
+    if gap is not None:
+        return {}, [gap]
+    request = {"topics": [{"name": name, "partitionIndexes": partitions}]}
     try:
         with cluster.part():
-            value = (await cluster.call(api, asked)).value
+            value = (await cluster.call(api, request)).value
     except FAILURES as error:
-        return {}, [no_answer(what, api, error)]
+        return {}, [failure_gap(label, api, error)]
     if value["errorCode"]:
-        return {}, [gap(what, api, value["errorCode"], None, value["errorMessage"])]
+        return {}, [error_gap(label, api, value["errorCode"], None, value["errorMessage"])]
     return {
-        one["partitionIndex"]: (tuple(one["addingReplicas"]), tuple(one["removingReplicas"]))
+        partition["partitionIndex"]: (tuple(partition["addingReplicas"]), tuple(partition["removingReplicas"]))
         for topic in value["topics"]
-        for one in topic["partitions"]
+        for partition in topic["partitions"]
     }, []

@@ -1,27 +1,27 @@
-"""Every coordinator's transactions in, one list out: state, producer, how long each is open, what it holds up."""
+"""Lists the transactions of every coordinator: state, producer, age, and the partitions they hold up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.describe.gaps import Gap, gap, merged, not_served, refused
-from kafkascope.client.describe.values import Assigned, Node
+from kafkascope.client.describe.gaps import Gap, error_gap, merge_gaps, not_served_gap, refused_error
+from kafkascope.client.describe.values import NodeAddress, TopicAssignment
 from kafkascope.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-OPEN = "Ongoing"
-STATES = (
-    *("Empty", OPEN, "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
+_OPEN = "Ongoing"
+_STATES = (
+    *("Empty", _OPEN, "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
     *("PrepareEpochFence", "Dead"),
 )
 # transaction.abort.timed.out.transaction.cleanup.interval.ms: so often a coordinator looks for those past their time
 CLEANUP_MS = 10_000
-BATCH = 100
+_BATCH = 100
 # A node that says so of a transactional id does not coordinate it: another may know it.
-NOT_COORDINATOR_HERE = frozenset((14, 15, 16))
-TRANSACTIONAL_ID_NOT_FOUND = 105
+_NOT_COORDINATOR = frozenset((14, 15, 16))
+_TRANSACTIONAL_ID_NOT_FOUND = 105
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class Transaction:
     state: str
     producer_id: int
     producer_epoch: int | None
-    coordinator: Node
+    coordinator: NodeAddress
     timeout_ms: int | None
     started_timestamp: int | None
     age_ms: int | None
     overdue: bool
-    partitions: tuple[Assigned, ...]
+    partitions: tuple[TopicAssignment, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Transactions:
+class TransactionList:
     """Brokers leave out those that we may not describe, and do not say so. `refused` are the errors of those that were
     asked for by id: nobody knows it, or it may not be described."""
 
@@ -52,133 +52,136 @@ class Transactions:
 
 
 def transaction_of(
-    listed: Mapping[str, Any], described: Mapping[str, Any] | None, coordinator: Node, now_ms: int
+    listed: Mapping[str, Any], described: Mapping[str, Any] | None, coordinator: NodeAddress, now_ms: int
 ) -> Transaction:
     """`listed` is a row of ListTransactions, `described` one of DescribeTransactions without an error."""
-    told = described or {}
-    state = told.get("transactionState", listed["transactionState"])
-    started = told.get("transactionStartTimeMs", -1)
+    description = described or {}
+    state = description.get("transactionState", listed["transactionState"])
+    started = description.get("transactionStartTimeMs", -1)
     begun = started if started >= 0 and state not in ("Empty", "CompleteCommit", "CompleteAbort") else None
     age = None if begun is None else max(0, now_ms - begun)
-    timeout = told.get("transactionTimeoutMs")
+    timeout = description.get("transactionTimeoutMs")
     return Transaction(
         listed["transactionalId"],
         state,
         listed["producerId"],
-        told.get("producerEpoch"),
+        description.get("producerEpoch"),
         coordinator,
         timeout,
         begun,
         age,
-        state == OPEN and age is not None and timeout is not None and age > timeout + CLEANUP_MS,
+        state == _OPEN and age is not None and timeout is not None and age > timeout + CLEANUP_MS,
         tuple(
             sorted(
-                (Assigned(one["topic"], tuple(sorted(one["partitions"]))) for one in told.get("topics", ())),
-                key=lambda one: one.topic,
+                (
+                    TopicAssignment(row["topic"], tuple(sorted(row["partitions"])))
+                    for row in description.get("topics", ())
+                ),
+                key=lambda topic: topic.topic,
             )
         ),
     )
 
 
-def known_states(states: Iterable[str]) -> list[str]:
+def parse_states(states: Iterable[str]) -> list[str]:
     """In Kafka's spelling; a broker that does not know a state filters by nothing."""
-    spelled = {one.lower(): one for one in STATES}
-    found = []
+    spelled = {name.lower(): name for name in _STATES}
+    names = []
     for state in states:
         if state.lower() not in spelled:
-            raise UsageError(f"no transaction has the state '{state}'; there are {', '.join(STATES)}")
-        found.append(spelled[state.lower()])
-    return found
+            raise UsageError(f"no transaction has the state '{state}'; there are {', '.join(_STATES)}")
+        names.append(spelled[state.lower()])
+    return names
 
 
 async def describe_transactions(
     cluster: "Cluster", ids: Iterable[str] = (), states: Iterable[str] = ()
-) -> Transactions:
+) -> TransactionList:
     """Those of these ids and states; none given means all. RefusedError where ids are given, and nothing is left."""
-    from kafkascope.client.describe.asking import brokers_only, each_node, lacking
-    from kafkascope.client.targets import Node as NodeTarget
+    from kafkascope.client.describe.calls import map_nodes, missing_api_gap, require_brokers
+    from kafkascope.client.targets import Node
 
-    brokers_only(cluster, "transactions")
-    lack = await lacking(cluster, "ListTransactions", "transactions")
-    if lack is not None:
-        return Transactions((), (), (not_served(lack.what, lack.api, lack.detail),))
+    require_brokers(cluster, "transactions")
+    gap = await missing_api_gap(cluster, "ListTransactions", "transactions")
+    if gap is not None:
+        return TransactionList((), (), (not_served_gap(gap.what, gap.api, gap.detail),))
     ids = tuple(ids)
-    wanted = set(ids)
-    filters = {"stateFilters": known_states(states)}
+    requested = set(ids)
+    filters = {"stateFilters": parse_states(states)}
     # to ask where an id is coordinated would create the coordinators' topic: every node is asked for those not listed
-    known: set[str] = set()
-    said: dict[str, tuple[Gap, Node]] = {}
+    seen: set[str] = set()
+    errors: dict[str, tuple[Gap, NodeAddress]] = {}
 
-    async def ask(node: Node) -> tuple[list[Transaction], list[Gap]]:
-        answer = await cluster.call("ListTransactions", filters, to=NodeTarget(node.node_id))
-        value = answer.value
+    async def ask(node: NodeAddress) -> tuple[list[Transaction], list[Gap]]:
+        response = await cluster.call("ListTransactions", filters, to=Node(node.node_id))
+        value = response.value
         if value["errorCode"]:
-            return [], [gap(f"transactions of node {node.node_id}", "ListTransactions", value["errorCode"])]
-        rows = [one for one in value["transactionStates"] if not wanted or one["transactionalId"] in wanted]
-        found = {one["transactionalId"] for one in rows}
-        known.update(found)
-        for name, lack in (await _unlisted(cluster, node, wanted - found)).items():
-            if lack is None:
-                known.add(name)
-            elif lack.code not in NOT_COORDINATOR_HERE:
-                said[name] = (lack, node)
-        return await _described(cluster, node, rows)
+            return [], [error_gap(f"transactions of node {node.node_id}", "ListTransactions", value["errorCode"])]
+        rows = [row for row in value["transactionStates"] if not requested or row["transactionalId"] in requested]
+        listed = {row["transactionalId"] for row in rows}
+        seen.update(listed)
+        for name, gap in (await _describe_unlisted(cluster, node, requested - listed)).items():
+            if gap is None:
+                seen.add(name)
+            elif gap.code not in _NOT_COORDINATOR:
+                errors[name] = (gap, node)
+        return await _describe_listed(cluster, node, rows)
 
-    answers, gaps = await each_node(cluster, "transactions", "ListTransactions", ask)
-    found = [one for some, _ in answers.values() for one in some]
-    gaps += [one for _, more in answers.values() for one in more]
-    refusals = [_refused(name, said.get(name)) for name in dict.fromkeys(ids) if name not in known]
-    if refusals and not found:
+    results, gaps = await map_nodes(cluster, "transactions", "ListTransactions", ask)
+    transactions = [transaction for of_node, _ in results.values() for transaction in of_node]
+    gaps += [gap for _, of_node in results.values() for gap in of_node]
+    refusals = [_refusal(name, errors.get(name)) for name in dict.fromkeys(ids) if name not in seen]
+    if refusals and not transactions:
         raise refusals[0]
-    ordered = tuple(sorted(found, key=lambda one: one.transactional_id))
-    return Transactions(ordered, tuple(map(str, refusals)), merged(gaps))
+    ordered = tuple(sorted(transactions, key=lambda transaction: transaction.transactional_id))
+    return TransactionList(ordered, tuple(map(str, refusals)), merge_gaps(gaps))
 
 
-def _refused(name: str, said: tuple[Gap, Node] | None) -> RefusedError:
-    if said is not None and said[0].needs:
-        return refused(said[0], said[1].address)
+def _refusal(name: str, error: tuple[Gap, NodeAddress] | None) -> RefusedError:
+    if error is not None and error[0].needs:
+        return refused_error(error[0], error[1].address)
     detail = f"there is no transactional id {name}"
-    lack = gap(f"transaction {name}", "DescribeTransactions", TRANSACTIONAL_ID_NOT_FOUND, name, detail)
-    return refused(lack if said is None or said[0].code == lack.code else said[0], said[1].address if said else "")
+    not_found = error_gap(f"transaction {name}", "DescribeTransactions", _TRANSACTIONAL_ID_NOT_FOUND, name, detail)
+    return refused_error(
+        not_found if error is None or error[0].code == not_found.code else error[0], error[1].address if error else ""
+    )
 
 
-async def _unlisted(cluster: "Cluster", node: Node, names: Iterable[str]) -> dict[str, Gap | None]:
+async def _describe_unlisted(cluster: "Cluster", node: NodeAddress, names: Iterable[str]) -> dict[str, Gap | None]:
     """What a node says of ids that it did not list; None where it knows it, in another state than was asked for."""
-    from kafkascope.client.targets import Node as NodeTarget
+    from kafkascope.client.targets import Node
 
-    wanted = sorted(names)
-    if not wanted:
+    requested = sorted(names)
+    if not requested:
         return {}
-    answer = await cluster.call("DescribeTransactions", {"transactionalIds": wanted}, to=NodeTarget(node.node_id))
+    response = await cluster.call("DescribeTransactions", {"transactionalIds": requested}, to=Node(node.node_id))
     return {
-        one["transactionalId"]: gap(
-            f"transaction {one['transactionalId']}", "DescribeTransactions", one["errorCode"], one["transactionalId"]
+        row["transactionalId"]: error_gap(
+            f"transaction {row['transactionalId']}", "DescribeTransactions", row["errorCode"], row["transactionalId"]
         )
-        if one["errorCode"]
+        if row["errorCode"]
         else None
-        for one in answer.value["transactionStates"]
+        for row in response.value["transactionStates"]
     }
 
 
-async def _described(
-    cluster: "Cluster", node: Node, rows: list[Mapping[str, Any]]
+async def _describe_listed(
+    cluster: "Cluster", node: NodeAddress, rows: list[Mapping[str, Any]]
 ) -> tuple[list[Transaction], list[Gap]]:
-    from kafkascope.client.targets import Node as NodeTarget
+    from kafkascope.client.targets import Node
 
-    found: list[Transaction] = []
+    transactions: list[Transaction] = []
     gaps: list[Gap] = []
-    for at in range(0, len(rows), BATCH):
-        some = {one["transactionalId"]: one for one in rows[at : at + BATCH]}
-        answer = await cluster.call(
-            "DescribeTransactions", {"transactionalIds": list(some)}, to=NodeTarget(node.node_id)
-        )
-        told = {}
-        for one in answer.value["transactionStates"]:
-            name = one["transactionalId"]
-            if one["errorCode"]:
-                gaps.append(gap(f"transaction {name}", "DescribeTransactions", one["errorCode"], name))
+    for start in range(0, len(rows), _BATCH):
+        batch = {row["transactionalId"]: row for row in rows[start : start + _BATCH]}
+        response = await cluster.call("DescribeTransactions", {"transactionalIds": list(batch)}, to=Node(node.node_id))
+        descriptions = {}
+        for row in response.value["transactionStates"]:
+            name = row["transactionalId"]
+            if row["errorCode"]:
+                gaps.append(error_gap(f"transaction {name}", "DescribeTransactions", row["errorCode"], name))
             else:
-                told[name] = one
-        now_ms = answer.received_at // 1_000_000
-        found += [transaction_of(one, told.get(name), node, now_ms) for name, one in some.items()]
-    return found, gaps
+                descriptions[name] = row
+        now_ms = response.received_at // 1_000_000
+        transactions += [transaction_of(row, descriptions.get(name), node, now_ms) for name, row in batch.items()]
+    return transactions, gaps

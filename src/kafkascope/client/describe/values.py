@@ -1,4 +1,4 @@
-"""Values that several views share: nodes, assignments, settings; and Kafka's text form of a uuid."""
+"""Value types that several views share, such as node addresses, assignments and settings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from uuid import UUID
 
 from kafkascope.codec.json_form import uuid_text
 
-Place = tuple[str, int]  # topic and partition
-ZERO = UUID(int=0)
+TopicPartition = tuple[str, int]  # topic and partition
+_ZERO = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeAddress:
     """A broker as a view names it; `address` is None where nobody told it."""
 
     node_id: int
@@ -20,7 +20,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class TopicAssignment:
     """Partitions of one topic."""
 
     topic: str
@@ -40,36 +40,36 @@ class Setting:
 
 def kafka_uuid(value: UUID | None) -> str | None:
     """As Kafka prints it: unpadded url-safe base64; None for the zero uuid, which stands for none."""
-    if value is None or value == ZERO:
+    if value is None or value == _ZERO:
         return None
     return uuid_text(value)
 
 
-def assigned(topic_partitions: Iterable[Mapping[str, Any]]) -> tuple[Assigned, ...]:
+def topic_assignments(topic_partitions: Iterable[Mapping[str, Any]]) -> tuple[TopicAssignment, ...]:
     """From `{topicName, partitions}` rows of an answer, by topic."""
-    found = (Assigned(row["topicName"], tuple(sorted(row["partitions"]))) for row in topic_partitions)
-    return tuple(sorted(found, key=lambda one: one.topic))
+    assignments = (TopicAssignment(row["topicName"], tuple(sorted(row["partitions"]))) for row in topic_partitions)
+    return tuple(sorted(assignments, key=lambda row: row.topic))
 
 
-def places(assignment: Iterable[Assigned]) -> list[Place]:
-    return [(one.topic, partition) for one in assignment for partition in one.partitions]
+def topic_partitions(assignment: Iterable[TopicAssignment]) -> list[TopicPartition]:
+    return [(row.topic, partition) for row in assignment for partition in row.partitions]
 
 
-def known(value: int | None) -> int | None:
+def known_or_none(value: int | None) -> int | None:
     """Kafka writes −1 for what it does not know."""
     return None if value is None or value < 0 else value
 
 
-def total(parts: Iterable[int | None]) -> int | None:
+def sum_or_none(parts: Iterable[int | None]) -> int | None:
     """The sum; None where one of them is not known, since the sum is not either."""
-    whole = 0
+    result = 0
     for part in parts:
         if part is None:
             return None
-        whole += part
-    return whole
+        result += part
+    return result
 
 
-def waiting(lags: Iterable[int | None]) -> int | None:
+def total_lag(lags: Iterable[int | None]) -> int | None:
     """The sum of lags. One below 0, of an offset past the end, hides no record of another partition."""
-    return total(None if lag is None else max(0, lag) for lag in lags)
+    return sum_or_none(None if lag is None else max(0, lag) for lag in lags)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkascope.client.answer import Answer
-from kafkascope.client.describe.asking import each, fairly
-from kafkascope.client.describe.quorum import ASKED as QUORUM
+from kafkascope.client.describe.calls import map_fairly, map_limited
+from kafkascope.client.describe.quorum import QUORUM_REQUEST as QUORUM
 from kafkascope.client.targets import AnyBroker, Node, Target
 from kafkascope.errors import KafkascopeError, ReachError
 from kafkascope.limits import MAX_OBSERVED_GROUPS_A_CALL
@@ -118,7 +118,7 @@ class Observer:
         if has("DescribeCluster") and nodes:
             first.append(self._ask("DescribeCluster", {}, AnyBroker()))
         listing = asyncio.ensure_future(
-            fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions")))
+            map_fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions")))
         )
         await asyncio.gather(listing, *first)
         listed = listing.result()
@@ -135,7 +135,7 @@ class Observer:
         asked = [(node, kind, names) for node, groups in by_node.items() for kind, names in groups.items()]
         places: dict[str, set[int]] = defaultdict(set)
         fetched = version if version >= FIRST_OFFSET_FETCH else None
-        for found in await each(asked, lambda one: self._of_type(*one, has, fetched)):
+        for found in await map_limited(asked, lambda one: self._of_type(*one, has, fetched)):
             for topic, partitions in found.items():
                 places[topic] |= partitions
         if places:
@@ -220,7 +220,7 @@ class Observer:
             named = [{"name": name, "partitions": some} for name, some in topics.items()]
             return {"replicaId": -1, "topics": named}
 
-        await each(by_leader.items(), lambda one: self._ask("ListOffsets", asked_of(one[1]), Node(one[0])))
+        await map_limited(by_leader.items(), lambda one: self._ask("ListOffsets", asked_of(one[1]), Node(one[0])))
 
     async def _ask(
         self,

@@ -5,8 +5,8 @@ from typing import Any
 
 from kafkascope.client.arguments import with_defaults
 from kafkascope.client.cluster import Cluster
-from kafkascope.client.describe.gaps import first
-from kafkascope.client.describe.quorum import ASKED as QUORUM
+from kafkascope.client.describe.gaps import only_row
+from kafkascope.client.describe.quorum import QUORUM_REQUEST as QUORUM
 from kafkascope.client.probe.arguments import PREFIX, Survey, Topic
 from kafkascope.client.targets import AnyBroker, Node
 from kafkascope.client.writes import COORDINATOR_TOPICS
@@ -38,7 +38,7 @@ async def survey(cluster: Cluster, prefer: str = "", *, write: bool = False) -> 
     internal = frozenset(row["name"] for row in rows) & frozenset(COORDINATOR_TOPICS.values())
     groups = await _groups(cluster, [broker.node_id for broker in brokers[:_NODES]])
     return Survey(
-        node=answer.node if answer.node is not None else first(brokers, "Metadata").node_id,
+        node=answer.node if answer.node is not None else only_row(brokers, "Metadata").node_id,
         nodes=frozenset(broker.node_id for broker in brokers) | (await _more_nodes(cluster) if write else frozenset()),
         cluster_id=await cluster.cluster_id(),
         topics=_topics(rows, prefer),

@@ -1,0 +1,200 @@
+"""Calls that several views make: with retries while an error is retriable, to many nodes at once, and within a fair
+share of the time."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafkascope.client.describe.gaps import (
+    FAILURES,
+    NO_ANSWER,
+    UNASKED,
+    Failure,
+    Gap,
+    error_gap,
+    failure_gap,
+    is_retriable,
+    needed_acl,
+    not_served_gap,
+    only_row,
+)
+from kafkascope.client.describe.values import NodeAddress
+from kafkascope.client.targets import Coordinator, Node, Target
+from kafkascope.client.transport.deadline import after
+from kafkascope.errors import RefusedError, UsageError
+from kafkascope.limits import MAX_BROKERS
+from kafkascope.schema.catalog import apis, message
+
+if TYPE_CHECKING:
+    from kafkascope.client.answer import Answer
+    from kafkascope.client.cluster import Cluster
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+RETRY_SECONDS = 0.1
+# Questions under way at once: enough to hide the distance, few enough to be no load.
+MAX_CONCURRENT = 16
+# Of many nodes each gets a fair part of the time, but as much as an answer and a second try take.
+_MIN_SECONDS = 1.0
+NO_TIME = "there was no time left to ask; --timeout SECONDS waits longer"
+# Nodes without an answer that are named one by one.
+MAX_GAPS = 20
+
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
+
+
+async def call_with_retries(
+    cluster: "Cluster",
+    api: str,
+    value: Mapping[str, Any],
+    verdict: Callable[[Mapping[str, Any]], Gap | None],
+    *,
+    to: Target | None = None,
+    version: int | None = None,
+    apart: bool = False,
+) -> "tuple[Answer, Gap | None]":
+    """The answer, and what `verdict` says of it. Errors that pass are waited out, for half of the time
+    that a look has left. `apart` is that of `Cluster.call`."""
+    until = time.monotonic() + cluster.share()
+    while True:
+        try:
+            response = await cluster.call(api, value, to=to, version=version, apart=apart)
+        except RefusedError as error:
+            # the way to the coordinator needs a right of its own
+            need = needed_acl(api, error.code, to.key if isinstance(to, Coordinator) else None)
+            raise RefusedError(f"{error}; it needs {need}", error.code) if need else error from None
+        gap = verdict(response.value)
+        if gap is None or gap.code is None or not is_retriable(gap.code):
+            return response, gap
+        if time.monotonic() + RETRY_SECONDS > until:
+            return response, gap
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def map_limited(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
+    """All of them, a few at a time, in order; the first failure ends the others."""
+    pending = enumerate(items)
+    results: dict[int, R] = {}
+
+    async def work() -> None:
+        for number, item in pending:
+            results[number] = await do(item)
+
+    tasks = [asyncio.ensure_future(work()) for _ in range(MAX_CONCURRENT)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return [results[number] for number in range(len(results))]
+
+
+async def map_fairly(
+    cluster: "Cluster", items: Sequence[T], call: Callable[[T], Awaitable[R]]
+) -> list[R | Failure | None]:
+    """Each one's answer, or why there is none; None where there was no time to ask. All together get the time of one
+    call, or half of what is left of a look where there are several, and the memory of one response."""
+    deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
+    remaining = len(items)
+
+    async def attempt(item: T) -> R | Failure | None:
+        nonlocal remaining
+        seconds = deadline.left()
+        if not seconds:
+            return None
+        fair = max(seconds * MAX_CONCURRENT / remaining, _MIN_SECONDS)
+        remaining -= 1
+        try:
+            with cluster.look(min(seconds, fair)):
+                return await call(item)
+        except FAILURES as error:
+            # It's kept until all were asked. The frames that it passed hold what they were at, such as a response.
+            error.__traceback__ = error.__context__ = None
+            return error
+
+    with cluster.together():
+        return await map_limited(items, attempt)
+
+
+async def map_nodes(
+    cluster: "Cluster", label: str, api: str, call: Callable[[NodeAddress], Awaitable[R]]
+) -> tuple[dict[NodeAddress, R], list[Gap]]:
+    """One answer a node. A node that does not answer, or not with a response, is a gap, as long as another does."""
+    nodes = [NodeAddress(broker.node_id, str(broker.address)) for broker in await cluster.brokers()]
+    results: dict[NodeAddress, R] = {}
+    failed: dict[NodeAddress, Failure] = {}
+    for node, result in zip(nodes, await map_fairly(cluster, nodes, call), strict=True):
+        if isinstance(result, FAILURES):
+            failed[node] = result
+        elif result is not None:
+            results[node] = result
+    if failed and not results:
+        raise next(iter(failed.values()))
+    gaps = [failure_gap(f"{label} of node {node.node_id}", api, error) for node, error in failed.items()]
+    if len(gaps) > MAX_GAPS:
+        unnamed = f"{label} of {len(gaps) - MAX_GAPS:,} more nodes"
+        gaps[MAX_GAPS:] = [Gap(unnamed, api, NO_ANSWER, detail="none of them answered")]
+    late = len(nodes) - len(results) - len(failed)
+    if late:
+        gaps.append(Gap(f"{label} of {late:,} nodes", api, UNASKED, detail=NO_TIME))
+    if cluster.left_out:
+        detail = f"of more than {MAX_BROKERS:,} brokers the first are asked"
+        gaps.append(Gap(f"{label} of {cluster.left_out:,} brokers", api, UNASKED, detail=detail))
+    return results, gaps
+
+
+def require_brokers(cluster: "Cluster", label: str) -> None:
+    """Controllers know the metadata log and little else."""
+    if cluster.controllers:
+        raise UsageError(f"{label} are known to brokers alone; give a broker's address, without --bootstrap-controller")
+
+
+async def served_versions(cluster: "Cluster", api: str) -> tuple[int, int] | None:
+    """Versions of an API that the brokers have, None where they do not know it."""
+    key = next(key for key, name in apis().items() if name == api)
+    return (await cluster.versions()).get(key)
+
+
+async def missing_api_gap(cluster: "Cluster", api: str, label: str) -> Gap | None:
+    """Said before a call that the brokers could not answer."""
+    if await served_versions(cluster, api) is not None:
+        return None
+    return not_served_gap(label, api, f"these brokers do not know {api}; {_introduced_in(api)}")
+
+
+def _introduced_in(api: str) -> str:
+    return f"it came with Kafka {message(f'{api}Request').valid[0][0].first}"
+
+
+async def numeric_configs(
+    cluster: "Cluster", node: int | None, names: Sequence[str], label: str
+) -> tuple[dict[str, int], list[Gap]]:
+    """Settings of one node, or of any, that are numbers, by name: those that it tells."""
+    gap = await missing_api_gap(cluster, "DescribeConfigs", label)
+    if gap is not None:
+        return {}, [gap]
+    if node is None:  # the address that answered is not one that the cluster gives its nodes, as behind a tunnel
+        node = only_row(await cluster.brokers(), "Metadata").node_id
+    resource = {"resourceType": BROKER_RESOURCE, "resourceName": str(node), "configurationKeys": list(names)}
+    try:
+        with cluster.part():
+            response = await cluster.call("DescribeConfigs", {"resources": [resource]}, to=Node(node))
+    except FAILURES as error:
+        return {}, [failure_gap(label, "DescribeConfigs", error)]
+    result = only_row(response.value["results"], "DescribeConfigs")
+    if result["errorCode"]:
+        return {}, [error_gap(label, "DescribeConfigs", result["errorCode"], None, result["errorMessage"])]
+    return {
+        config["name"]: int(config["value"]) for config in result["configs"] if (config["value"] or "").isdigit()
+    }, []
+
+
+def group_target(group: str) -> Coordinator:
+    return Coordinator("group", group)
+
+
+def responding_node(response: "Answer") -> NodeAddress | None:
+    return None if response.node is None else NodeAddress(response.node, str(response.address))
