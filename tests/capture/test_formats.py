@@ -1,35 +1,45 @@
-"""What a file is called that is no recording: text where a person could read it, and bytes where not."""
+"""The list of formats: what it names is there, and a line more is all that another format takes."""
 
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
-from kafkascope.capture.formats import sniff
-from kafkascope.errors import InputError
+from kafkascope.capture import formats
+from kafkascope.capture.files.pcap import PcapReader
+from kafkascope.capture.formats import CAPTURE, COMPRESSIONS, FORMATS, Format, looks_recorded
+from kafkascope.capture.reader import read
+from kafkascope.pipeline.ingestion.inputs import find
+from kafkascope.pipeline.ingestion.survey import survey
+from tests.captures import capture
 
-TEXT, BYTES = "it is text without a line of a broker's request log", "it starts neither as pcap nor as pcapng"
+TOY = b"TOY!"
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"hello\n", TEXT),
-        ("Grüße aus Köln\n".encode(), TEXT),
-        ("日本語のテキスト\n".encode() * 999, TEXT),
-        ("日本語".encode()[:-1], TEXT),  # cut inside a letter
-        ("Grüße aus Köln, von den Bäumen und Flüssen\n".encode("latin-1"), TEXT),
-        (b"\033[31mred\033[0m\t\r\n", TEXT),
-        (b"x" * 4095 + "日".encode(), TEXT),
-        (bytes.fromhex("d4c3b2"), BYTES),
-        (bytes.fromhex("d4"), BYTES),
-        (bytes.fromhex("e6"), BYTES),
-        (bytes.fromhex("ff fe 41 42"), BYTES),
-        (bytes(range(128, 256)), BYTES),
-        (b"a\0b\0c\0", BYTES),
-        (b"text\x7f\x01", BYTES),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else value[:12].hex(),
-)
-def test_text_is_told_from_bytes(content: bytes, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        sniff(BytesIO(content))
+class ToyReader(PcapReader):
+    """A pcap file behind four bytes."""
+
+    def index(self, data, position, base, final):  # type: ignore[no-untyped-def]
+        return super().index(data, max(position, len(TOY)) if base == 0 else position, base, final)
+
+
+def test_every_reader_and_opener_is_there() -> None:
+    assert all(callable(each.load()) for each in (*FORMATS, *COMPRESSIONS))
+
+
+def test_no_start_belongs_to_two() -> None:
+    starts = [start for each in (*FORMATS, *COMPRESSIONS) for start in each.starts]
+    assert not [start for start in starts if sum(other.startswith(start) for other in starts) > 1]
+
+
+def test_a_format_is_a_reader_and_a_line_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pcap = capture("clients")
+    recording = tmp_path / "recording"
+    recording.write_bytes(TOY + pcap)
+    assert not looks_recorded(TOY + pcap)
+    toy = Format("toy", CAPTURE, f"{__name__}:{ToyReader.__name__}", (TOY,))
+    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, toy))
+    assert looks_recorded(TOY + pcap)
+    whole = {exchange.exchange_id for exchange in read(BytesIO(pcap))}
+    assert {exchange.exchange_id for exchange in read(recording)} == whole != set()
+    assert [survey(file, sample=0).kind for file in find([recording])] == [CAPTURE]

@@ -25,22 +25,23 @@ from kafkascope.capture.files.decompress import Unpacked, UnpackedFile
 from kafkascope.capture.files.file_order import by_first_packet
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.files.source import Input, Source, Waiting, inputs
-from kafkascope.capture.formats import LOG, Found, sniff, uri_of
+from kafkascope.capture.formats import LOG
 from kafkascope.capture.frames.frame_table import are_done, join_frames
 from kafkascope.capture.frames.framing import PORTION_BYTES, PORTION_ROWS, Framer
 from kafkascope.capture.frames.headers import FIRST_NS, LAST_NS
 from kafkascope.capture.net.segments import SegmentReader
-from kafkascope.capture.request_log.reader import RequestLog
 from kafkascope.capture.resume.choose import Chooser
 from kafkascope.capture.resume.places import PlaceReader
 from kafkascope.capture.resume.reread import after
 from kafkascope.capture.resume.run import WHOLE, Part, Steps, carry, flows_of, late_pieces, leave_out, resume
 from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.sniff import Recording, sniff, uri_of
 from kafkascope.capture.tcp.reassembly import Reassembler
 from kafkascope.errors import InputError, KernelError
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.messages import MessageTable
+    from kafkascope.capture.request_log.reader import RequestLog
 
 Paths = Input | Iterable[Input]
 
@@ -199,31 +200,31 @@ class Reading:
 
     def _one(self, path: Input) -> Iterator[ExchangeBatch]:
         self._on_file(uri_of(path))
-        found = sniff(path, self._waiting)
-        self.live = found.live
-        self._file = found.file
-        if found.file is not None and not found.packed:
+        recording = sniff(path, self._waiting)
+        self.live = recording.live
+        self._file = recording.file
+        if recording.file is not None and not recording.packed:
             self.plain_files.add(uri_of(path))
         try:
             self.recordings.uris.append(uri_of(path))
             read = self.account.packets + self.account.log_lines
             self.recordings.first_packets.append(self._numbers_before + read)
             self.account.begin(uri_of(path))
-            yield from self._log(found) if found.kind == LOG else self._packets(found)
-            if found.problem:
-                self.account.add_problems([Problem("compression", found.problem, -1, -1, 0)])
+            yield from self._log(recording) if recording.format.kind == LOG else self._packets(recording)
+            if recording.problem:
+                self.account.add_problems([Problem("compression", recording.problem, -1, -1, 0)])
         finally:
-            if found.file is not None:
+            if recording.file is not None:
                 self._file_bytes, self._file = self.file_bytes, None
-                found.file.close()
+                recording.file.close()
 
-    def _packets(self, found: Found) -> Iterator[ExchangeBatch]:
+    def _packets(self, recording: Recording) -> Iterator[ExchangeBatch]:
         capture = self._begin()
         first = self.recordings.first_packets[-1]
         tally = self._tallies.of(len(self.recordings.uris) - 1)
         bytes_before = self.account.bytes_read
         skip = self._part.skip.get(self.recordings.uris[-1], 0)
-        for packets in read_packets(found.source, waiting=self._waiting, chunk_bytes=self._part.chunk_bytes):
+        for packets in read_packets(recording.source, waiting=self._waiting, chunk_bytes=self._part.chunk_bytes):
             known = len(packets.start)
             packets = after(packets, skip)
             self._numbers_before += known - len(packets.start)
@@ -236,13 +237,13 @@ class Reading:
                 tally.add_span(*span)
             if first:
                 packets = dataclasses.replace(packets, first=packets.first + first)
-            yield from capture.feed(packets, live=found.live)
+            yield from capture.feed(packets, live=recording.live)
 
-    def _log(self, found: Found) -> Iterator[ExchangeBatch]:
-        log = RequestLog(self.recordings, names=self.names)
+    def _log(self, recording: Recording) -> Iterator[ExchangeBatch]:
+        log: RequestLog = recording.format.load()(self.recordings, names=self.names)
         tally = self._tallies.of(len(self.recordings.uris) - 1)
         before = dataclasses.replace(self.account)
-        unpacked = Unpacked(Source(found.source, self._waiting))
+        unpacked = Unpacked(Source(recording.source, self._waiting))
         skip = self._part.skip.get(self.recordings.uris[-1], 0)
         for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
@@ -255,7 +256,7 @@ class Reading:
         if unpacked.problem:
             self.account.add_problems([Problem("compression", unpacked.problem, -1, -1, 0)])
 
-    def _count(self, log: RequestLog, before: Account) -> None:
+    def _count(self, log: "RequestLog", before: Account) -> None:
         self.account.log_lines = before.log_lines + log.lines
         self.account.log_lines_unread = before.log_lines_unread + log.unread
         self.account.log_lines_without_time = before.log_lines_without_time + log.without_time

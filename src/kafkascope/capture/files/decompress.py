@@ -10,18 +10,18 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafkascope.capture.files.blockwise import LZ4_MAGIC, ZSTD_MAGIC, Cut, Taker, first_magic, is_skippable, mended
+from kafkascope.capture.files.blockwise import LZ4_MAGIC, Cut, Taker, first_magic, mended
+from kafkascope.capture.formats import COMPRESSION_START_BYTES, compression_starting
 from kafkascope.limits import MAX_WINDOW_BYTES
 
-_GZIP_MAGIC = bytes.fromhex("1f8b")
-_XZ_MAGIC = bytes.fromhex("fd377a585a00")
 # Arrow's decoders give nothing of the read in which they fail: what a broken block can take with it.
 _STEP = 65_536
 _LARGE_STEP = 1 << 20
-_LONGEST_MAGIC = 6
 # Beside the dictionary liblzma takes 64 KiB and a little more.
 _TOO_WIDE_FOR_XZ = "Memory usage limit exceeded"
 _XZ_MEMORY = MAX_WINDOW_BYTES + (1 << 20)
+
+ReadInto = Callable[[memoryview], int]
 
 
 class Fills(Protocol):
@@ -32,7 +32,7 @@ class Fills(Protocol):
     def fill(self, view: memoryview) -> int: ...
 
 
-class _Packed:
+class Packed:
     """The file as it is: `pull` gives what was looked at first, then the rest."""
 
     def __init__(self, source: Fills) -> None:
@@ -56,7 +56,7 @@ class _Packed:
         return bytes(memoryview(piece)[: self.source.fill(memoryview(piece))])
 
 
-class _Ending:
+class Ending:
     """Why the data ended too early. Decoders hold this and never the reader that holds them: Python's collector doesn't
     see through Arrow's objects, and would never free such a cycle."""
 
@@ -73,9 +73,9 @@ class Unpacked:
 
     def __init__(self, source: Fills) -> None:
         self._source = source
-        self._packed = _Packed(source)
-        self._ending = _Ending()
-        self._read_into: Callable[[memoryview], int] | None = None
+        self._packed = Packed(source)
+        self._ending = Ending()
+        self._read_into: ReadInto | None = None
         self._known = False
         self._ended = False
 
@@ -127,19 +127,27 @@ class Unpacked:
 
     def _begin(self) -> None:
         self._known = True
-        head = self._packed.look(_LONGEST_MAGIC)
-        if head.startswith(_GZIP_MAGIC):
-            self._ending.form = "gzip"
-            self._read_into = _one_read(gzip.GzipFile(fileobj=_File(self._packed.pull)))
-        elif head.startswith(_XZ_MAGIC):
-            self._ending.form = "xz"
-            self._read_into = _xz_read(self._packed.pull)
-        elif head.startswith((ZSTD_MAGIC, LZ4_MAGIC)) or is_skippable(head):
-            self._read_into = _frames(Taker(self._packed.pull), self._ending, live=self._source.live)
+        packing = compression_starting(self._packed.look(COMPRESSION_START_BYTES))
+        if packing is not None:
+            self._ending.form = packing.name
+            self._read_into = packing.load()(self._packed, self._ending)
 
 
-def _frames(taker: Taker, ending: _Ending, *, live: bool) -> Callable[[memoryview], int]:
+def open_gzip(packed: Packed, _: Ending) -> ReadInto:
+    """What comes back unpacks into a view. Why the data ends too early it raises, or notes in `Ending`."""
+    file = gzip.GzipFile(fileobj=_File(packed.pull))
+
+    def read_into(view: memoryview) -> int:
+        data = file.read1(min(len(view), _LARGE_STEP))
+        view[: len(data)] = data
+        return len(data)
+
+    return read_into
+
+
+def open_blocks(packed: Packed, ending: Ending) -> ReadInto:
     """zstd and lz4 have the same skippable frames: which of them it is, the first other frame says."""
+    taker = Taker(packed.pull)
     try:
         ending.form = "lz4" if first_magic(taker) == LZ4_MAGIC else "zstd"
     except Cut:
@@ -153,7 +161,7 @@ def _frames(taker: Taker, ending: _Ending, *, live: bool) -> Callable[[memoryvie
         nonlocal held
         parts: list[memoryview] = []
         # Small frames by the thousand go to the decoder together, but for those of a pipe, which may end for now.
-        while size > 0 and not (parts and live):
+        while size > 0 and not (parts and packed.source.live):
             if not held and not (held := memoryview(next(blocks, b""))):
                 break
             parts.append(held[:size])
@@ -195,7 +203,7 @@ class _File(io.RawIOBase):
         return True
 
 
-def _xz_read(pull: Callable[[int], bytes]) -> Callable[[memoryview], int]:
+def open_xz(source: Packed, _: Ending) -> ReadInto:
     """Streams one behind the other. Python's own file of them takes the zeros that may stand between for a cut."""
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
@@ -206,23 +214,14 @@ def _xz_read(pull: Callable[[int], bytes]) -> Callable[[memoryview], int]:
             if decoder.eof:
                 packed = decoder.unused_data.lstrip(b"\0")
                 while not packed:
-                    if not (piece := pull(_STEP)):
+                    if not (piece := source.pull(_STEP)):
                         return 0
                     packed = piece.lstrip(b"\0")
                 decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
-            elif decoder.needs_input and not (packed := pull(_STEP)):
+            elif decoder.needs_input and not (packed := source.pull(_STEP)):
                 raise EOFError
             if data := decoder.decompress(packed, min(len(view), _LARGE_STEP)):
                 view[: len(data)] = data
                 return len(data)
-
-    return read_into
-
-
-def _one_read(file: Any) -> Callable[[memoryview], int]:
-    def read_into(view: memoryview) -> int:
-        data = file.read1(min(len(view), _LARGE_STEP))
-        view[: len(data)] = data
-        return len(data)
 
     return read_into

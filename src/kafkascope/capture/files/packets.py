@@ -4,15 +4,21 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Protocol
 
 from kafkascope.capture.base.buffer_pool import BufferPool
 from kafkascope.capture.base.flow import Bytes, Packets
 from kafkascope.capture.files.decompress import Unpacked
 from kafkascope.capture.files.packet_rows import Rows
-from kafkascope.capture.files.pcap import MAGICS, PcapReader
-from kafkascope.capture.files.pcapng import MAGIC, PcapngReader
 from kafkascope.capture.files.source import Input, Source, Waiting
 from kafkascope.capture.files.unread_formats import unread_format
+from kafkascope.capture.formats import (
+    CAPTURE,
+    CAPTURE_NAMES,
+    FORMAT_START_BYTES,
+    compressions_or_plain,
+    format_starting,
+)
 from kafkascope.errors import InputError
 
 # Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
@@ -24,6 +30,15 @@ GROWTH = 2
 STEP_BYTES = 512 << 10
 # For all files: fresh memory would be the longest part of reading a small one.
 _FIRST_BUFFERS = BufferPool()
+
+
+class PacketReader(Protocol):
+    """The reader of a capture format; it is made with the `Rows` that it fills."""
+
+    def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
+        """Adds the packets that are whole in `data` from `position` on, and returns where the next one begins. `base`
+        is the file's offset of `data`; `final` says that no more comes."""
+        ...
 
 
 def read_packets(
@@ -45,7 +60,7 @@ def read_packets(
 
 def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[Packets]:
     rows = Rows()
-    reader: PcapReader | PcapngReader | None = None
+    reader: PacketReader | None = None
     pool = BufferPool()
     buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BYTES))
     filled = position = base = 0
@@ -87,15 +102,15 @@ def _first_buffer(unpacked: Unpacked, source: Source, size: int) -> Bytes:
     return _FIRST_BUFFERS.take(size)[:size]
 
 
-def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader | None:
+def _reader(data: Bytes, rows: Rows, final: bool) -> PacketReader | None:
     """By the first bytes, never by name; None until there are enough of them."""
-    if len(data) < 4 and not final:
+    if len(data) < FORMAT_START_BYTES and not final:
         return None
-    head = data[:4].tobytes()
-    if head in MAGICS:
-        return PcapReader(rows)
-    if head == MAGIC:
-        return PcapngReader(rows)
+    head = data[:FORMAT_START_BYTES].tobytes()
+    form = format_starting(head)
+    if form is not None and form.kind == CAPTURE:
+        reader: PacketReader = form.load()(rows)
+        return reader
     if not head:
         raise InputError("nothing is in it")
     looks = data[:512].tobytes()
@@ -104,4 +119,4 @@ def _reader(data: Bytes, rows: Rows, final: bool) -> PcapReader | PcapngReader |
     kind = (
         "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"
     )
-    raise InputError(f"no recording: pcap or pcapng is read, plain or in gzip, zstd, xz or lz4, and {kind}")
+    raise InputError(f"no recording: {' or '.join(CAPTURE_NAMES)} is read, {compressions_or_plain()}, and {kind}")

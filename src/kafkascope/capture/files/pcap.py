@@ -15,7 +15,6 @@ from kafkascope.limits import MAX_PACKET_BYTES
 
 HEADER = 24
 _MICRO, _NANO, _MODIFIED = 0xA1B2_C3D4, 0xA1B2_3C4D, 0xA1B2_CD34
-MAGICS = frozenset(magic.to_bytes(4, order) for magic in (_MICRO, _NANO, _MODIFIED) for order in ("big", "little"))
 _LINK_BITS = 0x03FF_FFFF  # the rest says how long the frame checksum is
 # A record's header: times and lengths. Kuznetsov's modified libpcap adds interface, protocol and packet type.
 _RECORD, _MODIFIED_RECORD = 16, 24

@@ -28,7 +28,6 @@ from kafkascope.capture.files.pcapng_blocks import (
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_BLOCK_BYTES, MAX_INTERFACES
 
-MAGIC = bytes.fromhex("0a0d0d0a")
 _SECTION_BYTES = 28
 _INTERFACE_BYTES = 20
 _OPTION_RESOLUTION, _OPTION_OFFSET = 9, 14

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 
 from kafkascope.capture.files.decompress import Unpacked
 from kafkascope.capture.files.source import Input, Source, Waiting
+from kafkascope.capture.formats import REQUEST_LOG
 from kafkascope.limits import MAX_LINE_BYTES
 
-MARK = "Completed request:"
+MARK = REQUEST_LOG.mark.decode()
 _READ_BYTES = 1 << 20
 # 1684 to 2255: what 64 bits of ns hold, with room for a duration on either side.
 _FARTHEST_NS = 9_000_000_000 * 1_000_000_000
@@ -25,7 +26,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(
 
 
 # Other lines are counted and not looked at: a request, or what a container runtime wrote, has one of these.
-_WORTH = re.compile(rb'Completed request:|"log"| std(?:out|err) [FP]')
+_WORTH = re.compile(re.escape(REQUEST_LOG.mark) + rb'|"log"| std(?:out|err) [FP]')
 
 
 @dataclass(frozen=True, slots=True)

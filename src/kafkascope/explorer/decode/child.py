@@ -56,11 +56,12 @@ def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
         from kafkascope.explorer.decode.exchange_bytes import exchange_bytes
 
         return exchange_bytes(given["lake"], given["row"])
+    from kafkascope.capture.formats import looks_recorded
     from kafkascope.codec.text.byte_text import as_text, parse_text
     from kafkascope.explorer.decode.decoded import decoded_facts
-    from kafkascope.explorer.decode.recordings import is_recording, permalink, recording_facts
+    from kafkascope.explorer.decode.recordings import permalink, recording_facts
 
-    if given["form"] in ("auto", "raw") and is_recording(content):
+    if given["form"] in ("auto", "raw") and looks_recorded(content):
         return {"recording": recording_facts(content, given["file"])}
     raw = content
     text = as_text(content) if given["form"] != "raw" else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from kafkascope.explorer.decode.recordings import is_recording
+from kafkascope.capture.formats import looks_recorded
 from kafkascope.explorer.decode.worker import DecodeWorker
 from kafkascope.explorer.gate import Budget, Gate
 from kafkascope.limits import (
@@ -53,7 +53,7 @@ class Decoder:
 
     async def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
         """The facts of the decode page. `Busy` where others are first."""
-        recording = form in ("auto", "raw") and is_recording(content)
+        recording = form in ("auto", "raw") and looks_recorded(content)
         worker = self._recordings if recording else self._frames
         async with self._gates[worker].entered():
             return await run_in_threadpool(worker.decode, content, name, release, form, file)

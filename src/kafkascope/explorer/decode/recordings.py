@@ -6,18 +6,6 @@ from urllib.parse import urlencode
 
 from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS
 
-# pcap in both byte orders and both resolutions, pcapng; then gzip, zstd, xz and lz4 around one.
-_STARTS = tuple(
-    bytes.fromhex(start)
-    for start in "a1b2c3d4 d4c3b2a1 a1b23c4d 4d3cb2a1 0a0d0d0a 1f8b 28b52ffd fd377a585a00 04224d18".split()
-)
-# What every line of a broker's request log has.
-_LOG_MARK = b"Completed request:"
-
-
-def is_recording(content: bytes) -> bool:
-    return content.startswith(_STARTS) or _LOG_MARK in content[:65_536]
-
 
 def recording_facts(content: bytes, name: str) -> dict[str, Any]:
     """`InputError` where it cannot be read. Needs the extra `columns`."""

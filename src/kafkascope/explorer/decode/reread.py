@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 from pyarrow import fs
 
+from kafkascope.capture.formats import CAPTURE
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
@@ -17,7 +18,6 @@ from kafkascope.lake.read.visible_rows import captures_rows, dataset
 from kafkascope.limits import MAX_REREAD_SECONDS
 from kafkascope.pipeline.ingestion.inputs import digest, opened
 
-CAPTURE = "capture"
 _COLUMNS = "capture_uri kind digest bytes first_at last_at".split()
 
 

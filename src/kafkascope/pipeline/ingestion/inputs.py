@@ -10,6 +10,7 @@ from typing import Any
 
 from pyarrow import fs
 
+from kafkascope.capture.formats import CAPTURE
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.home import SIGN
 from kafkascope.lake.place import Place, place_of, told
@@ -30,7 +31,7 @@ class Found:
     uri: str
     size: int
     digest: str
-    kind: str = "capture"
+    kind: str = CAPTURE
     read_packets: int = 0  # of it, by an earlier ingest; of a log lines, of frames rows
     error: str | None = None
 

@@ -4,21 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
+from kafkascope.capture.formats import CAPTURE
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.earlier_ingests import Known, Times, gone_on_from, times_here
 from kafkascope.pipeline.ingestion.inputs import Found
 from kafkascope.pipeline.ingestion.pseudonyms import key, unsealed
 from kafkascope.pipeline.ingestion.state import State
-from kafkascope.pipeline.ingestion.survey import (
-    BAD,
-    CAPTURE,
-    LEAST_SAMPLE,
-    SAMPLE_BATCHES,
-    Surveyed,
-    balanced,
-    survey_here,
-)
+from kafkascope.pipeline.ingestion.survey import BAD, LEAST_SAMPLE, SAMPLE_BATCHES, Surveyed, balanced, survey_here
 from kafkascope.pipeline.ingestion.task import CAPTURES, Task
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from kafkascope.capture.base.flow import Endpoints
 from kafkascope.capture.files.decompress import Unpacked
 from kafkascope.capture.files.source import Source
+from kafkascope.capture.formats import CAPTURE, LOG
 from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
@@ -23,7 +24,7 @@ from kafkascope.pipeline.ingestion.inputs import Found, digest
 from kafkascope.pipeline.ingestion.pseudonyms import unsealed
 
 # Files of lines, and the column that counts them.
-_LINES = {"request_log": "log_lines", FRAMES: "frames"}
+_LINES = {LOG: "log_lines", FRAMES: "frames"}
 # Of a folder's logs that may have grown since: those that were read last.
 _MOST_LOGS = 16
 _PIECE = 1 << 20
@@ -181,13 +182,13 @@ def state_of(lake: Lake) -> State:
     _check(lake, rows)
     followed = {one for row in rows for one in row[FOLLOWS] or ()}
     # A log or a file of frames leaves nothing to go on from.
-    heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == "capture"} - followed)
+    heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == CAPTURE} - followed)
     sizes: dict[str, tuple[int, int, str]] = {}
     spans: list[tuple[int, int]] = []
     until: dict[str, int] = {}
     rows.sort(key=lambda row: row["ingested_at"])
     for row in rows:
-        if row["kind"] != "capture":
+        if row["kind"] != CAPTURE:
             continue
         # In a ring of files a name stands for other bytes again and again: the last ones may go on.
         sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
@@ -205,7 +206,7 @@ def state_of(lake: Lake) -> State:
 
 # What a row of `captures` has whatever it is about, and what those of captures have.
 _ALWAYS = ("capture_uri", "digest", "ingested_at")
-_COUNTED = {"capture": ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
+_COUNTED = {CAPTURE: ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
 
 
 def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:

@@ -10,14 +10,14 @@ import numpy as np
 
 from kafkascope.capture.base.flow import Endpoints, Flows, Packets, Segments
 from kafkascope.capture.files.packets import read_packets
-from kafkascope.capture.formats import LOG, sniff
+from kafkascope.capture.formats import CAPTURE
 from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.sniff import sniff
 from kafkascope.errors import InputError
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.frames_input import FRAMES, is_frames
 from kafkascope.pipeline.ingestion.inputs import Found, opened
 
-CAPTURE = "capture"
 BAD = "bad"
 # Batches of packets that are looked at, over all files, of a few megabytes each: enough to know an elephant.
 SAMPLE_BATCHES = 10
@@ -48,12 +48,12 @@ def survey(found: Found, *, sample: int) -> Surveyed:
     try:
         if is_frames(place):
             return Surveyed(replace(found, kind=FRAMES), FRAMES)
-        seen = sniff(opened(found.uri))
-        if seen.file is not None:
-            seen.file.close()
-        if seen.kind == LOG:
-            return Surveyed(replace(found, kind="request_log"), "request_log")
-        return _capture(replace(found, kind=CAPTURE), sample)
+        recording = sniff(opened(found.uri))
+        if recording.file is not None:
+            recording.file.close()
+        kind = recording.format.kind
+        found = replace(found, kind=kind)
+        return _capture(found, sample) if kind == CAPTURE else Surveyed(found, kind)
     except InputError as error:
         return Surveyed(replace(found, kind=BAD), BAD, error=str(error))
     except Exception as error:  # noqa: BLE001

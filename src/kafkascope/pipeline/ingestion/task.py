@@ -44,7 +44,7 @@ from kafkascope.pipeline.ingestion.worker import settle
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
-CAPTURES, LOG = "captures", "request_log"
+CAPTURES = "captures"
 UNFINISHED_KIND = "unfinished"
 # Of a task, in the lake: the file that it reads.
 MARK = ".reading"
@@ -54,7 +54,7 @@ _NOT_WHOLE = frozenset({"cut", "compression"})
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`kind` is CAPTURES, for all captures of the ingest, LOG or FRAMES for one file. `bucket` of `buckets` are the
+    """`kind` is CAPTURES, for all captures of the ingest, or the kind of the one file. `bucket` of `buckets` are the
     connections that are this task's, by hash or as `placed` says; the first also accounts for the files. `carried` is
     what the ingests left unfinished that it `follows`, but for (ingest, connection) that were `dropped` for one that
     got further or could not be `unread` again; `skip` is how many packets of a file were read then. With `marks` it

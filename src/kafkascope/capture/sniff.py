@@ -1,0 +1,217 @@
+"""Finds out which format a recording has from its content, without reading further than it takes."""
+
+import codecs
+import io
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.source import Input, Source, Waiting, name_of
+from kafkascope.capture.files.unread_formats import unread_format
+from kafkascope.capture.formats import (
+    CAPTURE_NAMES,
+    FORMAT_START_BYTES,
+    LONGEST_MARK,
+    REQUEST_LOG,
+    SNIFF_BYTES,
+    Format,
+    compressions_or_plain,
+    format_marked,
+    format_starting,
+)
+from kafkascope.errors import InputError
+
+# The largest block of lz4 has 4 MiB, and nothing comes out of it before it is whole.
+SNIFF_PACKED_BYTES = 5 << 20
+_STEP = 65_536
+_TEXT_BYTES = 4096
+_ASCII = bytes([*range(9, 14), 27, *range(32, 127)])
+_OF_TEXT = _ASCII + bytes(range(128, 256))
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """`source` is to be read from its start. `file` is the same where it is a regular file that we opened, to be closed
+    by the caller; `live` says that more may come later, `packed` that it is compressed."""
+
+    source: Any
+    format: Format
+    live: bool
+    file: io.FileIO | None
+    packed: bool = False
+
+    @property
+    def problem(self) -> str | None:
+        """Once all is read: why a file that unpacks its data itself came to its end too early."""
+        return self.source.problem if isinstance(self.source, _Peeked) else None
+
+
+def sniff(source: Input, waiting: Waiting | None = None) -> Recording:
+    """`InputError` says what it is where it is no recording. With `waiting` a file that only begins is waited for."""
+    file = _regular(source)
+    if file is None:
+        peeked = _Peeked(Source(source))
+        form, packed = peeked.format()
+        return Recording(peeked, form, True, None, packed)
+    try:
+        if plain := _plain_format(file):
+            return Recording(file, plain, waiting is not None, file)
+        start = file.tell()
+        form, packed, _ = _format(Source(file, waiting), uri_of(source))
+        file.seek(start)
+    except BaseException:
+        file.close()
+        raise
+    return Recording(file, form, waiting is not None, file, packed)
+
+
+def _plain_format(file: io.FileIO) -> Format | None:
+    """Most files are plain captures, and their first bytes say so: nothing has to be read twice."""
+    try:
+        return format_starting(os.pread(file.fileno(), FORMAT_START_BYTES, file.tell()))
+    except OSError:
+        return None  # reading it again says why it cannot be
+
+
+def uri_of(source: Input) -> str:
+    if isinstance(source, str | os.PathLike):
+        return "standard input" if os.fspath(source) == "-" else os.fspath(source)
+    return name_of(source)
+
+
+def _regular(source: Input) -> io.FileIO | None:
+    """A file of our own where it is a regular one, given by its path or on standard input."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    try:
+        if os.fspath(source) != "-":
+            return io.FileIO(os.fspath(source)) if stat.S_ISREG(os.stat(source).st_mode) else None
+        if sys.stdin is None or not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+            return None
+        file = io.FileIO(sys.stdin.fileno(), closefd=False)
+        file.name = uri_of(source)  # type: ignore[misc]
+        return file
+    except (OSError, ValueError):
+        return None  # opening it again says why it cannot be
+
+
+def _format(source: Source, name: str) -> tuple[Format, bool, bytes]:
+    """The format, whether it is compressed, and what was read to tell. Stops as soon as it is clear: a pipe may deliver
+    no more for now."""
+    looked = _Looked(source)
+    unpacked = Unpacked(looked)
+    start = bytearray()
+    # Enough for a magic; then what a log may hold before its first request, once and not from the start each time.
+    while len(start) < SNIFF_BYTES and (
+        piece := _piece(unpacked, FORMAT_START_BYTES if len(start) < FORMAT_START_BYTES else _STEP)
+    ):
+        before = max(0, len(start) - LONGEST_MARK)
+        start += piece
+        if len(start) < FORMAT_START_BYTES:
+            continue
+        form = format_starting(start[:FORMAT_START_BYTES]) or format_marked(start, before)
+        if form is not None:
+            return form, bool(unpacked.form), bytes(looked.held)
+        if looked.at == len(looked.held) and not _is_text(bytes(start[:_TEXT_BYTES])):
+            break
+    held = bytes(looked.held)
+    if source.problem and not held:
+        raise InputError(f"{name}: {source.problem}, and nothing of it can be unpacked")
+    raise InputError(_refusal(held, name))
+
+
+def _refusal(held: bytes, name: str) -> str:
+    if not held:
+        why = "; tcpdump needs -w - to write packets to a pipe" if name == "standard input" else ": nothing is recorded"
+        return f"{name} is empty{why}"
+    unpacked = Unpacked(Source(io.BytesIO(held)))
+    start = _fill(unpacked, SNIFF_BYTES)
+    inside = f" (inside {unpacked.form})" if unpacked.form else ""
+    if unpacked.form and not start:
+        return f"{name}: {unpacked.problem or f'the {unpacked.form} data is empty'}, and nothing of it can be unpacked"
+    if named := unread_format(start):
+        return f"{name}{inside} is {named}"
+    if _is_text(start):
+        return (
+            f"{name} is no recording: it is text without a line of a broker's request log"
+            f" (`{REQUEST_LOG.mark.decode()}{{…}}`){inside};"
+            f" captures are {' or '.join(CAPTURE_NAMES)}, as tcpdump -w writes them"
+        )
+    packed = inside or f", {compressions_or_plain()}"
+    return f"{name} is no recording: it starts neither as {' nor as '.join(CAPTURE_NAMES)}{packed}"
+
+
+def _is_text(start: bytes) -> bool:
+    """UTF-8, or mostly ASCII where it is of another coding; nothing with bytes that no text has."""
+    looked = start[:_TEXT_BYTES]
+    if not looked or looked.translate(None, _OF_TEXT):
+        return False
+    try:
+        # The last letter may be cut.
+        return bool(codecs.getincrementaldecoder("utf-8")().decode(looked))
+    except UnicodeDecodeError:
+        return len(looked.translate(None, _ASCII)) * 4 < len(looked)
+
+
+class _Looked:
+    """A source that is read no further than it takes to tell what it is. `held` is what was read, in steps; all before
+    `at` was handed on."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.live = source.live
+        self.held = bytearray()
+        self.at = 0
+
+    def fill(self, view: memoryview) -> int:
+        if self.at == len(self.held) < SNIFF_PACKED_BYTES:
+            step = bytearray(_STEP)
+            self.held += step[: self._source.fill(memoryview(step))]
+        taken = self.held[self.at : self.at + len(view)]
+        view[: len(taken)] = taken
+        self.at += len(taken)
+        return len(taken)
+
+
+def _piece(source: Unpacked, most: int) -> bytes:
+    buffer = bytearray(most)
+    return bytes(buffer[: source.fill(memoryview(buffer))])
+
+
+def _fill(source: Unpacked, most: int) -> bytes:
+    buffer = bytearray(most)
+    got = 0
+    while got < most and (count := source.fill(memoryview(buffer)[got:])):
+        got += count
+    return bytes(buffer[:got])
+
+
+class _Peeked(io.RawIOBase):
+    """A pipe whose first bytes were looked at."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._held = b""
+        self.name = source.name
+
+    @property
+    def problem(self) -> str | None:
+        return self._source.problem
+
+    def format(self) -> tuple[Format, bool]:
+        form, packed, self._held = _format(self._source, self.name)
+        return form, packed
+
+    def readinto(self, view: Any) -> int:
+        if self._held:
+            count = min(len(self._held), len(view))
+            view[:count] = self._held[:count]
+            self._held = self._held[count:]
+            return count
+        return self._source.fill(memoryview(view))
+
+    def readable(self) -> bool:
+        return True
