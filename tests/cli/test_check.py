@@ -18,8 +18,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from kafkascope.cli.live.check_listen import parse_listen
 from kafkascope.client import Cluster, connect
-from kafkascope.client.check.look import Report
-from kafkascope.client.check.verdicts import Checked
+from kafkascope.client.check.run import CheckReport
+from kafkascope.client.check.verdicts import CheckResult
 from kafkascope.client.settings import Address
 from kafkascope.errors import UsageError
 from lab.secured import SECURED_USERS
@@ -86,8 +86,8 @@ def test_a_cluster_that_is_not_there_exits_with_4(cli: Cli) -> None:
 
 
 def test_a_name_with_line_ends_and_escapes_stays_one_harmless_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(*_: object) -> Report:
-        return Report([Checked("group", "group a\nb\x1b[31m", True, "Empty", (), (), {}, ())])
+    async def found(*_: object) -> CheckReport:
+        return CheckReport([CheckResult("group", "group a\nb\x1b[31m", True, "Empty", (), (), {}, ())])
 
     monkeypatch.setattr("kafkascope.cli.live.check_run.check", found)
     assert cli.out("check", "group", NOBODY) == "healthy: group a\ufffdb\ufffd[31m: Empty\n"

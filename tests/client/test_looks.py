@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import pytest
 
 from kafkascope.client import Cluster, connect
-from kafkascope.client.check.look import GROUP, look
-from kafkascope.client.check.verdicts import Wanted, one_line
+from kafkascope.client.check.run import GROUP, check_cluster
+from kafkascope.client.check.verdicts import CheckLimits, summary_line
 from kafkascope.client.describe.calls import MAX_CONCURRENT, MAX_GAPS, map_fairly, map_limited
 from kafkascope.client.describe.features import versions_by_node
 from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
@@ -100,9 +100,11 @@ def test_brokers_that_are_left_out_are_told_once_and_are_a_gap() -> None:
 
 def test_a_check_of_groups_is_not_healthy_where_brokers_are_left_out() -> None:
     handler = answering(rows=MAX_BROKERS + 5)
-    report = asked(handler, lambda cluster: look(cluster, (GROUP,), (), Wanted()))
+    report = asked(handler, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
     assert not report.healthy
-    assert "groups of 5 brokers: of more than 2,048 brokers the first are asked" in one_line(report.checked, "groups")
+    assert "groups of 5 brokers: of more than 2,048 brokers the first are asked" in summary_line(
+        report.results, "groups"
+    )
 
 
 def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:

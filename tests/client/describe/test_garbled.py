@@ -6,8 +6,8 @@ import pytest
 
 from kafkascope.cli.describe.look import several
 from kafkascope.client import Cluster
-from kafkascope.client.check.look import GROUP, look
-from kafkascope.client.check.verdicts import Wanted
+from kafkascope.client.check.run import GROUP, check_cluster
+from kafkascope.client.check.verdicts import CheckLimits
 from kafkascope.client.describe.configs import describe_configs
 from kafkascope.client.describe.gaps import NO_ANSWER
 from kafkascope.client.describe.group import describe_group
@@ -64,9 +64,9 @@ def test_a_group_that_cannot_be_read_does_not_hide_another() -> None:
     )
     assert [one.group_id for one in groups] == ["near"]
     assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")
-    report = with_two(script, lambda cluster: look(cluster, (GROUP,), (), Wanted()), timeout=PATIENCE)
-    assert [(one.subject, one.problems[0].rule) for one in report.checked][1:] == [("group far", "not_described")]
-    assert report.checked[0].subject == "group near"
+    report = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()), timeout=PATIENCE)
+    assert [(one.subject, one.problems[0].rule) for one in report.results][1:] == [("group far", "not_described")]
+    assert report.results[0].subject == "group near"
 
 
 def test_a_response_without_what_was_asked_for_is_one_line() -> None:

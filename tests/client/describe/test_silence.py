@@ -9,8 +9,8 @@ import pytest
 
 from kafkascope.cli.describe.look import several
 from kafkascope.client import Cluster
-from kafkascope.client.check.look import GROUP, QUORUM, SHARE, Report, look, metrics
-from kafkascope.client.check.verdicts import Wanted, one_line
+from kafkascope.client.check.run import GROUP, QUORUM, SHARE, CheckReport, check_cluster, render_metrics
+from kafkascope.client.check.verdicts import CheckLimits, summary_line
 from kafkascope.client.describe.cluster import ClusterView, describe_cluster
 from kafkascope.client.describe.configs import Resource, describe_configs
 from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER
@@ -67,11 +67,13 @@ def test_a_group_whose_coordinator_does_not_answer_does_not_hide_another() -> No
 def test_a_group_whose_coordinator_does_not_answer_is_not_healthy_and_does_not_hide_another() -> None:
     silent = Two(silent={(2, "ConsumerGroupDescribe")})
     silent.listed = [{"groupId": name, "protocolType": ""} for name in ("far", "near")]
-    report = with_two(silent, lambda cluster: look(cluster, (GROUP,), (), Wanted(max_lag=100, fail_on="critical")))
-    assert [one.subject for one in report.checked] == ["group near", "group far"]
-    assert [one.rule for one in report.checked[1].notes] == ["not_described"]
+    report = with_two(
+        silent, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits(max_lag=100, fail_on="critical"))
+    )
+    assert [one.subject for one in report.results] == ["group near", "group far"]
+    assert [one.rule for one in report.results[1].notes] == ["not_described"]
     with pytest.raises(ReachError):
-        with_two(silent, lambda cluster: look(cluster, (GROUP,), ("far",), Wanted()))
+        with_two(silent, lambda cluster: check_cluster(cluster, (GROUP,), ("far",), CheckLimits()))
 
 
 def test_a_controller_that_does_not_answer_holds_up_no_group() -> None:
@@ -79,8 +81,8 @@ def test_a_controller_that_does_not_answer_holds_up_no_group() -> None:
     silent = Two(silent={(1, "DescribeQuorum"), (2, "DescribeQuorum")})
     silent.committed = {0: 10}
     silent.listed = [{"groupId": name, "protocolType": ""} for name in ("far", "near")]
-    report = with_two(silent, lambda cluster: look(cluster, (QUORUM, GROUP), (), Wanted()))
-    assert {one.subject: one.healthy for one in report.checked} == {
+    report = with_two(silent, lambda cluster: check_cluster(cluster, (QUORUM, GROUP), (), CheckLimits()))
+    assert {one.subject: one.healthy for one in report.results} == {
         "group near": True,
         "group far": True,
         "quorum": False,
@@ -97,8 +99,8 @@ def test_share_state_that_does_not_come_holds_up_no_other_group() -> None:
     silent = Shared(silent={(1, "DescribeShareGroupOffsets")})
     silent.committed = {0: 10}
     silent.listed = [{"groupId": kind, "protocolType": "", "groupType": kind} for kind in ("share", "classic")]
-    report = with_two(silent, lambda cluster: look(cluster, (SHARE, GROUP), (), Wanted()))
-    assert {one.subject: [lack.api for lack in one.gaps] for one in report.checked} == {
+    report = with_two(silent, lambda cluster: check_cluster(cluster, (SHARE, GROUP), (), CheckLimits()))
+    assert {one.subject: [lack.api for lack in one.gaps] for one in report.results} == {
         "group classic": [],
         "share group share": ["DescribeShareGroupOffsets"],
     }
@@ -145,7 +147,7 @@ def test_an_offset_past_the_end_hides_no_lag_and_is_said() -> None:
     view = with_two(script, lambda cluster: describe_group(cluster, "g"))
     assert (view.lag, [one.lag for one in view.partitions], view.past_end) == (7, [-999_990, 7], ("orders-0",))
     script.listed = [{"groupId": "g", "protocolType": ""}]
-    (checked,) = with_two(script, lambda cluster: look(cluster, (GROUP,), (), Wanted(max_lag=0))).checked
+    (checked,) = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits(max_lag=0))).results
     assert {one.rule for one in checked.problems} == {"max_lag", "group_past_end", "group_no_members"}
     assert "Group g has committed past the end of orders-0." in checked.line
 
@@ -160,36 +162,40 @@ def test_a_list_that_may_lack_groups_is_not_healthy(kinds: tuple[str, ...]) -> N
     script = Two()
     script.operations = 0
 
-    async def ask(cluster: Cluster) -> tuple[Any, Report, Report]:
+    async def ask(cluster: Cluster) -> tuple[Any, CheckReport, CheckReport]:
         groups = await describe_groups(cluster)
-        return groups, await look(cluster, kinds, (), Wanted()), await look(cluster, (GROUP,), ("g",), Wanted())
+        return (
+            groups,
+            await check_cluster(cluster, kinds, (), CheckLimits()),
+            await check_cluster(cluster, (GROUP,), ("g",), CheckLimits()),
+        )
 
     groups, report, named = with_two(script, ask)
     assert (groups.complete, groups.gaps) == (False, ())
     assert [(one.error, one.code, one.needs) for one in groups.lacks] == [(LEFT_OUT, None, "Describe on Cluster")]
     assert not report.healthy and report.gaps == groups.lacks
-    assert one_line(report.checked, "groups") == (
+    assert summary_line(report.results, "groups") == (
         "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster."
     )
-    told = metrics(report)
+    told = render_metrics(report)
     assert 'kafkascope_check_gap{api="ListGroups",error="LEFT_OUT"} 1' in told
     assert f'kafkascope_check_healthy{{check="{kinds[0]}",subject="list of groups"}} 0' in told
     # who is named is seen, or refused
-    assert named.gaps == () and [one.subject for one in named.checked] == ["group g"]
+    assert named.gaps == () and [one.subject for one in named.results] == ["group g"]
 
 
 def test_groups_that_are_seen_are_told_beside_a_list_that_may_lack_some() -> None:
     script = Two()
     script.operations, script.committed = 0, {0: 10}
     script.listed = [{"groupId": "g", "protocolType": ""}]
-    report = with_two(script, lambda cluster: look(cluster, (GROUP,), (), Wanted()))
-    said = one_line(report.checked, "groups")
+    report = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
+    said = summary_line(report.results, "groups")
     assert said.endswith("Describe on Cluster. Else healthy: group g: Empty, 0 members, lag 0")
 
 
 def test_a_list_that_is_whole_and_empty_is_healthy() -> None:
-    report = with_two(Two(), lambda cluster: look(cluster, (SHARE,), (), Wanted()))
-    assert report.healthy and one_line(report.checked, "share groups") == "healthy: no share groups there"
+    report = with_two(Two(), lambda cluster: check_cluster(cluster, (SHARE,), (), CheckLimits()))
+    assert report.healthy and summary_line(report.results, "share groups") == "healthy: no share groups there"
 
 
 def cluster_view(silent: set[tuple[int, str]]) -> ClusterView:
@@ -247,7 +253,7 @@ def test_nothing_is_left_running_when_all_nodes_are_silent() -> None:
 
     async def ask(cluster: Cluster) -> None:
         with pytest.raises(ReachError):
-            await look(cluster, (QUORUM, GROUP), (), Wanted())
+            await check_cluster(cluster, (QUORUM, GROUP), (), CheckLimits())
         await asyncio.sleep(0)
 
     with_two(script, ask)

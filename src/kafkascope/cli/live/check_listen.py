@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kafkascope.cli.live.check_run import Asked
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note
-from kafkascope.client.check.look import look, metrics, not_reached
 from kafkascope.client.check.openmetrics import CONTENT_TYPE, PLAIN_CONTENT_TYPE
+from kafkascope.client.check.run import check_cluster, render_metrics, render_unreachable
 from kafkascope.client.cluster import Cluster, connect
 from kafkascope.client.settings import Address
 from kafkascope.errors import KafkascopeError, ReachError, UsageError
@@ -113,11 +113,13 @@ class Watched:
             if self._cluster is None:
                 self._cluster = await self._open.enter_async_context(connect(self._settings, on_note=note_of_client))
             asked = self._asked
-            return metrics(await look(self._cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds))
+            return render_metrics(
+                await check_cluster(self._cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+            )
         except ReachError:
             self._cluster = None
             await self._open.aclose()
-            return not_reached()
+            return render_unreachable()
 
 
 def response(status: str, kind: str, text: str, *, body: bool = True) -> bytes:

@@ -12,8 +12,17 @@ from kafkascope.cli.live.options import note_of_client, settings_from
 from kafkascope.cli.terminal import printable
 from kafkascope.cli.thresholds import parse_thresholds
 from kafkascope.cli.units import parse_duration
-from kafkascope.client.check.look import GROUP, QUORUM, SHARE, STREAMS, Report, look, metrics, not_reached
-from kafkascope.client.check.verdicts import Wanted, one_line
+from kafkascope.client.check.run import (
+    GROUP,
+    QUORUM,
+    SHARE,
+    STREAMS,
+    CheckReport,
+    check_cluster,
+    render_metrics,
+    render_unreachable,
+)
+from kafkascope.client.check.verdicts import CheckLimits, summary_line
 from kafkascope.client.cluster import connect, looking
 from kafkascope.errors import ReachError, UsageError
 
@@ -30,7 +39,7 @@ class Asked:
 
     what: str
     groups: tuple[str, ...]
-    wanted: Wanted
+    wanted: CheckLimits
     seconds: float
 
     @property
@@ -50,7 +59,7 @@ class Asked:
             raise UsageError("--json and OpenMetrics are two forms; ask for one of them")
         lasting = options["lasting"]
         microseconds = 0 if lasting is None else parse_duration(lasting, "--for")
-        wanted = Wanted(
+        wanted = CheckLimits(
             options["max_lag"], options["max_lag_ms"], options["min_members"],
             parse_thresholds(options["thresholds"]), microseconds // 1000, options["fail_on"],
         )  # fmt: skip
@@ -67,28 +76,28 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
         report = asyncio.run(check(settings_from(host, options), asked))
     except ReachError:
         if options["form"] == "openmetrics":
-            sys.stdout.write(not_reached())
+            sys.stdout.write(render_unreachable())
         raise
     if options["form"] == "openmetrics":
         # Labels have names from the wire, and OpenMetrics doesn't escape what steers a terminal.
-        text = metrics(report)
+        text = render_metrics(report)
         sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     elif options["as_json"]:
         from kafkascope.cli.output import print_json
 
         print_json(report_json(report))
     else:
-        print(printable(one_line(report.checked, WORDS[asked.what])))
+        print(printable(summary_line(report.results, WORDS[asked.what])))
     return 0 if report.healthy else UNHEALTHY
 
 
-async def check(settings: "Settings", asked: Asked) -> Report:
+async def check(settings: "Settings", asked: Asked) -> CheckReport:
     with nullcontext() if asked.seconds else looking(settings.timeout):
         async with connect(settings, on_note=note_of_client) as cluster:
-            return await look(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+            return await check_cluster(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: CheckReport) -> dict[str, Any]:
     return {
         "healthy": report.healthy,
         "seconds": round(report.seconds, 3),
@@ -97,13 +106,13 @@ def report_json(report: Report) -> dict[str, Any]:
                 "check": one.check,
                 "subject": one.subject,
                 "healthy": one.healthy,
-                "says": one.says,
+                "says": one.summary,
                 "figures": dict(one.figures),
                 "problems": [asdict(problem) for problem in one.problems],
                 "notes": [asdict(problem) for problem in one.notes],
                 "gaps": [asdict(gap) for gap in one.gaps],
             }
-            for one in report.checked
+            for one in report.results
         ],
         "gaps": [asdict(gap) for gap in report.gaps],
     }

@@ -1,43 +1,45 @@
-"""Looks at a share group in, its verdict out: nobody there while records wait, partitions that stand still, lag."""
+"""Checks a share group for waiting records without members, stalled partitions, and lag."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise, takewhile
 
 from kafkascope.client.check.groups import group_metrics
-from kafkascope.client.check.openmetrics import Families
+from kafkascope.client.check.openmetrics import MetricFamilies
 from kafkascope.client.check.verdicts import (
-    Checked,
-    Look,
-    Problem,
-    Wanted,
-    judged,
+    CheckLimits,
+    CheckProblem,
+    CheckResult,
+    Snapshot,
+    check_result,
     lag_problems,
     member_problems,
-    verdict,
+    rule_problems,
 )
 from kafkascope.client.describe.share_group import ShareGroupView, mark_stalled
 from kafkascope.health.findings.rules import RULES as ALL_RULES
 from kafkascope.health.findings.words import count, span
 from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
 
-NO_MEMBERS, STANDING_STILL = "share_no_members", "share_standing_still"
+_NO_MEMBERS, _STANDING_STILL = "share_no_members", "share_standing_still"
 # The first needs one look, the others whole minutes of them.
-RULES = (NO_MEMBERS, STANDING_STILL, "share_lag_growing")
+RULES = (_NO_MEMBERS, _STANDING_STILL, "share_lag_growing")
 
 
-def check_share_group(looks: Sequence[Look[ShareGroupView]], wanted: Wanted) -> Checked:
-    now = looks[-1].view
-    events = [event for look in looks for event in _events(look)]
+def check_share_group(snapshots: Sequence[Snapshot[ShareGroupView]], limits: CheckLimits) -> CheckResult:
+    now = snapshots[-1].view
+    events = [event for snapshot in snapshots for event in _events(snapshot)]
     rows = [asdict(row) for row in share_group_health((), events)]
-    problems = [_by_looks(one, looks) for one in judged({"share_group_health": rows}, RULES, wanted)]
-    if not any(one.rule == STANDING_STILL for one in problems):
-        problems += _still(looks, wanted)
-    whose = f"The lag of share group {now.group_id}"
-    problems += lag_problems(now.lag, None, whose, _without_time(wanted))
-    problems += member_problems(len(now.members), f"Share group {now.group_id}", wanted)
+    problems = [
+        _with_empty_time(problem, snapshots) for problem in rule_problems({"share_group_health": rows}, RULES, limits)
+    ]
+    if not any(problem.rule == _STANDING_STILL for problem in problems):
+        problems += _stalled_problems(snapshots, limits)
+    subject = f"The lag of share group {now.group_id}"
+    problems += lag_problems(now.lag, None, subject, _without_time(limits))
+    problems += member_problems(len(now.members), f"Share group {now.group_id}", limits)
     lag = "lag unknown" if now.lag is None else f"lag {now.lag:,}"
-    says = f"{now.state}, {count(len(now.members), 'member')}, {lag}"
+    summary = f"{now.state}, {count(len(now.members), 'member')}, {lag}"
     figures: dict[str, int | str | None] = {
         "state": now.state,
         "members": len(now.members),
@@ -46,50 +48,52 @@ def check_share_group(looks: Sequence[Look[ShareGroupView]], wanted: Wanted) -> 
         "groupEpoch": now.group_epoch,
         "assignmentEpoch": now.assignment_epoch,
     }
-    return verdict("share-group", f"share group {now.group_id}", says, problems, wanted, figures, now.gaps)
+    return check_result("share-group", f"share group {now.group_id}", summary, problems, limits, figures, now.gaps)
 
 
-def _by_looks(problem: Problem, looks: Sequence[Look[ShareGroupView]]) -> Problem:
+def _with_empty_time(problem: CheckProblem, snapshots: Sequence[Snapshot[ShareGroupView]]) -> CheckProblem:
     """For how long nobody was there: the rule counts minutes that it saw something of, and one look is no minute."""
-    now = looks[-1]
-    if problem.rule != NO_MEMBERS or now.view.members or now.view.lag is None:
+    now = snapshots[-1]
+    if problem.rule != _NO_MEMBERS or now.view.members or now.view.lag is None:
         return problem
-    empty = [*takewhile(lambda look: not look.view.members, reversed(looks))]
+    empty = [*takewhile(lambda snapshot: not snapshot.view.members, reversed(snapshots))]
     lasting = (now.at - empty[-1].at) / 1000
     since = f" for {span(lasting)}" if lasting else ""
-    said = f"Share group {now.view.group_id} has no members{since} and {count(now.view.lag, 'record')} waiting."
-    return replace(problem, summary=said)
+    summary = f"Share group {now.view.group_id} has no members{since} and {count(now.view.lag, 'record')} waiting."
+    return replace(problem, summary=summary)
 
 
-def _without_time(wanted: Wanted) -> Wanted:
+def _without_time(limits: CheckLimits) -> CheckLimits:
     """The lag of a share group is told in records alone."""
-    return Wanted(max_lag=wanted.max_lag)
+    return CheckLimits(max_lag=limits.max_lag)
 
 
-def _still(looks: Sequence[Look[ShareGroupView]], wanted: Wanted) -> Iterator[Problem]:
+def _stalled_problems(snapshots: Sequence[Snapshot[ShareGroupView]], limits: CheckLimits) -> Iterator[CheckProblem]:
     """In less than the rule's minutes: what stood still all the time that was looked."""
-    threshold = wanted.thresholds.get(f"{STANDING_STILL}.minutes")
-    if len(looks) < 2 or threshold is not None:
+    threshold = limits.thresholds.get(f"{_STANDING_STILL}.minutes")
+    if len(snapshots) < 2 or threshold is not None:
         return
-    still: set[str] | None = None
-    for before, after in pairwise(looks):
-        found = set(mark_stalled(before.view, after.view).standing_still)
-        still = found if still is None else still & found
-    first, last = looks[0], looks[-1]
+    stalled_throughout: set[str] | None = None
+    for before, after in pairwise(snapshots):
+        stalled = set(mark_stalled(before.view, after.view).standing_still)
+        stalled_throughout = stalled if stalled_throughout is None else stalled_throughout & stalled
+    first, last = snapshots[0], snapshots[-1]
     grown = (last.view.lag or 0) - (first.view.lag or 0)
     lag = f" while the group's lag grew by {count(grown, 'record')}" if grown > 0 else ""
     lasting = span((last.at - first.at) / 1000)
-    for place in sorted(still or ()):
-        said = f"{place} of share group {last.view.group_id} finished no record for {lasting}{lag}."
-        yield Problem(STANDING_STILL, "critical" if grown > 0 else "warning", said, ALL_RULES[STANDING_STILL].advice)
+    for place in sorted(stalled_throughout or ()):
+        summary = f"{place} of share group {last.view.group_id} finished no record for {lasting}{lag}."
+        yield CheckProblem(
+            _STANDING_STILL, "critical" if grown > 0 else "warning", summary, ALL_RULES[_STANDING_STILL].advice
+        )
 
 
-def _events(look: Look[ShareGroupView]) -> Iterator[ShareGroupEvent]:
-    view = look.view
-    assigned = sum(len(one.partitions) for member in view.members for one in member.assignment)
+def _events(snapshot: Snapshot[ShareGroupView]) -> Iterator[ShareGroupEvent]:
+    view = snapshot.view
+    assigned = sum(len(assignment.partitions) for member in view.members for assignment in member.assignment)
     yield ShareGroupEvent(
         "described",
-        look.at,
+        snapshot.at,
         group_id=view.group_id,
         group_epoch=view.group_epoch,
         assignment_epoch=view.assignment_epoch,
@@ -98,28 +102,28 @@ def _events(look: Look[ShareGroupView]) -> Iterator[ShareGroupEvent]:
         assigned=assigned,
         error_code=0,
     )
-    for one in view.partitions:
+    for partition in view.partitions:
         yield ShareGroupEvent(
             "offsets",
-            look.at,
+            snapshot.at,
             group_id=view.group_id,
-            topic=one.topic,
-            topic_id=one.topic,
-            partition=one.partition,
-            start_offset=one.start_offset,
-            lag=one.lag,
+            topic=partition.topic,
+            topic_id=partition.topic,
+            partition=partition.partition,
+            start_offset=partition.start_offset,
+            lag=partition.lag,
             error_code=0,
         )
 
 
-def share_group_metrics(now: ShareGroupView, families: Families) -> None:
+def share_group_metrics(now: ShareGroupView, families: MetricFamilies) -> None:
     group_metrics(families, now.group_id, "share", now.state, len(now.members), now.lag)
     add = families.add
     add("kafkascope_group_epoch", "Epoch of the group.", now.group_epoch, {"group": now.group_id, "type": "share"})
-    for one in now.partitions:
-        labels = {"group": now.group_id, "topic": one.topic, "partition": one.partition}
+    for partition in now.partitions:
+        labels = {"group": now.group_id, "topic": partition.topic, "partition": partition.partition}
         start, end = "First offset that is not done with.", "Log end offset of the partition."
-        add("kafkascope_share_partition_start_offset", start, one.start_offset, labels)
-        add("kafkascope_share_partition_end_offset", end, one.end_offset, labels)
+        add("kafkascope_share_partition_start_offset", start, partition.start_offset, labels)
+        add("kafkascope_share_partition_end_offset", end, partition.end_offset, labels)
         lag = "Records that wait or are in flight."
-        add("kafkascope_share_partition_lag_records", lag, one.lag, labels, "records")
+        add("kafkascope_share_partition_lag_records", lag, partition.lag, labels, "records")

@@ -1,12 +1,20 @@
-"""Looks at a streams group in, its verdict out: topics that are missing, tasks that nobody holds, an old topology."""
+"""Checks a streams group for missing topics, tasks that no member holds, and stale topologies."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from kafkascope.client.check.groups import group_metrics
-from kafkascope.client.check.openmetrics import Families
-from kafkascope.client.check.verdicts import Checked, Look, Wanted, judged, lag_problems, member_problems, verdict
+from kafkascope.client.check.openmetrics import MetricFamilies
+from kafkascope.client.check.verdicts import (
+    CheckLimits,
+    CheckResult,
+    Snapshot,
+    check_result,
+    lag_problems,
+    member_problems,
+    rule_problems,
+)
 from kafkascope.client.describe.streams_values import StreamsGroupView
 from kafkascope.client.describe.streams_waits import ROLES
 from kafkascope.health.findings.recordings import OBSERVED
@@ -29,13 +37,13 @@ RULES = (
     "streams_standbys_missing",
     "streams_warmup_stuck",
 )
-STANDBYS = "streams.num.standby.replicas"
+_STANDBYS = "streams.num.standby.replicas"
 _CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
-def check_streams_group(looks: Sequence[Look[StreamsGroupView]], wanted: Wanted) -> Checked:
-    now = looks[-1].view
-    timeline = timeline_of(event for number, look in enumerate(looks) for event in _events(look, number))
+def check_streams_group(snapshots: Sequence[Snapshot[StreamsGroupView]], limits: CheckLimits) -> CheckResult:
+    now = snapshots[-1].view
+    timeline = timeline_of(event for number, snapshot in enumerate(snapshots) for event in _events(snapshot, number))
     assert timeline is not None
     marts: dict[str, Iterable[Any]] = {
         "streams_tasks": timeline.tasks,
@@ -43,71 +51,75 @@ def check_streams_group(looks: Sequence[Look[StreamsGroupView]], wanted: Wanted)
         "streams_unheld": timeline.unheld,
         "streams_lost_members": timeline.lost,
         "streams_group_health": health_of(timeline),
-        "streams_statuses": _statuses(looks),
+        "streams_statuses": _statuses(snapshots),
     }
-    rows = {name: [asdict(row) for row in some] for name, some in marts.items()}
+    rows = {name: [asdict(row) for row in mart] for name, mart in marts.items()}
     # What is open lasts until the last look.
-    looked = {"capture_uri": "looks", "kind": OBSERVED, "first_at": looks[0].at, "last_at": looks[-1].at}
+    looked = {"capture_uri": "looks", "kind": OBSERVED, "first_at": snapshots[0].at, "last_at": snapshots[-1].at}
     rows["captures"] = [{**looked, **dict.fromkeys(("frames", "lost_bytes", "tls_bytes", "tcp_bytes"), 0)}]
-    problems = judged(rows, RULES, wanted)
-    problems += lag_problems(now.lag, None, f"The lag of streams group {now.group_id}", Wanted(max_lag=wanted.max_lag))
-    problems += member_problems(len(now.members), f"Streams group {now.group_id}", wanted)
+    problems = rule_problems(rows, RULES, limits)
+    problems += lag_problems(
+        now.lag, None, f"The lag of streams group {now.group_id}", CheckLimits(max_lag=limits.max_lag)
+    )
+    problems += member_problems(len(now.members), f"Streams group {now.group_id}", limits)
     lag = "lag unknown" if now.lag is None else f"lag {now.lag:,}"
     waits = f"; it waits: {now.waits[0]}" if now.waits else ""
-    says = f"{now.state}, {count(len(now.members), 'member')}, {count(_held(now), 'active task')}, {lag}{waits}"
+    summary = (
+        f"{now.state}, {count(len(now.members), 'member')}, {count(_active_tasks(now), 'active task')}, {lag}{waits}"
+    )
     figures: dict[str, int | str | None] = {
         "state": now.state,
         "members": len(now.members),
-        "activeTasks": _held(now),
+        "activeTasks": _active_tasks(now),
         "lag": now.lag,
         "groupEpoch": now.group_epoch,
         "assignmentEpoch": now.assignment_epoch,
         "topologyEpoch": now.topology_epoch,
     }
-    return verdict("streams-group", f"streams group {now.group_id}", says, problems, wanted, figures, now.gaps)
+    return check_result("streams-group", f"streams group {now.group_id}", summary, problems, limits, figures, now.gaps)
 
 
-def _held(now: StreamsGroupView) -> int:
+def _active_tasks(now: StreamsGroupView) -> int:
     return sum(len(member.assignment.active) for member in now.members)
 
 
-def _statuses(looks: Sequence[Look[StreamsGroupView]]) -> Iterator[GroupStatus]:
+def _statuses(snapshots: Sequence[Snapshot[StreamsGroupView]]) -> Iterator[GroupStatus]:
     """Those of the last look, each since the first look from which on every one has it."""
-    last = looks[-1]
+    last = snapshots[-1]
     for status in last.view.statuses:
         since = last.at
-        for look in reversed(looks):
-            if all(one.name != status.name for one in look.view.statuses):
+        for snapshot in reversed(snapshots):
+            if all(other.name != status.name for other in snapshot.view.statuses):
                 break
-            since = look.at
+            since = snapshot.at
         yield GroupStatus(
             last.view.group_id, _CODES.get(status.name, -1), status.name, status.detail, since, last.at,
             len(last.view.members), None,
         )  # fmt: skip
 
 
-def _events(look: Look[StreamsGroupView], number: int) -> Iterator[StreamsEvent]:
+def _events(snapshot: Snapshot[StreamsGroupView], number: int) -> Iterator[StreamsEvent]:
     """The answer again, as the marts read it: the members first, the group last."""
-    view, group, at, exchange = look.view, look.view.group_id, look.at, f"look {number}"
+    view, group, at, exchange = snapshot.view, snapshot.view.group_id, snapshot.at, f"look {number}"
     for process in view.processes:
-        for one in process.members:
+        for member in process.members:
             yield StreamsEvent(
                 "described_member",
                 at,
                 0,
                 group,
                 exchange_id=exchange,
-                member_id=one.member_id,
-                client_id=one.client_id,
+                member_id=member.member_id,
+                client_id=member.client_id,
                 process_id=process.process_id,
-                member_epoch=one.member_epoch,
-                topology_epoch=one.topology_epoch,
-                active=",".join(one.assignment.active),
-                standby=",".join(one.assignment.standby),
-                warmup=",".join(one.assignment.warmup),
-                target_active=",".join(one.target.active),
-                target_standby=",".join(one.target.standby),
-                target_warmup=",".join(one.target.warmup),
+                member_epoch=member.member_epoch,
+                topology_epoch=member.topology_epoch,
+                active=",".join(member.assignment.active),
+                standby=",".join(member.assignment.standby),
+                warmup=",".join(member.assignment.warmup),
+                target_active=",".join(member.target.active),
+                target_standby=",".join(member.target.standby),
+                target_warmup=",".join(member.target.warmup),
                 endpoint=process.endpoint,
             )
     partitions = {
@@ -128,23 +140,23 @@ def _events(look: Look[StreamsGroupView], number: int) -> Iterator[StreamsEvent]
         stateful=",".join(part.subtopology_id for part in view.subtopologies if part.changelog_topics),
         error_code=0,
     )
-    standbys = next((one.value for one in view.settings if one.name == STANDBYS), None)
+    standbys = next((setting.value for setting in view.settings if setting.name == _STANDBYS), None)
     if standbys is not None and standbys.isdigit():
         yield StreamsEvent("config", at, 2, group, value=int(standbys))
 
 
-def streams_group_metrics(now: StreamsGroupView, families: Families) -> None:
+def streams_group_metrics(now: StreamsGroupView, families: MetricFamilies) -> None:
     group_metrics(families, now.group_id, "streams", now.state, len(now.members), now.lag)
     add, labels = families.add, {"group": now.group_id}
     add("kafkascope_group_epoch", "Epoch of the group.", now.group_epoch, {**labels, "type": "streams"})
     add("kafkascope_streams_topology_epoch", "Epoch of the topology.", now.topology_epoch, labels)
     for role in ROLES:
         held = sum(len(getattr(member.assignment, role)) for member in now.members)
-        wanted = sum(len(getattr(member.target, role)) for member in now.members)
+        target = sum(len(getattr(member.target, role)) for member in now.members)
         add("kafkascope_streams_tasks", "Tasks that members hold.", held, {**labels, "role": role})
-        add("kafkascope_streams_target_tasks", "Tasks that members shall hold.", wanted, {**labels, "role": role})
+        add("kafkascope_streams_target_tasks", "Tasks that members shall hold.", target, {**labels, "role": role})
     for status in now.statuses:
         add("kafkascope_streams_status", "1 for a status that the group is in.", 1, {**labels, "status": status.name})
-    for one in now.inputs:
-        place = {**labels, "topic": one.topic, "partition": one.partition}
-        add("kafkascope_streams_input_lag_records", "Lag of an input partition.", one.lag, place, "records")
+    for partition in now.inputs:
+        place = {**labels, "topic": partition.topic, "partition": partition.partition}
+        add("kafkascope_streams_input_lag_records", "Lag of an input partition.", partition.lag, place, "records")
