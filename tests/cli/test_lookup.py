@@ -125,6 +125,17 @@ def test_changelog_tells_each_version_newest_first(cli: Cli) -> None:
     assert told[1]["kips"] == [836]
 
 
+@pytest.mark.parametrize(
+    ("api", "version", "span"),
+    [("OffsetCommit", 10, "4.1"), ("InitProducerId", 6, "4.1+"), ("ShareFetch", 0, "3.9-4.0")],
+)
+def test_changelog_reports_where_a_version_was_unstable(cli: Cli, api: str, version: int, span: str) -> None:
+    told = json.loads(cli.out("changelog", api, "--json"))
+    assert {row["version"]: row["unstableIn"] for row in told}[version] == [span]
+    after = cli.out("changelog", api).partition(f"v{version}\n")[2]
+    assert f"unstable in {span}" in after.splitlines()[0]
+
+
 def test_changelog_of_a_message_is_of_that_message_alone(cli: Cli) -> None:
     assert "Response" not in cli.out("changelog", "ShareFetchRequest")
 

@@ -6,6 +6,7 @@ import pytest
 
 from tools.catalog.definitions import Definition, FieldDefinition, parse
 from tools.catalog.merge import Merged, MergedField, check, choose, merge, shape, tree
+from tools.catalog.write import message_lines
 
 HEAD = '"apiKey": 1, "type": "request", "name": "TestRequest", "listeners": ["broker"]'
 
@@ -154,6 +155,26 @@ def test_kips_and_errors_are_read_from_comments() -> None:
     assert definition.kips == {1: [320, 98], 2: [482]}
     listed = [(error.name, error.versions, error.fields) for error in definition.errors]
     assert listed == [("INVALID_RECORD_STATE", "1+", ("AcknowledgeErrorCode",)), ("NOT_COORDINATOR", "0+", ())]
+
+
+def test_a_kip_named_apart_from_a_version_is_of_none() -> None:
+    definition = parse(f"""{{
+      {HEAD},
+      // Version 1 is the same as version 0 (KIP-994).
+      // This API can return InvalidRegularExpression (KIP-1152).
+      // Version 2 adds the support for new error code PRODUCER_FENCED.
+      //
+      // Verison 3 adds support for new error code TRANSACTION_ABORTABLE (KIP-890).
+      "validVersions": "0-3", "flexibleVersions": "2+", "fields": []
+    }}""")
+    assert definition.kips == {1: [994], 3: [890]}
+
+
+def test_a_later_release_corrects_the_kips_of_a_version() -> None:
+    merged = merge({"2.5": define("", "0-1"), "2.6": define("", "0-1")})
+    for release, kip in (("2.5", 599), ("2.6", 559)):
+        merged.definitions[release].kips[1] = [kip]
+    assert "kip 1 559" in message_lines(merged, {}, ["2.5", "2.6"], ["2.5", "2.6"])
 
 
 def names(merged: Merged, version: int, release: str) -> list[str]:

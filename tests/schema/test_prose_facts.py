@@ -37,6 +37,10 @@ def about(place: str) -> str:
         ("WriteShareGroupStateResponse.Results.Partitions.ErrorCode", "INVALID_REQUEST since 4.1", None),
         # ConsumerGroup.validateMemberEpoch and validateOffsetCommit
         ("STALE_MEMBER_EPOCH", "older or newer", "older than the member's"),
+        # GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures of 4.3 and 4.4
+        ("StreamsGroupHeartbeatRequest", "Topic patterns and a changed topology are refused up to 4.4", None),
+        ("StreamsGroupHeartbeatRequest.Topology.Subtopologies.SourceTopicRegex", "up to 4.4", None),
+        ("StreamsGroupHeartbeatResponse.WarmupTasks", "No assignor up to 4.4", None),
     ],
 )
 def test_a_corrected_fact_stays_corrected(place: str, says: str, says_not: str | None) -> None:

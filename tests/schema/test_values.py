@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from kafkascope.schema.api_facts import api_facts, families, family_of, field_kips, kips_of
-from kafkascope.schema.catalog import apis, message
+from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.files import lines
 from kafkascope.schema.values import NamedValues, all_places, meaning, named_values
 from kafkascope.schema.versions import parse_versions
@@ -136,6 +136,16 @@ def test_every_kip_names_a_version_and_a_field_that_exist() -> None:
         for kip in api_facts(api).kips:
             assert kip.version is None or kip.version in message(f"{api}Request").all_versions(), (api, kip)
             assert kip.place is None or kip.place in every_field(), (api, kip)
+
+
+def test_the_kips_of_definition_files_are_among_those_checked_by_hand() -> None:
+    # SyncGroup v5 is KIP-559 (2.5 has 599), InitProducerId v4 is not KIP-890, ListTransactions v1 not KIP-1152
+    for name in index():
+        known = message(name)
+        if known.api is None:
+            continue
+        checked = {(kip.version or 0, kip.number) for kip in api_facts(known.api).kips}
+        assert {(version, number) for version, numbers in known.kips for number in numbers} <= checked, name
 
 
 def test_kips_of_a_version_are_its_own_and_those_of_the_whole_api() -> None:

@@ -136,10 +136,11 @@ def _kips(comments: list[str]) -> dict[int, list[int]]:
     """KIP numbers by version, from remarks of the form `Version 9 adds X (KIP-320)`."""
     found: dict[int, list[int]] = {}
     text = " ".join(line.strip() for line in comments)
-    # Only at the head of a remark: "Version 14 is the same as version 13" speaks of 14.
-    heads = list(re.finditer(r"\b(?:Version|[Ss]tarting (?:from|in|with) version|[Ii]n version) (\d+)\b", text))
+    # Only at the head of a remark: "Version 14 is the same as version 13" speaks of 14. One file spells it "Verison 5".
+    heads = list(re.finditer(r"\b(?:Ver(?:si|is)on|[Ss]tarting (?:from|in|with) version|[Ii]n version) (\d+)\b", text))
     for head, following in zip_longest(heads, heads[1:]):
-        remark = text[head.end() : following.start() if following else None]
+        # "This API can return X (KIP-1152)" behind a version's remark speaks of no version.
+        remark = text[head.end() : following.start() if following else None].partition("This API")[0]
         for number in map(int, re.findall(r"KIP-(\d+)", remark)):
             numbers = found.setdefault(int(head.group(1)), [])
             if number not in numbers:

@@ -31,10 +31,10 @@ def message_lines(
     }
     for word, by_release in facts.items():
         lines += _runs(word, by_release, releases, covered[-1])
-    kips: dict[int, set[int]] = {}
-    for definition in merged.definitions.values():
-        for version, numbers in definition.kips.items():
-            kips.setdefault(version, set()).update(numbers)
+    # The newest release that names a version's KIPs is right: 2.5 has a typo, KIP-599 for KIP-559.
+    kips = {
+        version: numbers for definition in merged.definitions.values() for version, numbers in definition.kips.items()
+    }
     for version in sorted(kips):
         lines.append(f"kip {version} {' '.join(map(str, sorted(kips[version])))}")
     for error in newest_definition.errors:

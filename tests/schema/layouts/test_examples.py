@@ -293,6 +293,12 @@ def test_a_share_fetch_that_renews_asks_for_no_records() -> None:
         assert not value.get("isRenewAck", False) or not any(limits)
 
 
+def test_a_field_that_no_broker_sets_is_zero() -> None:
+    # up to 4.4 GroupMetadataManager sets AcceptableRecoveryLag alone, which version 0 does not have
+    assert example("StreamsGroupHeartbeatResponse", 0)["acceptableRecoveryLagLegacy"] == 0
+    assert example("StreamsGroupHeartbeatResponse", 1)["acceptableRecoveryLag"] == 10000
+
+
 def test_a_joining_member_holds_nothing_yet() -> None:
     for name, versions in (("ConsumerGroupHeartbeatRequest", (0, 1)), ("StreamsGroupHeartbeatRequest", (0, 1))):
         for version in versions:

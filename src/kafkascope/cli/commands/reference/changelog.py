@@ -27,10 +27,22 @@ def run(name: str, as_json: bool) -> None:
         spans = span_text(list(entry.spans))
         if as_json:
             listed = {title: [change_json(change) for change in found] for title, found in entry.changes.items()}
-            answer.append({"version": entry.version, "releases": spans, "kips": list(entry.kips), "changes": listed})
+            answer.append(
+                {
+                    "version": entry.version,
+                    "releases": spans,
+                    "kips": list(entry.kips),
+                    "unstableIn": [str(span) for span in entry.unstable],
+                    "deprecatedIn": [str(span) for span in entry.deprecated],
+                    "changes": listed,
+                }
+            )
             continue
         heading(f"v{entry.version}")
-        remark(" · ".join([f"Kafka {spans}", *(f"KIP-{number}" for number in entry.kips)]), "  ")
+        facts = [f"Kafka {spans}", *(f"KIP-{number}" for number in entry.kips)]
+        facts += [f"unstable in {span}" for span in entry.unstable]
+        facts += [f"deprecated in {span}" for span in entry.deprecated]
+        remark(" · ".join(facts), "  ")
         if entry.older is None:
             print("  the first version")
             continue
