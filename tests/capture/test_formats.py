@@ -9,8 +9,8 @@ from kafkascope.capture import formats
 from kafkascope.capture.files.pcap import PcapReader
 from kafkascope.capture.formats import CAPTURE, COMPRESSIONS, FORMATS, Format, looks_recorded
 from kafkascope.capture.reader import read
-from kafkascope.pipeline.ingestion.inputs import find
-from kafkascope.pipeline.ingestion.survey import survey
+from kafkascope.pipeline.ingestion.inputs import find_inputs
+from kafkascope.pipeline.ingestion.survey import survey_file
 from tests.captures import capture
 
 TOY = b"TOY!"
@@ -42,4 +42,4 @@ def test_a_format_is_a_reader_and_a_line_of_the_list(tmp_path: Path, monkeypatch
     assert looks_recorded(TOY + pcap)
     whole = {exchange.exchange_id for exchange in read(BytesIO(pcap))}
     assert {exchange.exchange_id for exchange in read(recording)} == whole != set()
-    assert [survey(file, sample=0).kind for file in find([recording])] == [CAPTURE]
+    assert [survey_file(file, sample=0).kind for file in find_inputs([recording])] == [CAPTURE]

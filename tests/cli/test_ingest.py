@@ -15,7 +15,7 @@ from kafkascope.cli.spark.ingest_account import account_json, account_lines, fin
 from kafkascope.cli.spark.session import bar_line, far_text, took
 from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingestion.ingest import Ingested
-from kafkascope.pipeline.ingestion.progress import Step
+from kafkascope.pipeline.ingestion.progress import IngestProgress
 from kafkascope.pipeline.ingestion.task import FileAccount
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 
@@ -214,24 +214,26 @@ def test_findings_are_told_by_severity() -> None:
 
 
 def test_the_bar_has_bytes_files_rate_time_left_and_frames() -> None:
-    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, frames=1_234_567, exchanges=617_000)
+    half = IngestProgress(
+        files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, frames=1_234_567, exchanges=617_000
+    )
     assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
     assert far_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
     assert bar_line(half, 5, 119) == f"[#####...............] {far_text(half, 5)}"
 
 
 def test_the_bar_gives_way_in_a_narrow_window() -> None:
-    half = Step(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
+    half = IngestProgress(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
     for room in range(len(far_text(half, 5)), 120):
         assert len(bar_line(half, 5, room)) <= room
     assert bar_line(half, 5, 70) == far_text(half, 5)
 
 
 def test_the_bar_knows_no_rest_before_the_first_byte_and_none_after_the_last() -> None:
-    start = Step(files=1, total_bytes=1_000)
+    start = IngestProgress(files=1, total_bytes=1_000)
     assert far_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
     assert far_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
-    assert far_text(Step(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
+    assert far_text(IngestProgress(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
 
 
 def test_steps_are_told_with_their_time() -> None:

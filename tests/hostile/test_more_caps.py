@@ -13,7 +13,7 @@ from kafkascope.explorer.server.app import create
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.commit import commit
 from kafkascope.pipeline.ingestion import ingest as ingesting
-from kafkascope.pipeline.ingestion.failing_files import Broke
+from kafkascope.pipeline.ingestion.failing_files import BrokenFiles
 from tests.explorer.asgi import ask
 from tests.lake.build import CAPTURES, exchanges, half_land, rows, written
 
@@ -38,10 +38,10 @@ def test_an_ingest_goes_on_without_so_many_broken_files(monkeypatch: pytest.Monk
     def break_another(*_: Any) -> None:
         nonlocal attempts
         attempts += 1
-        raise Broke({f"file-{attempts}": "killed the worker"})
+        raise BrokenFiles({f"file-{attempts}": "killed the worker"})
 
     monkeypatch.setattr(ingesting, "_ingest", break_another)
-    monkeypatch.setattr(ingesting, "find", lambda _: [])
+    monkeypatch.setattr(ingesting, "find_inputs", lambda _: [])
     with pytest.raises(InputError, match=f"and {limits.MAX_BROKEN_FILES} more; ingest the others without them"):
         ingesting.ingest(None, [], tmp_path / "lake")  # type: ignore[arg-type]
     assert attempts == limits.MAX_BROKEN_FILES + 1

@@ -13,7 +13,7 @@ import pytest
 
 from kafkascope.errors import InputError, NotFoundError, UsageError
 from kafkascope.lake.home import FORMAT, SIGN, Lake, make_lake, open_lake
-from kafkascope.lake.place import place_of, reason, told
+from kafkascope.lake.place import filesystem_errors, place_of, reason
 from tests.lake.build import ROOT, exchanges, land, seen, together
 
 
@@ -87,7 +87,7 @@ def test_reasons_are_one_line_in_the_systems_words() -> None:
     assert reason(OSError("Error: Os { code: 13, kind: PermissionDenied }")) == "no permission"
     assert reason(OSError(28, "Error writing bytes")) == "no space left on device"
     assert reason(ValueError("one\n  two")) == "one two"
-    with pytest.raises(InputError, match=r"^there: no such file or directory$"), told("there"):
+    with pytest.raises(InputError, match=r"^there: no such file or directory$"), filesystem_errors("there"):
         raise FileNotFoundError(2, "x")
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.pipeline.ingestion import ingest as ingesting
-from kafkascope.pipeline.ingestion.inputs import find
+from kafkascope.pipeline.ingestion.inputs import find_inputs
 from kafkascope.pipeline.ingestion.plan import make_plan
 from kafkascope.pipeline.ingestion.shuffle import ORDER, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import state_of
-from kafkascope.pipeline.ingestion.task import Done, FileAccount, Task, done_from, run
+from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
 from tests.captures import NAMES
 from tests.pipeline.test_ingest import capture, pieces
 
@@ -24,11 +24,11 @@ BUCKETS = 3
 
 def planned(lake: Lake, files: list[Path], plan: str, buckets: int) -> list[Task]:
     wanted = ingesting.Options(plan=plan)
-    tasks, _ = make_plan(lake, "given", find(files), state_of(lake), wanted, buckets)
+    tasks, _ = make_plan(lake, "given", find_inputs(files), state_of(lake), wanted, buckets)
     return tasks
 
 
-def shuffled(tasks: list[Task]) -> list[Done]:
+def shuffled(tasks: list[Task]) -> list[TaskResult]:
     """As `_shuffled` has Spark do it."""
     one = tasks[0]
     rows = [
@@ -39,10 +39,10 @@ def shuffled(tasks: list[Task]) -> list[Done]:
     return [run(tasks[bucket], some) for bucket, some in by_bucket(iter(table.to_batches(max_chunksize=500)))]
 
 
-def accounts(done: list[Done]) -> dict[str, FileAccount]:
+def accounts(done: list[TaskResult]) -> dict[str, FileAccount]:
     result = ingesting.Ingested("given")
     for one in done:
-        ingesting._merge(result, done_from(one.to_json()))
+        ingesting._merge(result, task_result_from_json(one.to_json()))
     return result.accounts
 
 
@@ -123,7 +123,7 @@ def malformed(path: Path, *numbers: int) -> None:
     path.write_bytes(data)
 
 
-def quarantined(lake: Lake, done: list[Done]) -> list[dict[str, Any]]:
+def quarantined(lake: Lake, done: list[TaskResult]) -> list[dict[str, Any]]:
     files = [file for one in done for file in one.files if file.table == "quarantine"]
     rows = [row for file in files for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()]
     return sorted(rows, key=lambda row: (row["kind"], row["capture_uri"] or "", row["packet"] or -1))

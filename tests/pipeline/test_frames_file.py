@@ -18,8 +18,8 @@ from kafkascope.lake.read.visible_rows import captures_rows, dataset
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import body_table_name
 from kafkascope.pipeline.ingestion import task
-from kafkascope.pipeline.ingestion.frames_input import FRAMES
 from kafkascope.pipeline.ingestion.ingest import Ingested, ingest
+from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.schema.layouts.examples import example
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def test_a_task_says_how_far_it_is(form: str, tmp_path: Path, monkeypatch: pytes
         pq.write_table(pa.table(columns), path, row_group_size=7_000)
     steps: list[tuple[int, int, int]] = []
     monkeypatch.setattr(task, "PROGRESS_SECONDS", -1.0)
-    monkeypatch.setattr(task, "tell", lambda _lake, _ingest, _task, *step: steps.append(step))
+    monkeypatch.setattr(task, "write_progress", lambda _lake, _ingest, _task, *step: steps.append(step))
     task.run(task.Task(make_lake(tmp_path / "lake").uri, "0123456789", 0, FRAMES, (str(path),)))
     sizes, frames, exchanges = zip(*steps, strict=True)
     assert frames == (10_000, 20_000, 25_000)

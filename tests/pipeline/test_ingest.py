@@ -13,7 +13,7 @@ from kafkascope.lake.home import open_lake
 from kafkascope.lake.place import Place
 from kafkascope.lake.write.catalog_tables import CATALOG
 from kafkascope.pipeline.ingestion.ingest import Options, ingest
-from kafkascope.pipeline.ingestion.inputs import digest
+from kafkascope.pipeline.ingestion.inputs import file_digest
 from tests.pipeline.rows import lake_rows, read_rows
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def test_a_file_that_cannot_be_opened_is_named_and_the_others_land(
         if place.uri == str(closed):
             # As of another user's file; to root all are open.
             raise InputError(f"{place.uri}: no permission")
-        return digest(place, size)
+        return file_digest(place, size)
 
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.inputs.digest", digest_of)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.inputs.file_digest", digest_of)
     done = ingest(spark, [tmp_path], lake)
     assert (done.new, done.bad) == ([str(path)], {str(closed): f"{closed}: no permission"})
     assert lake_rows(lake) == read_rows(path)

@@ -13,7 +13,7 @@ from kafkascope.lake.upkeep.compact import compact
 from kafkascope.pipeline.ingestion import ingest as module
 from kafkascope.pipeline.ingestion.follow import start
 from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
-from kafkascope.pipeline.ingestion.task import Done, Task, run
+from kafkascope.pipeline.ingestion.task import Task, TaskResult, run
 from kafkascope.pipeline.mart.findings import write_findings
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_file_accounts import damaged
@@ -37,7 +37,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_workers(_: Any, __: int, items: list[Any], work: Any) -> list[Any]:
         return [work(item) for item in items]
 
-    def run_here(_: Any, tasks: list[Task], *, shuffle: bool = False) -> list[Done]:
+    def run_here(_: Any, tasks: list[Task], *, shuffle: bool = False) -> list[TaskResult]:
         assert not shuffle
         return [run(task) for task in tasks]
 

@@ -15,7 +15,7 @@ from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.write.heartbeat import INGESTS
-from kafkascope.pipeline.ingestion.follow import complete, start
+from kafkascope.pipeline.ingestion.follow import complete_files, start
 from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import HERE, capture, pieces
@@ -170,10 +170,10 @@ def test_a_log_that_was_quiet_in_mid_line_goes_on_under_its_next_name(
 
 def test_the_newest_file_is_not_complete_until_it_is_quiet(tmp_path: Path) -> None:
     (tmp_path / "b.pcap").write_bytes(b"whole")
-    assert complete(str(tmp_path), NEVER) == []
+    assert complete_files(str(tmp_path), NEVER) == []
     until(lambda: newer(tmp_path / "a.pcap", tmp_path / "b.pcap"))
-    assert [Path(name).name for _, name in complete(str(tmp_path), NEVER)] == ["b.pcap"]
-    assert [Path(name).name for _, name in complete(str(tmp_path), 0)] == ["b.pcap", "a.pcap"]
+    assert [Path(name).name for _, name in complete_files(str(tmp_path), NEVER)] == ["b.pcap"]
+    assert [Path(name).name for _, name in complete_files(str(tmp_path), 0)] == ["b.pcap", "a.pcap"]
 
 
 def test_an_old_file_that_is_moved_in_is_the_newest(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_an_old_file_that_is_moved_in_is_the_newest(tmp_path: Path) -> None:
     until(lambda: newer(old, folder / "now.pcap"))
     os.utime(old, (0, 0))
     old.rename(folder / "old.pcap")
-    assert [Path(name).name for _, name in complete(str(folder), 0)] == ["now.pcap", "old.pcap"]
+    assert [Path(name).name for _, name in complete_files(str(folder), 0)] == ["now.pcap", "old.pcap"]
 
 
 def newer(path: Path, than: Path) -> bool:
@@ -197,7 +197,7 @@ def test_hidden_files_and_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".writing").write_bytes(b"")
     (tmp_path / "_temporary").write_bytes(b"")
     (tmp_path / "folder").mkdir()
-    assert complete(str(tmp_path), 0) == []
+    assert complete_files(str(tmp_path), 0) == []
 
 
 def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
@@ -220,7 +220,7 @@ def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
 def test_a_link_to_itself_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "loop.pcap").symlink_to("loop.pcap")
     (tmp_path / "a.pcap").write_bytes(b"whole")
-    assert [Path(name).name for _, name in complete(str(tmp_path), 0)] == ["a.pcap"]
+    assert [Path(name).name for _, name in complete_files(str(tmp_path), 0)] == ["a.pcap"]
 
 
 def test_the_command_says_what_it_read_and_brings_the_marts_up_to_date_at_its_end(lake: str, tmp_path: Path) -> None:

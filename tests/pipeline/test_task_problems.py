@@ -10,7 +10,7 @@ from kafkascope.capture.exchanges.account import MOST_KEPT, Account
 from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.files import Files
-from kafkascope.pipeline.ingestion.intake import Intake
+from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 from kafkascope.pipeline.ingestion.task import _problems
 
 
@@ -18,7 +18,7 @@ def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], d
     """(rows, how many of each file)"""
     lake = make_lake(folder)
     files = Files(lake, "given")
-    intake = Intake(files)
+    intake = ExchangeWriter(files)
     _problems(intake, account, Recordings(["a.pcap", "b.pcap", "c.pcap"], [0, 100, 200]))
     rows = [
         row for file in files.close() for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()

@@ -15,10 +15,10 @@ from kafkascope.lake.write.commit import commit
 from kafkascope.lake.write.files import NewFile
 from kafkascope.lake.write.heartbeat import begin, end, seal, turn_of
 from kafkascope.pipeline.ingestion.ingest import Ingested, Options, _commit
-from kafkascope.pipeline.ingestion.inputs import Found, find
+from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import make_plan
 from kafkascope.pipeline.ingestion.state import state_of
-from kafkascope.pipeline.ingestion.task import Done, run
+from kafkascope.pipeline.ingestion.task import TaskResult, run
 
 
 def ingest_here(paths: Iterable[Path], where: str | Path, options: Options = Options()) -> Lake:  # noqa: B008
@@ -44,11 +44,13 @@ def half_ingest_here(paths: Iterable[Path], lake: Lake) -> None:
         commit(lake, table_named(name), files, ingest_id)
 
 
-def _done(lake: Lake, ingest_id: str, paths: Iterable[Path], options: Options) -> tuple[list[Found], list[Done]]:
+def _done(
+    lake: Lake, ingest_id: str, paths: Iterable[Path], options: Options
+) -> tuple[list[InputFile], list[TaskResult]]:
     threads = pa.cpu_count()
     try:
-        tasks, surveyed = make_plan(lake, ingest_id, find(paths), state_of(lake), options, 1)
-        return [one.found for one in surveyed], [run(task) for task in tasks]
+        tasks, surveys = make_plan(lake, ingest_id, find_inputs(paths), state_of(lake), options, 1)
+        return [survey.file for survey in surveys], [run(task) for task in tasks]
     finally:
         # A task takes one thread, for good.
         pa.set_cpu_count(threads)

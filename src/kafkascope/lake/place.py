@@ -45,7 +45,7 @@ class Place:
         return bool(self.info().type != fs.FileType.NotFound)
 
     def info(self) -> fs.FileInfo:
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             return self.filesystem.get_file_info(self.path)
 
     def inside(self, *, deep: bool = False) -> list[fs.FileInfo]:
@@ -54,7 +54,7 @@ class Place:
         listed: list[fs.FileInfo] = []
         folders = [self.path]
         recursive = deep and not self.local
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             while folders:
                 selector = fs.FileSelector(folders.pop(), allow_not_found=True, recursive=recursive)
                 infos = self.filesystem.get_file_info(selector)
@@ -65,7 +65,7 @@ class Place:
 
     def read(self) -> bytes:
         """A small file, one of those that kafkascope writes beside the tables."""
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             # To open a pipe waits for somebody who writes, and a device has no end.
             if self.local and os.path.exists(self.path) and not os.path.isfile(self.path):
                 raise InputError(f"{self.uri}: this is not a file")
@@ -86,7 +86,7 @@ class Place:
 
     def write(self, content: bytes) -> None:
         """Whole or not at all: object stores show no part of an object, on disks it is written beside and moved."""
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             if not self.local:
                 with self.filesystem.open_output_stream(self.path) as file:
                     file.write(content)
@@ -99,7 +99,7 @@ class Place:
         if not self.local:
             self.write(content)
             return
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             beside = self._beside(content)
             try:
                 os.link(beside, self.path)
@@ -120,7 +120,7 @@ class Place:
 
     def delete(self) -> bool:
         """False where it was gone already, by another's hand."""
-        with told(self.uri):
+        with filesystem_errors(self.uri):
             try:
                 self.filesystem.delete_file(self.path)
             except FileNotFoundError:
@@ -132,7 +132,7 @@ def _is_folder(info: fs.FileInfo) -> bool:
     return bool(info.type == fs.FileType.Directory)
 
 
-class told:  # noqa: N801
+class filesystem_errors:  # noqa: N801
     """What the filesystem says, said as one line that names the place."""
 
     def __init__(self, uri: str) -> None:

@@ -26,5 +26,5 @@ __all__ = ["Ingested", "Options", "decode", "ingest", "marts"]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'kafkascope.pipeline' has no attribute {name!r}")
-    home, found = _HOMES[name]
-    return getattr(import_module(f"kafkascope.pipeline.{home}"), found)
+    module, attribute = _HOMES[name]
+    return getattr(import_module(f"kafkascope.pipeline.{module}"), attribute)

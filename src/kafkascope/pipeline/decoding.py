@@ -1,4 +1,4 @@
-"""A DataFrame with bytes of one message in, the same rows with the message's columns out, on any Spark session."""
+"""Decodes a DataFrame column with bytes of one message into the message's columns, on any Spark session."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -26,25 +26,25 @@ def decode(
 
     name = find(message)
     names = rows.columns
-    for wanted in (column, *((version,) if isinstance(version, str) else ())):
-        if wanted not in names:
-            raise UsageError(f"the DataFrame has no column {wanted}; it has {', '.join(names)}")
-    kept = [field for field in rows.schema if field.name != column]
-    found = lake_schema(full_schema(name, contents=contents))
-    same = {field.name for field in kept} & set(found.names)
-    if same:
+    for required in (column, *((version,) if isinstance(version, str) else ())):
+        if required not in names:
+            raise UsageError(f"the DataFrame has no column {required}; it has {', '.join(names)}")
+    other_fields = [field for field in rows.schema if field.name != column]
+    message_schema = lake_schema(full_schema(name, contents=contents))
+    duplicates = {field.name for field in other_fields} & set(message_schema.names)
+    if duplicates:
         raise UsageError(
-            f"{name} has columns of the same name: {', '.join(sorted(same))}; rename those of the DataFrame"
+            f"{name} has columns of the same name: {', '.join(sorted(duplicates))}; rename those of the DataFrame"
         )
-    schema = type(rows.schema)([*kept, *from_arrow_schema(found)])
+    schema = type(rows.schema)([*other_fields, *from_arrow_schema(message_schema)])
     arrow = to_arrow_schema(schema)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield from _decoded(batch, name, version, column, contents, arrow)
 
-    made: Any = rows.mapInArrow(work, schema)
-    return made  # type: ignore[no-any-return]
+    decoded: Any = rows.mapInArrow(work, schema)
+    return decoded  # type: ignore[no-any-return]
 
 
 def _decoded(
@@ -57,29 +57,31 @@ def _decoded(
         versions = np.full(len(table), version)
     else:
         versions = table.column(version).cast(pa.int64()).fill_null(-1).to_numpy()
-    there = bodies.is_valid().to_numpy(zero_copy_only=False)
+    present = bodies.is_valid().to_numpy(zero_copy_only=False)
     parts, order = [], []
-    for one in np.unique(versions).tolist():
-        where = np.flatnonzero((versions == one) & there)
-        known = 0 <= one < 1 << 15 and bool(read_message(name).releases_of(one))
-        if len(where) and known:
-            parts.append(to_lake(decode_columns(name, one, bodies.take(pa.array(where)), contents=contents)))
-            order.append(where)
-    left = np.setdiff1d(np.arange(len(table)), np.concatenate(order) if order else np.zeros(0, np.int64))
-    if len(left):
-        parts.append(_unread(name, versions[left], there[left], contents))
-        order.append(left)
-    found = pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(order), kind="stable")))
-    rest = table.drop_columns([column])
-    joined = pa.table([*rest.columns, *found.columns], names=[*rest.column_names, *found.column_names])
+    for version_number in np.unique(versions).tolist():
+        rows = np.flatnonzero((versions == version_number) & present)
+        exists = 0 <= version_number < 1 << 15 and bool(read_message(name).releases_of(version_number))
+        if len(rows) and exists:
+            parts.append(to_lake(decode_columns(name, version_number, bodies.take(pa.array(rows)), contents=contents)))
+            order.append(rows)
+    undecoded = np.setdiff1d(np.arange(len(table)), np.concatenate(order) if order else np.zeros(0, np.int64))
+    if len(undecoded):
+        parts.append(_unread(name, versions[undecoded], present[undecoded], contents))
+        order.append(undecoded)
+    decoded = pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(order), kind="stable")))
+    other_columns = table.drop_columns([column])
+    joined = pa.table(
+        [*other_columns.columns, *decoded.columns], names=[*other_columns.column_names, *decoded.column_names]
+    )
     yield from joined.cast(schema).combine_chunks().to_batches()
 
 
-def _unread(name: str, versions: Any, there: Any, contents: bool) -> pa.Table:
+def _unread(name: str, versions: Any, present: Any, contents: bool) -> pa.Table:
     schema = lake_schema(full_schema(name, contents=contents))
-    said = [
-        "no bytes" if not has else f"{name} has no version {one}"
-        for one, has in zip(versions.tolist(), there.tolist(), strict=True)
+    errors = [
+        "no bytes" if not is_present else f"{name} has no version {version_number}"
+        for version_number, is_present in zip(versions.tolist(), present.tolist(), strict=True)
     ]
-    columns = [pa.array(said) if field.name == "_error" else pa.nulls(len(said), field.type) for field in schema]
+    columns = [pa.array(errors) if field.name == "_error" else pa.nulls(len(errors), field.type) for field in schema]
     return pa.table(columns, schema=schema)

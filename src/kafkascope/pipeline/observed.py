@@ -24,7 +24,7 @@ from kafkascope.lake.upkeep.superseded import without
 from kafkascope.lake.write.commit import Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
-from kafkascope.pipeline.ingestion.intake import Intake
+from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 
 KIND = "observe"
 CONNECTIONS_TABLE = "connections"
@@ -147,7 +147,7 @@ class Landing:
             raise
 
     def _write(self, files: Files, portion: Portion) -> int:
-        intake = Intake(files)
+        intake = ExchangeWriter(files)
         for calls in batches(portion.calls):
             batch, _ = self._reader.batch(calls, self._uri)
             intake.add(batch)

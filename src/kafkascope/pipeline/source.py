@@ -22,7 +22,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.lake.place import place_of
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
-from kafkascope.pipeline.ingestion.inputs import find, opened
+from kafkascope.pipeline.ingestion.inputs import find_inputs, open_input
 
 EXCHANGES = "exchanges"
 # Rows that Spark gets at once.
@@ -57,7 +57,7 @@ class RecordingReader(DataSourceReader):
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        reading = Reading([opened(one.uri) for one in find(self._uris)])
+        reading = Reading([open_input(one.uri) for one in find_inputs(self._uris)])
         wanted = _schema(self._table)
         for table in _tables(reading, self._table):
             yield from table.cast(wanted).combine_chunks().to_batches(_ROWS)

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import place_of, told
+from kafkascope.lake.place import filesystem_errors, place_of
 from kafkascope.lake.read.former_names import former_names
 from kafkascope.lake.read.topic_names import TOPICS, topic_arrays
 from kafkascope.lake.read.visible_rows import (
@@ -128,7 +128,7 @@ def _reader(
         place = place_of(uri)
         for batch in batches:
             paths = [path for number in batch.column(0).to_pylist() for path in portions[number]]
-            with told(uri):
+            with filesystem_errors(uri):
                 rows = ds.FileSystemDataset.from_paths(
                     [f"{place.path}/{path}" for path in paths],
                     schema=schema,

@@ -10,13 +10,13 @@ import pytest
 from kafkascope.errors import InputError, NotFoundError, UsageError
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.place import place_of
-from kafkascope.pipeline.ingestion.frames_input import PlainFrames, is_frames
-from kafkascope.pipeline.ingestion.inputs import find
-from kafkascope.pipeline.ingestion.survey import BAD, survey
+from kafkascope.pipeline.ingestion.inputs import find_inputs
+from kafkascope.pipeline.ingestion.plain_frames import PlainFrames, is_frames
+from kafkascope.pipeline.ingestion.survey import BAD, survey_file
 
 
 def names(*uris: str | Path) -> list[str]:
-    return [os.path.basename(one.uri) for one in find(uris)]
+    return [os.path.basename(one.uri) for one in find_inputs(uris)]
 
 
 def lake_with_a_file(folder: Path) -> Path:
@@ -34,12 +34,12 @@ def test_a_lake_within_a_folder_is_no_recording(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.pcap", "b.pcap"]
     assert names(f"{tmp_path}/*/*.pcap") == ["b.pcap"]
     with pytest.raises(NotFoundError, match="no file matches"):
-        find([f"{tmp_path}/*/*/*.parquet"])
+        find_inputs([f"{tmp_path}/*/*/*.parquet"])
 
 
 def test_a_lake_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="this is a lake, no recording"):
-        find([lake_with_a_file(tmp_path / "lake")])
+        find_inputs([lake_with_a_file(tmp_path / "lake")])
 
 
 def test_links_in_circles_end_and_a_file_is_found_once(tmp_path: Path) -> None:
@@ -62,15 +62,15 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"a")
     assert names(tmp_path) == ["a.pcap"]
     with pytest.raises(InputError, match="not a file"):
-        find([tmp_path / "pipe.pcap"])
+        find_inputs([tmp_path / "pipe.pcap"])
 
 
 def test_a_parquet_file_without_frames_is_no_recording(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"message": ["a"], "api_version": [1], "bytes": [7]}), other)
     assert not is_frames(place_of(other))
-    (found,) = find([other])
-    said = survey(found, sample=0)
+    (found,) = find_inputs([other])
+    said = survey_file(found, sample=0)
     assert said.kind == BAD and said.error
 
 
@@ -96,7 +96,7 @@ def test_a_name_in_a_folder_that_is_no_text_is_told(tmp_path: Path) -> None:
     except OSError:
         pytest.skip("this file system takes no such name")
     with pytest.raises(InputError, match="not UTF-8"):
-        find([tmp_path])
+        find_inputs([tmp_path])
 
 
 @pytest.mark.parametrize("first", ["ApiVersionsRequest:0", "ApiVersionsRequest:0 ", "MetadataRequest:0 zz"])

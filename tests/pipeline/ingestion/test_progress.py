@@ -8,7 +8,7 @@ import pytest
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.heartbeat import begin
 from kafkascope.pipeline.ingestion import progress
-from kafkascope.pipeline.ingestion.progress import Step, place_for, tell, watched
+from kafkascope.pipeline.ingestion.progress import IngestProgress, place_for, watch_progress, write_progress
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def test_tasks_are_summed_up(
     begin(lake, "0123456789")
     for task, step in enumerate(said):
         if step is not None:
-            tell(lake, "0123456789", task, *step)
-    steps: list[Step] = []
+            write_progress(lake, "0123456789", task, *step)
+    steps: list[IngestProgress] = []
     there = Event()
 
-    def hear(step: Step) -> None:
+    def hear(step: IngestProgress) -> None:
         steps.append(step)
         there.set()
 
-    with watched(lake, "0123456789", shares, Step(1, 1_000), hear):
+    with watch_progress(lake, "0123456789", shares, IngestProgress(1, 1_000), hear):
         assert there.wait(60)
-    assert steps[-1] == Step(1, 1_000, *heard)
+    assert steps[-1] == IngestProgress(1, 1_000, *heard)
     assert not any(place_for(lake, "0123456789", task).exists() for task in range(len(said)))

@@ -45,7 +45,7 @@ def test_a_flood_of_connections_is_bounded_on_both_sides(tmp_path: Path, monkeyp
     assert capture is not None
     bound = limits.MAX_UNUSED_FLOWS + limits.MAX_OTHER_CONNECTIONS + 2 * most
     assert len(capture.flows.ends) <= bound < FLOWS
-    assert len(reading._known) <= bound
+    assert len(reading._numbers) <= bound
 
 
 def test_buckets_come_apart_with_their_notes_first(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ class Command:
 
     def once(self) -> int:
         from kafkascope.lake.upkeep.upgrade import lake_to_write
-        from kafkascope.pipeline.ingestion.inputs import find
+        from kafkascope.pipeline.ingestion.inputs import find_inputs
 
-        found = find(self._uris)
+        found = find_inputs(self._uris)
         if all(one.error is not None for one in found):
             raise InputError(str(found[0].error))
         lake = lake_to_write(self._where)
@@ -82,7 +82,7 @@ class Command:
             if self._thresholds is not None:
                 rebuilding = Rebuilding(lambda: self._rebuilt(spark, lake), self._every, old=are_old(lake))
             with self._wish.heard():
-                follow(spark, self._uris, lake, self._options, told, rebuilding=rebuilding, end=self._wish.said)
+                follow(spark, self._uris, lake, self._options, told, rebuilder=rebuilding, end=self._wish.said)
         if self._wish.said.is_set():
             raise KeyboardInterrupt
         return 0

@@ -20,7 +20,7 @@ from kafkascope.cli.units import number, plural, size
 from kafkascope.errors import InputError, KafkascopeError
 
 if TYPE_CHECKING:
-    from kafkascope.pipeline.ingestion.progress import Step
+    from kafkascope.pipeline.ingestion.progress import IngestProgress
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
 BAR_LETTERS = 20
@@ -39,7 +39,7 @@ class Waiting:
             # Its own: the session's start sends the other one to the log.
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._text = ""
-        self._far: Step | None = None
+        self._far: IngestProgress | None = None
         self._began = self._told = 0.0
 
     @contextmanager
@@ -61,7 +61,7 @@ class Waiting:
                 self._show("")
             self.seconds[text] = time.monotonic() - self._began
 
-    def hear(self, far: "Step") -> None:
+    def hear(self, far: "IngestProgress") -> None:
         """How far the step is."""
         self._far = far
         if self._terminal is None and time.monotonic() - self._told >= PLAIN_SECONDS:
@@ -85,7 +85,7 @@ class Waiting:
                 self._terminal.flush()
 
 
-def far_text(far: "Step", seconds: float) -> str:
+def far_text(far: "IngestProgress", seconds: float) -> str:
     share = _share(far)
     whole = f"{share:.0%} of {size(far.total_bytes)} in {plural(far.files, 'file')}"
     if not far.read_bytes:
@@ -96,7 +96,7 @@ def far_text(far: "Step", seconds: float) -> str:
     return f"{whole}, {rate}/s{left}, {found}{', writing' if share == 1 else ''}"
 
 
-def bar_line(far: "Step", seconds: float, room: int) -> str:
+def bar_line(far: "IngestProgress", seconds: float, room: int) -> str:
     """The bar is what gives way in a narrow window."""
     text = far_text(far, seconds)
     letters = min(BAR_LETTERS, room - len(text) - 3)
@@ -105,7 +105,7 @@ def bar_line(far: "Step", seconds: float, room: int) -> str:
     return f"[{'#' * round(_share(far) * letters):.<{letters}}] {text}"
 
 
-def _share(far: "Step") -> float:
+def _share(far: "IngestProgress") -> float:
     return min(far.read_bytes / far.total_bytes, 1.0) if far.total_bytes else 0.0
 
 

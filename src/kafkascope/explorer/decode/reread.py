@@ -16,7 +16,7 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.lake.read.visible_rows import captures_rows, dataset
 from kafkascope.limits import MAX_REREAD_SECONDS
-from kafkascope.pipeline.ingestion.inputs import digest, opened
+from kafkascope.pipeline.ingestion.inputs import file_digest, open_input
 
 _COLUMNS = "capture_uri kind digest bytes first_at last_at".split()
 
@@ -56,7 +56,7 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
             )
 
     try:
-        for batch in Reading([opened(uri) for uri in recordings], on_step=check, part=part).batches():
+        for batch in Reading([open_input(uri) for uri in recordings], on_step=check, part=part).batches():
             check()
             at = pc.index(to_arrow(batch).column("exchange_id"), row["exchange_id"]).as_py()
             if at >= 0:
@@ -83,7 +83,7 @@ def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]
         place, size = place_of(str(one["capture_uri"])), max(one["bytes"] or 0, 0)
         if place.info().type != fs.FileType.File:
             return [], f"{one['capture_uri']} is not there any more"
-        if place.info().size < size or digest(place, size) != one["digest"]:
+        if place.info().size < size or file_digest(place, size) != one["digest"]:
             return [], f"{one['capture_uri']} is another file now"
     return [
         one["capture_uri"] for one in sorted(rows, key=lambda one: (str(one["first_at"]), str(one["capture_uri"])))

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import (
     as_of_now,
     holds,
@@ -92,7 +92,7 @@ class TimedFile:
 
     def groups(self) -> Iterator["TimedFile"]:
         """Its row groups, each as a file of its own."""
-        with told(self.fragment.path):
+        with filesystem_errors(self.fragment.path):
             said = self.fragment.metadata
             names = said.schema.names
             times = [names.index(name) for name in (AT, OTHERWISE) if name in names]
@@ -104,7 +104,7 @@ class TimedFile:
                 yield TimedFile(low, high, self.schema, self.fragment.subset(row_group_ids=[number]), self.shown)
 
     def read(self, columns: Iterable[str]) -> pa.Table:
-        with told(self.fragment.path):
+        with filesystem_errors(self.fragment.path):
             return self.fragment.to_table(schema=self.schema, columns=list(columns))
 
 

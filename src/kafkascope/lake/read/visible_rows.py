@@ -16,7 +16,7 @@ from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, recorded_names, table_named
 from kafkascope.lake.write.commit import LANDING, find_table, transaction_version
@@ -89,7 +89,7 @@ def _captures_rows(lake: Lake, table: DeltaTable | None, columns: list[str]) -> 
     if table is None:
         return []
     place = lake.table(CAPTURES)
-    with told(place.uri):
+    with filesystem_errors(place.uri):
         found = ds.FileSystemDataset.from_paths(
             [f"{place.path}/{file.path}" for file in active_files(table)],
             schema=pa.schema([CAPTURES_SCHEMA.field(name) for name in columns]),
@@ -119,7 +119,7 @@ def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list
     names = {pending(one) for one in ingests}
     # Compaction leaves such files alone, other tools do not.
     files = [] if found is None else [file for file in active_files(found) if file.foreign or file.ingest in names]
-    with told(lake.table(name).uri):
+    with filesystem_errors(lake.table(name).uri):
         return rows_of(lake, name, table.file_schema, files).to_table(columns=columns, filter=is_of(names))
 
 
@@ -155,7 +155,7 @@ def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], name
     mixed = [file for file in shown if must_filter(table, file)]
     count = sum(file.rows for file in shown) - sum(file.rows for file in mixed)
     if mixed:
-        with told(lake.table(table.name).uri):
+        with filesystem_errors(lake.table(table.name).uri):
             count += rows_of(lake, table.name, table.file_schema, mixed).count_rows(filter=is_of(names))
     return count
 
@@ -178,7 +178,7 @@ def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> d
     table = known_table(name) if found is None else table_as_found(name, found)
     files = [] if found is None else [f for f in active_files(found, table.time) if is_visible(name, f, seen)]
     place = lake.table(name)
-    with told(place.uri):
+    with filesystem_errors(place.uri):
         rows = ds.FileSystemDataset.from_paths(
             [f"{place.path}/{file.path}" for file in files],
             schema=table.schema,

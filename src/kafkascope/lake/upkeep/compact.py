@@ -12,7 +12,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import COMPACTED, PENDING
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import is_visible, superseded_names, table_in, visible_names
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep.superseded import without
@@ -119,7 +119,7 @@ def _merge(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Merged | No
 
 def _rows(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Iterator[pa.Table]:
     place = lake.table(table.name)
-    with told(place.uri):
+    with filesystem_errors(place.uri):
         rows = ds.FileSystemDataset.from_paths(
             [f"{place.path}/{file.path}" for file in files],
             schema=table.file_schema,

@@ -10,7 +10,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile
 from kafkascope.lake.file_names import COMPACTED
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import is_of, rows_of, table_as_found, visible_ingests
 from kafkascope.lake.tables import INGEST_ID, LakeTable
 from kafkascope.lake.write.commit import find_table, maintain
@@ -27,7 +27,7 @@ def rows_by_name(lake: Lake, table: LakeTable, file: ActiveFile) -> dict[str, in
         return {}
     key = (lake.id, table.name, file.path)
     if key not in _known:
-        with told(lake.table(table.name).uri):
+        with filesystem_errors(lake.table(table.name).uri):
             ids = rows_of(lake, table.name, table.file_schema, [file]).to_table(columns=[INGEST_ID]).column(0)
         counts = {one["values"]: one["counts"] for one in ids.value_counts().to_pylist() if one["values"] is not None}
         if len(_known) >= _MOST_KNOWN:
@@ -69,7 +69,7 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
 
 
 def _rows(lake: Lake, table: LakeTable, file: ActiveFile, names: frozenset[str]) -> Iterator[pa.Table]:
-    with told(lake.table(table.name).uri):
+    with filesystem_errors(lake.table(table.name).uri):
         found = rows_of(lake, table.name, table.file_schema, [file])
         for batch in found.to_batches(filter=is_of(names), batch_readahead=2, fragment_readahead=1):
             if batch.num_rows:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import COMPACTED
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import CAPTURES, rows_of, table_as_found
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.lake.write.files import Files, NewFile
@@ -38,7 +38,7 @@ def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[l
     for file in active_files(captures):
         if file.ingest is not None and file.ingest not in names:
             continue
-        with told(lake.table(CAPTURES).uri):
+        with filesystem_errors(lake.table(CAPTURES).uri):
             rows = rows_of(lake, CAPTURES, table.file_schema, [file]).to_table()
         chosen = pc.is_in(rows.column(INGEST_ID), value_set=pa.array(sorted(names), pa.string()))
         open_ = [pc.greater(pc.fill_null(rows.column(name), 0), 0) for name in PENDING_COLUMNS.values()]

@@ -15,7 +15,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.active import active_files
 from kafkascope.lake.file_names import COMPACTED, PREFIX
 from kafkascope.lake.home import FORMAT, SIGN, Lake, ensure_lake, find_lake, sign_of
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.former_names import FORMER_NAMES
 from kafkascope.lake.read.visible_rows import rows_of, table_as_found
 from kafkascope.lake.tables import INGEST_ID, LakeTable
@@ -78,7 +78,7 @@ def _written(lake: Lake, found: DeltaTable, former: LakeTable, renamed: LakeTabl
     mart = f"mart-{uuid4().hex}"
     try:
         for file in active_files(found):
-            with told(lake.table(former.name).uri):
+            with filesystem_errors(lake.table(former.name).uri):
                 for batch in rows_of(lake, former.name, former.file_schema, [file]).to_batches():
                     rows = pa.Table.from_batches([batch], former.file_schema).rename_columns(renamed.file_schema.names)
                     if INGEST_ID not in rows.column_names:

@@ -18,7 +18,7 @@ from kafkascope.errors import KafkascopeError
 from kafkascope.lake.file_names import PREFIX
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
-from kafkascope.lake.place import Place, told
+from kafkascope.lake.place import Place, filesystem_errors
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 from kafkascope.lake.write.statistics import Statistics
 
@@ -149,7 +149,7 @@ class Files:
     def _write(self, table: LakeTable, day: str | None, rows: pa.Table) -> None:
         file = self._open.pop((table.name, day), None) or self._begin(table, day)
         self._open[table.name, day] = file
-        with told(self._lake.uri):
+        with filesystem_errors(self._lake.uri):
             file.writer.write_table(rows, row_group_size=4 * GROUP_ROWS)
         file.rows += len(rows)
         file.groups += 1
@@ -163,7 +163,7 @@ class Files:
         name = f"{self._prefix}-{uuid4().hex}.parquet"
         path = name if day is None else f"{DATE}={day}/{name}"
         place = inside(self._lake.table(table.name), path)
-        with told(place.uri):
+        with filesystem_errors(place.uri):
             if place.local:
                 place.filesystem.create_dir(place.path.rsplit("/", 1)[0], recursive=True)
             stream = place.filesystem.open_output_stream(place.path)
@@ -179,7 +179,7 @@ class Files:
 
     def _finish(self, key: tuple[str, str | None]) -> None:
         file = self._open[key]
-        with told(self._lake.uri):
+        with filesystem_errors(self._lake.uri):
             file.writer.close()
             size = file.stream.tell()
             file.stream.close()
@@ -187,7 +187,7 @@ class Files:
 
         def read(column: str) -> pa.Table:
             place = inside(self._lake.table(file.table.name), file.path)
-            with told(place.uri):
+            with filesystem_errors(place.uri):
                 return pq.read_table(place.path, columns=[column], filesystem=place.filesystem, partitioning=None)
 
         text = file.statistics.text(file.writer.writer.metadata, read)

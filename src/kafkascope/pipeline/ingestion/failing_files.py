@@ -18,22 +18,22 @@ from kafkascope.lake.place import Place
 from kafkascope.lake.tables import QUARANTINE, table_named
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import INGESTS
-from kafkascope.pipeline.ingestion.earlier_ingests import Times
-from kafkascope.pipeline.ingestion.inputs import Found
-from kafkascope.pipeline.ingestion.survey import BAD, Surveyed
-from kafkascope.pipeline.ingestion.task import CAPTURES, MARK, Done, Task
+from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes
+from kafkascope.pipeline.ingestion.inputs import InputFile
+from kafkascope.pipeline.ingestion.survey import BAD, FileSurvey
+from kafkascope.pipeline.ingestion.task import CAPTURES, MARK, Task, TaskResult
 
-KIND = "broken"
+_KIND = "broken"
 # What Spark says of a Python process or an executor that is gone.
 _DEATH = re.compile(r"Python worker (?:exited|died)|ExecutorLostFailure|[Ll]ost executor")
-DIED = "the process that read it died, of a crash or killed by the system"
+_DIED = "the process that read it died, of a crash or killed by the system"
 
 T = TypeVar("T")
 R = TypeVar("R")
-Run = Callable[[list[Task]], list[Done]]
+_RunTasks = Callable[[list[Task]], list[TaskResult]]
 
 
-class Broke(Exception):
+class BrokenFiles(Exception):
     """Files, each with why it cannot be read. The ingest starts over without them. An empty name means the state that
     earlier ingests left."""
 
@@ -42,49 +42,54 @@ class Broke(Exception):
         self.files = files
 
 
-def run_unless_broken(lake: Lake, tasks: list[Task], together: Run, alone: Run) -> list[Done]:
-    """`together` runs tasks side by side, `alone` runs them by themselves. `Broke` where files must be left out."""
+def run_unless_broken(lake: Lake, tasks: list[Task], together: _RunTasks, alone: _RunTasks) -> list[TaskResult]:
+    """`together` runs tasks side by side, `alone` runs them by themselves. Raises `BrokenFiles` if files
+    must be left out."""
     try:
         results = together(tasks)
     except Exception as error:
-        if not is_death(error):
+        if not _is_worker_death(error):
             raise
-        results = _one_by_one(lake, tasks, alone)
+        results = _run_in_turn(lake, tasks, alone)
     suspects = {uri: why for done in results for uri, why in done.broken.items()}
     if not suspects:
         return results
     discard(lake, [file for done in results for file in done.files])
-    raise Broke(_confirmed(lake, tasks, suspects, alone))
+    raise BrokenFiles(_confirmed(lake, tasks, suspects, alone))
 
 
-def each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
+def _each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
     """`look` runs on workers: a file that kills the process that reads it must not kill the driver. When a worker dies,
     each half of the files is looked at by itself, down to the one file, of which `died` tells."""
     try:
         return look(files)
     except Exception as error:
-        if not is_death(error):
+        if not _is_worker_death(error):
             raise
     if len(files) == 1:
         return [died(files[0])]
     half = len(files) // 2
-    return [one for part in (files[:half], files[half:]) for one in each_unless_broken(part, look, died)]
+    return [result for part in (files[:half], files[half:]) for result in _each_unless_broken(part, look, died)]
 
 
-def survey_unless_broken(files: list[Found], look: Callable[[list[Found]], list[Surveyed]]) -> list[Surveyed]:
-    return each_unless_broken(files, look, lambda file: Surveyed(replace(file, kind=BAD), BAD, broken=DIED))
+def survey_unless_broken(
+    files: list[InputFile], look: Callable[[list[InputFile]], list[FileSurvey]]
+) -> list[FileSurvey]:
+    return _each_unless_broken(files, look, lambda file: FileSurvey(replace(file, kind=BAD), BAD, broken=_DIED))
 
 
-def times_unless_broken(files: list[Surveyed], look: Callable[[list[Surveyed]], list[Times]]) -> list[Times]:
-    """`Broke` where files must be left out."""
-    found = each_unless_broken(files, look, lambda _: Times(died=True))
-    dead = {file.found.uri: DIED for file, times in zip(files, found, strict=True) if times.died}
+def times_unless_broken(
+    files: list[FileSurvey], look: Callable[[list[FileSurvey]], list[FileTimes]]
+) -> list[FileTimes]:
+    """`BrokenFiles` where files must be left out."""
+    all_times = _each_unless_broken(files, look, lambda _: FileTimes(died=True))
+    dead = {survey.file.uri: _DIED for survey, times in zip(files, all_times, strict=True) if times.died}
     if dead:
-        raise Broke(dead)
-    return found
+        raise BrokenFiles(dead)
+    return all_times
 
 
-def is_death(error: BaseException) -> bool:
+def _is_worker_death(error: BaseException) -> bool:
     """A worker was lost, and not to Ctrl-C, which ends workers too."""
     cause: BaseException | None = error
     while cause is not None:
@@ -94,17 +99,17 @@ def is_death(error: BaseException) -> bool:
     return _DEATH.search(str(error)) is not None
 
 
-def _one_by_one(lake: Lake, tasks: list[Task], alone: Run) -> list[Done]:
+def _run_in_turn(lake: Lake, tasks: list[Task], alone: _RunTasks) -> list[TaskResult]:
     """Until a task dies again. If none does, no file is to blame."""
-    results: list[Done] = []
+    results: list[TaskResult] = []
     for task in tasks:
         mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{MARK}")
         try:
             results += alone([replace(task, marks=True)])
         except Exception as error:
-            if not is_death(error):
+            if not _is_worker_death(error):
                 raise
-            return [*results, Done(broken={_marked(mark): DIED})]
+            return [*results, TaskResult(broken={_marked(mark): _DIED})]
         finally:
             with suppress(KafkascopeError):
                 mark.delete()
@@ -117,7 +122,7 @@ def _marked(mark: Place) -> str:
     return ""
 
 
-def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: Run) -> dict[str, str]:
+def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: _RunTasks) -> dict[str, str]:
     """The end of a file is paired after the next file has begun, so the file before is a suspect too. Suspects that
     break when they are read alone are confirmed; if none does, it is the file that was being read."""
     confirmed: dict[str, str] = {}
@@ -132,7 +137,7 @@ def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: R
     return confirmed
 
 
-def _read_alone(lake: Lake, whole: Task, uri: str, alone: Run) -> dict[str, str]:
+def _read_alone(lake: Lake, whole: Task, uri: str, alone: _RunTasks) -> dict[str, str]:
     task = replace(
         whole, number=0, uris=(uri,), bucket=0, buckets=1, placed={}, carried=(), unread=(), follows=(),
         dropped=frozenset(), skip={uri: whole.skip[uri]} if uri in whole.skip else {},
@@ -140,9 +145,9 @@ def _read_alone(lake: Lake, whole: Task, uri: str, alone: Run) -> dict[str, str]
     try:
         (done,) = alone([task])
     except Exception as error:
-        if not is_death(error):
+        if not _is_worker_death(error):
             raise
-        return {uri: DIED}
+        return {uri: _DIED}
     discard(lake, done.files)
     return done.broken
 
@@ -157,7 +162,7 @@ def why_of(error: Exception) -> str:
 def quarantined(lake: Lake, ingest_id: str, broken: dict[str, str], sizes: dict[str, int]) -> list[NewFile]:
     """A row for each file, with its size."""
     rows: list[dict[str, Any]] = [
-        {"capture_uri": uri or None, "kind": KIND, "detail": why, "bytes": sizes.get(uri, 0)}
+        {"capture_uri": uri or None, "kind": _KIND, "detail": why, "bytes": sizes.get(uri, 0)}
         for uri, why in sorted(broken.items())
     ]
     files = Files(lake, ingest_id)

@@ -1,5 +1,5 @@
-"""A folder that a rotating tcpdump or log fills, in; its files ingested as they become complete, out, by Structured
-Streaming: it goes on where it stopped, and the lake has the same rows as after one ingest of all of them."""
+"""Ingests the files of a folder as they become complete, by Structured Streaming, while a tcpdump or log fills it.
+A restarted query resumes where it stopped, and the lake has the same rows as after one ingest of all files."""
 
 import os
 import time
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
-SOURCE = "kafkascope_files"
-STREAMS = "_streams"
+_SOURCE = "kafkascope_files"
+_STREAMS = "_streams"
 # A file that has not changed for so long is complete, also where none came after it.
-QUIET_SECONDS = 60
-TRIGGER = "2 seconds"
+_QUIET_SECONDS = 60
+_TRIGGER = "2 seconds"
 # How often it is asked whether marts are due.
-LOOK_SECONDS = 1
+_POLL_SECONDS = 1
 
 
-class CompleteFiles(DataSource):
+class _CompleteFiles(DataSource):
     """Paths of complete files of a folder: all but the newest, and that one once it is quiet."""
 
     @classmethod
     def name(cls) -> str:
-        return SOURCE
+        return _SOURCE
 
     def schema(self) -> str:
         return "path binary"
 
-    def streamReader(self, schema: "StructType") -> "CompleteFilesReader":  # noqa: ARG002, N802
-        quiet = float(self.options.get("quiet", QUIET_SECONDS))
-        return CompleteFilesReader(str(self.options["path"]), quiet)
+    def streamReader(self, schema: "StructType") -> "_CompleteFilesReader":  # noqa: ARG002, N802
+        quiet = float(self.options.get("quiet", _QUIET_SECONDS))
+        return _CompleteFilesReader(str(self.options["path"]), quiet)
 
 
 class _File(InputPartition):
@@ -55,7 +55,7 @@ class _File(InputPartition):
         self.path = path
 
 
-class CompleteFilesReader(DataSourceStreamReader):
+class _CompleteFilesReader(DataSourceStreamReader):
     """An offset is (changed, name) of the last file that was given out."""
 
     def __init__(self, folder: str, quiet: float) -> None:
@@ -66,15 +66,15 @@ class CompleteFilesReader(DataSourceStreamReader):
         return {"changed": 0, "name": ""}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002, N802
-        found = complete(self._folder, self._quiet)
+        files = complete_files(self._folder, self._quiet)
         # Where the newest were deleted since, what is left is old.
-        if not found or found[-1] <= (start["changed"], start["name"]):
+        if not files or files[-1] <= (start["changed"], start["name"]):
             return start
-        return {"changed": found[-1][0], "name": found[-1][1]}
+        return {"changed": files[-1][0], "name": files[-1][1]}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         low, high = (start["changed"], start["name"]), (end["changed"], end["name"])
-        return [_File(name) for changed, name in complete(self._folder, 0) if low < (changed, name) <= high]
+        return [_File(name) for changed, name in complete_files(self._folder, 0) if low < (changed, name) <= high]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _File)
@@ -82,22 +82,22 @@ class CompleteFilesReader(DataSourceStreamReader):
         yield pa.record_batch([pa.array([os.fsencode(partition.path)])], names=["path"])
 
 
-def complete(folder: str, quiet: float) -> list[tuple[int, str]]:
+def complete_files(folder: str, quiet: float) -> list[tuple[int, str]]:
     """(changed in ns, path), the oldest first. Changed is what the system says, not when the file was written: one that
     is moved here is new here, however old."""
-    found = []
+    files = []
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
                 if entry.name[0] not in "._" and entry.is_file():
-                    found.append((entry.stat().st_ctime_ns, entry.path))
+                    files.append((entry.stat().st_ctime_ns, entry.path))
             except OSError:
                 # Renamed or deleted since the folder was opened, or a link that leads nowhere.
                 continue
-    found.sort()
-    if found and time.time_ns() - found[-1][0] < quiet * 1e9:
-        found.pop()
-    return found
+    files.sort()
+    if files and time.time_ns() - files[-1][0] < quiet * 1e9:
+        files.pop()
+    return files
 
 
 def follow(
@@ -105,43 +105,43 @@ def follow(
     uris: tuple[str, ...],
     lake: Lake,
     options: "Options",
-    told: Callable[["Ingested"], None],
+    on_ingested: Callable[["Ingested"], None],
     *,
     end: Event,
-    rebuilding: Rebuilding | None = None,
-    quiet: float = QUIET_SECONDS,
+    rebuilder: Rebuilding | None = None,
+    quiet: float = _QUIET_SECONDS,
 ) -> None:
-    """Until `end` is set. With `rebuilding` the marts follow, at the end too."""
-    where = Where(folder_of(uris), quiet)
-    query = start(spark, uris, lake, options, told, where=where, rebuilding=rebuilding, quiet=quiet)
+    """Until `end` is set. With `rebuilder` the marts follow, at the end too."""
+    position = _FolderPosition(_folder_of(uris), quiet)
+    query = start(spark, uris, lake, options, on_ingested, position=position, rebuilder=rebuilder, quiet=quiet)
     try:
-        while not end.is_set() and not query.awaitTermination(LOOK_SECONDS):
-            if rebuilding is not None:
-                rebuilding.look(where.waits)
+        while not end.is_set() and not query.awaitTermination(_POLL_SECONDS):
+            if rebuilder is not None:
+                rebuilder.look(position.has_more)
     finally:
         query.stop()
-    if rebuilding is not None:
-        rebuilding.finish()
+    if rebuilder is not None:
+        rebuilder.finish()
 
 
-class Where:
+class _FolderPosition:
     """How far into the folder the batches have come."""
 
     def __init__(self, folder: str, quiet: float) -> None:
         self._folder, self._quiet = folder, quiet
-        self._given = (0, "")
+        self._position = (0, "")
 
-    def gave(self, files: list[str]) -> None:
+    def advance(self, files: list[str]) -> None:
         for name in files:
             with suppress(FileNotFoundError):
-                self._given = max(self._given, (os.stat(name).st_ctime_ns, name))
+                self._position = max(self._position, (os.stat(name).st_ctime_ns, name))
 
-    def waits(self) -> bool:
-        found = complete(self._folder, self._quiet)
-        return bool(found) and found[-1] > self._given
+    def has_more(self) -> bool:
+        files = complete_files(self._folder, self._quiet)
+        return bool(files) and files[-1] > self._position
 
 
-def folder_of(uris: tuple[str, ...]) -> str:
+def _folder_of(uris: tuple[str, ...]) -> str:
     if len(uris) != 1 or not place_of(uris[0]).local or not os.path.isdir(place_of(uris[0]).path):
         raise UsageError("--follow goes with one folder on this machine")
     return place_of(uris[0]).path
@@ -152,46 +152,46 @@ def start(
     uris: tuple[str, ...],
     lake: Lake,
     options: "Options",
-    told: Callable[["Ingested"], None],
+    on_ingested: Callable[["Ingested"], None],
     *,
-    where: Where | None = None,
-    rebuilding: Rebuilding | None = None,
-    quiet: float = QUIET_SECONDS,
+    position: _FolderPosition | None = None,
+    rebuilder: Rebuilding | None = None,
+    quiet: float = _QUIET_SECONDS,
 ) -> "StreamingQuery":
     from kafkascope.pipeline.ingestion.ingest import ingest
 
-    folder = folder_of(uris)
+    folder = _folder_of(uris)
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UsageError("a folder is followed by a driver beside it, not over Spark Connect: use spark-submit")
 
-    def each(batch: "DataFrame", _: int) -> None:
-        given = sorted(os.fsdecode(bytes(row.path)) for row in batch.collect())
-        with rebuilding.busy if rebuilding is not None else nullcontext():
-            done = ingest(spark, _there(given), lake, options)
-            if rebuilding is not None and done.new:
-                rebuilding.landed()
-        done.bad |= {name: f"{name}: the name is not UTF-8; give it another one" for name in _no_text(given)}
-        if where is not None:
-            where.gave(given)
-        if done.new or done.known or done.bad:
-            told(done)
+    def ingest_batch(batch: "DataFrame", _: int) -> None:
+        paths = sorted(os.fsdecode(bytes(row.path)) for row in batch.collect())
+        with rebuilder.busy if rebuilder is not None else nullcontext():
+            ingested = ingest(spark, _existing(paths), lake, options)
+            if rebuilder is not None and ingested.new:
+                rebuilder.landed()
+        ingested.bad |= {name: f"{name}: the name is not UTF-8; give it another one" for name in _non_utf8_names(paths)}
+        if position is not None:
+            position.advance(paths)
+        if ingested.new or ingested.known or ingested.bad:
+            on_ingested(ingested)
 
-    spark.dataSource.register(CompleteFiles)
+    spark.dataSource.register(_CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()
     # On the JVM the object store of `s3://` is called s3a.
-    checkpoint = inside(lake.place, f"{STREAMS}/{name}").uri.replace("s3://", "s3a://")
-    rows = spark.readStream.format(SOURCE).option("path", folder).option("quiet", str(quiet)).load()
-    writer: Any = rows.writeStream.foreachBatch(each).trigger(processingTime=TRIGGER)
+    checkpoint = inside(lake.place, f"{_STREAMS}/{name}").uri.replace("s3://", "s3a://")
+    rows = spark.readStream.format(_SOURCE).option("path", folder).option("quiet", str(quiet)).load()
+    writer: Any = rows.writeStream.foreachBatch(ingest_batch).trigger(processingTime=_TRIGGER)
     query: StreamingQuery = writer.option("checkpointLocation", checkpoint).start()
     return query
 
 
-def _there(paths: list[str]) -> list[str]:
+def _existing(paths: list[str]) -> list[str]:
     """What a ring of files has overwritten or deleted since is gone."""
     return [path for path in paths if os.path.isfile(path) and _shown(path) == path]
 
 
-def _no_text(paths: list[str]) -> list[str]:
+def _non_utf8_names(paths: list[str]) -> list[str]:
     return [shown for path in paths if (shown := _shown(path)) != path]
 
 

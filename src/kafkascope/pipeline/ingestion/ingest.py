@@ -1,4 +1,4 @@
-"""Recordings in, rows of the lake out, exactly once: plan, tasks on Spark, one commit a table, `captures` last."""
+"""Ingests recordings exactly once: plan, tasks on Spark, one commit per table, `captures` last."""
 
 import json
 import os
@@ -30,22 +30,22 @@ from kafkascope.lake.write.commit import Change, Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, beat, begin, end, seal, turn_of
 from kafkascope.limits import MAX_BROKEN_FILES
-from kafkascope.pipeline.ingestion.earlier_ingests import Known, Times, times_of
+from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes, LakeCoverage, times_of
 from kafkascope.pipeline.ingestion.failing_files import (
-    Broke,
+    BrokenFiles,
     quarantined,
     run_unless_broken,
     survey_unless_broken,
     times_unless_broken,
 )
-from kafkascope.pipeline.ingestion.inputs import Found, find
+from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import AUTO, make_plan, shuffles
-from kafkascope.pipeline.ingestion.progress import Step, watched
+from kafkascope.pipeline.ingestion.progress import IngestProgress, watch_progress
 from kafkascope.pipeline.ingestion.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
-from kafkascope.pipeline.ingestion.state import State, state_of
-from kafkascope.pipeline.ingestion.survey import Surveyed, survey
+from kafkascope.pipeline.ingestion.state import LakeState, state_of
+from kafkascope.pipeline.ingestion.survey import FileSurvey, survey_file
 from kafkascope.pipeline.ingestion.task import CAPTURES as CAPTURES_KIND
-from kafkascope.pipeline.ingestion.task import Done, FileAccount, Task, done_from, run
+from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,10 +54,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 # A sign of life of the driver, for `lake vacuum`.
-BEAT_SECONDS = 30.0
-_ATTEMPTS, _LANDINGS = 5, 50
+_HEARTBEAT_SECONDS = 30.0
+_MAX_ATTEMPTS, _MAX_SEALS = 5, 50
 # Commits to different tables that are under way at once.
-_COMMITS = 8
+_PARALLEL_COMMITS = 8
 # More cores than any session has.
 _MOST_CORES = 100_000
 
@@ -101,133 +101,141 @@ def ingest(
     uris: Iterable[str | os.PathLike[str]],
     lake: str | os.PathLike[str] | Lake,
     options: Options = Options(),  # noqa: B008
-    progress: Callable[[Step], None] = lambda _: None,
+    progress: Callable[[IngestProgress], None] = lambda _: None,
 ) -> Ingested:
     """`progress` hears how far it is now and then, in a thread of its own."""
-    home = lake if isinstance(lake, Lake) else lake_to_write(lake)
-    found = find(uris)
-    readable = [one for one in found if one.error is None]
+    target = lake if isinstance(lake, Lake) else lake_to_write(lake)
+    files = find_inputs(uris)
+    readable = [file for file in files if file.error is None]
     broken: dict[str, str] = {}
     attempts = 0
-    while attempts < _ATTEMPTS:
+    while attempts < _MAX_ATTEMPTS:
         try:
-            done = _ingest(spark, readable, home, options, progress, broken)
+            result = _ingest(spark, readable, target, options, progress, broken)
         except Overtaken:
             # Another ingest went on from the same unfinished ends, and was first: begin again from what it left.
             attempts += 1
             continue
-        except Broke as error:
+        except BrokenFiles as error:
             # Its rows are in those of the others, by connections that run from file to file: they are read anew.
-            known = error.files.keys() <= broken.keys()
+            repeated = error.files.keys() <= broken.keys()
             broken |= error.files
-            if known or len(broken) > MAX_BROKEN_FILES:
+            if repeated or len(broken) > MAX_BROKEN_FILES:
                 uri, why = next(iter(error.files.items()))
                 raise InputError(
-                    f"{uri or home.uri}: {why}, and {len(broken) - 1} more; ingest the others without them"
+                    f"{uri or target.uri}: {why}, and {len(broken) - 1} more; ingest the others without them"
                 ) from None
             continue
-        done.bad |= {one.uri: one.error for one in found if one.error is not None}
-        done.bad |= {uri or home.uri: f"{uri or home.uri}: {why}" for uri, why in broken.items()}
-        return done
-    raise InputError(f"{home.uri}: other ingests were first {_ATTEMPTS} times; run this one again")
+        result.bad |= {file.uri: file.error for file in files if file.error is not None}
+        result.bad |= {uri or target.uri: f"{uri or target.uri}: {why}" for uri, why in broken.items()}
+        return result
+    raise InputError(f"{target.uri}: other ingests were first {_MAX_ATTEMPTS} times; run this one again")
 
 
 def _ingest(
-    spark: "SparkSession", asked: list[Found], lake: Lake, options: Options, progress: Callable[[Step], None],
-    broken: dict[str, str],
+    spark: "SparkSession", files: list[InputFile], lake: Lake, options: Options,
+    progress: Callable[[IngestProgress], None], broken: dict[str, str],
 ) -> Ingested:  # fmt: skip
     turn = turn_of(lake)
-    before = state_of(lake)
+    state = state_of(lake)
     if "" in broken:
-        before = replace(before, distrusted=True)
-    found = [one for one in asked if one.uri not in broken]
-    new = [*{one.digest: before.grown(one) for one in found[::-1] if one.digest not in before.digests}.values()][::-1]
-    ingest_id = _identity(new, before, options)
-    result = Ingested(ingest_id, known=[one.uri for one in found if one.digest in before.digests])
+        state = replace(state, distrusted=True)
+    candidates = [file for file in files if file.uri not in broken]
+    # Of two files with the same bytes the first.
+    by_digest = {file.digest: state.grown(file) for file in candidates[::-1] if file.digest not in state.digests}
+    new = [*by_digest.values()][::-1]
+    ingest_id = _ingest_id(new, state, options)
+    result = Ingested(ingest_id, known=[file.uri for file in candidates if file.digest in state.digests])
     if not new:
         # An ingest that was killed once it had landed is completed too.
         take_out_superseded(lake)
         return result
-    result.grown_from = {one.uri: known for one in new if (known := before.grown_from(one)) is not None}
-    sign = begin(lake, ingest_id)
+    result.grown_from = {file.uri: digest for file in new if (digest := state.grown_from(file)) is not None}
+    heartbeat = begin(lake, ingest_id)
     try:
-        with beating(lake, sign) as current:
+        with _heartbeats(lake, heartbeat) as current:
             cores = cores_of(spark, options.tasks)
 
-            def look(some: list[Found], sample: int) -> list[Surveyed]:
-                work = partial(survey, sample=sample)
-                return survey_unless_broken(some, lambda part: on_workers(spark, cores, part, work))
+            def survey_files(part: list[InputFile], sample: int) -> list[FileSurvey]:
+                work = partial(survey_file, sample=sample)
+                return survey_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
-            def look_at_times(some: list[Surveyed], known: Known) -> list[Times]:
-                work = partial(times_of, known=known)
-                return times_unless_broken(some, lambda part: on_workers(spark, cores, part, work))
+            def read_times(part: list[FileSurvey], coverage: LakeCoverage) -> list[FileTimes]:
+                work = partial(times_of, coverage=coverage)
+                return times_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
-            tasks, surveyed = make_plan(lake, ingest_id, new, before, options, cores, look, look_at_times)
-            refused = {one.found.uri: one.broken for one in surveyed if one.broken is not None}
+            tasks, surveys = make_plan(lake, ingest_id, new, state, options, cores, survey_files, read_times)
+            refused = {survey.file.uri: survey.broken for survey in surveys if survey.broken is not None}
             if refused:
-                raise Broke(refused)
+                raise BrokenFiles(refused)
             shuffle = shuffles(new, options.plan)
-            start = Step(len(new), sum(one.size for one in new))
+            start = IngestProgress(len(new), sum(file.size for file in new))
             # Without a shuffle every task of captures reads all of them.
             shares = [1 if shuffle else task.buckets for task in tasks]
-            with watched(lake, ingest_id, shares, start, progress):
-                done = run_unless_broken(
+            with watch_progress(lake, ingest_id, shares, start, progress):
+                task_results = run_unless_broken(
                     lake, tasks, lambda together: run_on_spark(spark, together, shuffle=shuffle),
                     lambda alone: run_on_spark(spark, alone),
                 )  # fmt: skip
             if broken:
-                rows = quarantined(lake, ingest_id, broken, {file.uri: file.size for file in asked})
-                done.append(Done(files=rows, quarantined=len(broken)))
-            result.apart = [one.found.uri for one in surveyed if one.apart]
-            for one in surveyed:
-                if one.error:
-                    result.bad[one.found.uri] = one.error
+                rows = quarantined(lake, ingest_id, broken, {file.uri: file.size for file in files})
+                task_results.append(TaskResult(files=rows, quarantined=len(broken)))
+            result.apart = [survey.file.uri for survey in surveys if survey.apart]
+            for survey in surveys:
+                if survey.error:
+                    result.bad[survey.file.uri] = survey.error
             goes_on = any(task.kind == CAPTURES_KIND for task in tasks)
-            digests = {one.digest for one in new}
+            digests = {file.digest for file in new}
 
             def unchanged() -> bool:
-                now = state_of(lake)
-                return not digests & now.digests and (now.heads == before.heads or not goes_on)
+                latest = state_of(lake)
+                return not digests & latest.digests and (latest.heads == state.heads or not goes_on)
 
             if turn_of(lake) != turn and not unchanged():
-                discard(lake, [file for one in done for file in one.files])
+                discard(lake, [file for task_result in task_results for file in task_result.files])
                 raise Overtaken
-            read = [one.found for one in surveyed]
-            captures = next((task for task in tasks if task.kind == CAPTURES_KIND), None)
-            follows = captures.follows if captures is not None else ()
-            before_it = set(lake.tables())
-            with ThreadPoolExecutor(1) as beside:
-                catalog = beside.submit(write_catalog, lake)
-                last = _commit(lake, current(), read, done, result, options, follows)
-                _land(lake, current(), last, turn, unchanged, lambda table: settled(lake, table, _gone_on(captures)))
+            sources = [survey.file for survey in surveys]
+            captures_task = next((task for task in tasks if task.kind == CAPTURES_KIND), None)
+            follows = captures_task.follows if captures_task is not None else ()
+            earlier_tables = set(lake.tables())
+            with ThreadPoolExecutor(1) as pool:
+                catalog = pool.submit(write_catalog, lake)
+                capture_files = _commit(lake, current(), sources, task_results, result, options, follows)
+                resumed = _resumed_ingests(captures_task)
+                _land(lake, current(), capture_files, turn, unchanged, lambda table: settled(lake, table, resumed))
                 catalog.result()
             # A table that began with this ingest has its files alone.
-            began = Counter(file.table for one in done for file in one.files if file.table not in before_it)
-            few = {name for name, count in began.items() if count <= MOST_SMALL}
-            compact(lake, [name for name in lake.tables() if name not in few])
+            began = Counter(
+                file.table
+                for task_result in task_results
+                for file in task_result.files
+                if file.table not in earlier_tables
+            )
+            small = {name for name, count in began.items() if count <= MOST_SMALL}
+            compact(lake, [name for name in lake.tables() if name not in small])
     finally:
-        end(lake, sign)
+        end(lake, heartbeat)
     return result
 
 
-def _identity(found: list[Found], before: State, options: Options) -> str:
+def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> str:
     """The same for the same bytes, options and beginnings: what a killed run left is completed, not doubled."""
-    wanted = [options.contents, options.pseudonymise, sorted(options.kafka_ports), *([True] * before.distrusted)]
-    said = json.dumps([sorted(one.digest for one in found), sorted(before.heads), wanted])
-    return blake2b(said.encode(), digest_size=10).hexdigest()
+    option_values = [options.contents, options.pseudonymise, sorted(options.kafka_ports), *([True] * state.distrusted)]
+    text = json.dumps([sorted(file.digest for file in files), sorted(state.heads), option_values])
+    return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
-def cores_of(spark: "SparkSession", wanted: int | None) -> int:
+def cores_of(spark: "SparkSession", requested: int | None) -> int:
     """How many tasks run side by side, where the session tells."""
-    if wanted:
-        return wanted
+    if requested:
+        return requested
     master = spark.conf.get("spark.master", "") or ""
     local = re.fullmatch(r"local\[(\d+|\*)\]", master)
     if local:
         return os.cpu_count() or 1 if local[1] == "*" else int(local[1])
-    told = spark.conf.get("spark.cores.max", "")
-    if told:
-        return int(told)
+    max_cores = spark.conf.get("spark.cores.max", "")
+    if max_cores:
+        return int(max_cores)
     executors = spark.conf.get("spark.executor.instances", "")
     if executors:
         return int(executors) * int(spark.conf.get("spark.executor.cores", "") or 1)
@@ -244,8 +252,8 @@ def on_workers(spark: "SparkSession", cores: int, items: list[T], work: Callable
     def run_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                said = pickle.dumps((number, work(items[number])))
-                yield pa.record_batch([pa.array([said], pa.binary())], names=["result"])
+                pickled = pickle.dumps((number, work(items[number])))
+                yield pa.record_batch([pa.array([pickled], pa.binary())], names=["result"])
 
     numbers: Any = spark.range(0, len(items), 1, parts)
     # Our own workers have written it.
@@ -253,12 +261,12 @@ def on_workers(spark: "SparkSession", cores: int, items: list[T], work: Callable
     return [result for _, result in sorted(rows, key=lambda row: int(row[0]))]
 
 
-def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[Done]:
+def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = False) -> list[TaskResult]:
     """With `shuffle` each capture is read once, and its segments go to the tasks of their connections."""
     if shuffle:
         captures = [task for task in tasks if task.kind == CAPTURES_KIND]
-        rest = [task for task in tasks if task.kind != CAPTURES_KIND]
-        return [*_shuffled(spark, captures), *(run_on_spark(spark, rest) if rest else ())]
+        other_tasks = [task for task in tasks if task.kind != CAPTURES_KIND]
+        return [*_shuffled(spark, captures), *(run_on_spark(spark, other_tasks) if other_tasks else ())]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -266,13 +274,13 @@ def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = Fa
                 yield pa.record_batch([pa.array([run(tasks[number]).to_json()])], names=["done"])
 
     numbers: Any = spark.range(0, len(tasks), 1, len(tasks))
-    return [done_from(row.done) for row in numbers.mapInArrow(work, "done string").collect()]
+    return [task_result_from_json(row.done) for row in numbers.mapInArrow(work, "done string").collect()]
 
 
-def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
+def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[TaskResult]:
     if not tasks:
         return []
-    whole = tasks[0]
+    first_task = tasks[0]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -280,8 +288,8 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
                 if row["uri"] is None:
                     yield note_row(row["file"], -1, "")
                 else:
-                    skip = whole.skip.get(row["uri"], 0)
-                    yield from segment_rows(row["uri"], row["file"], skip, whole.buckets, whole.bucket_of)
+                    skip = first_task.skip.get(row["uri"], 0)
+                    yield from segment_rows(row["uri"], row["file"], skip, first_task.buckets, first_task.bucket_of)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for bucket, rows in by_bucket(batches):
@@ -289,40 +297,40 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[Done]:
             yield pa.record_batch([pa.array([done])], names=["done"])
 
     # A row a bucket too: what an earlier ingest left of it may have no new segment.
-    given = [*((uri, file) for file, uri in enumerate(whole.uris)), *((None, one.bucket) for one in tasks)]
-    files: Any = spark.createDataFrame(given, "uri string, file int").repartition(len(given))
+    inputs = [*((uri, file) for file, uri in enumerate(first_task.uris)), *((None, task.bucket) for task in tasks)]
+    files: Any = spark.createDataFrame(inputs, "uri string, file int").repartition(len(inputs))
     rows = files.mapInArrow(read, SCHEMA).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
-    return [done_from(row.done) for row in rows.mapInArrow(work, "done string").collect()]
+    return [task_result_from_json(row.done) for row in rows.mapInArrow(work, "done string").collect()]
 
 
 def _commit(
-    lake: Lake, sign: Running, found: list[Found], done: list[Done], result: Ingested, options: Options,
-    follows: Iterable[str],
+    lake: Lake, heartbeat: Running, sources: list[InputFile], task_results: list[TaskResult], result: Ingested,
+    options: Options, follows: Iterable[str],
 ) -> list[NewFile]:  # fmt: skip
     """All tables but `captures`, whose new files these are."""
     by_table: dict[str, list[NewFile]] = {}
-    for one in done:
-        for file in one.files:
+    for task_result in task_results:
+        for file in task_result.files:
             by_table.setdefault(file.table, []).append(file)
-        _merge(result, one)
+        _merge(result, task_result)
 
     def put(name: str) -> None:
         contents = options.contents and message_of(name) is not None
-        commit(lake, table_named(name, contents=contents), by_table[name], sign.ingest_id)
+        commit(lake, table_named(name, contents=contents), by_table[name], heartbeat.ingest_id)
 
     # A commit waits for its store most of the time.
-    with ThreadPoolExecutor(_COMMITS) as pool:
+    with ThreadPoolExecutor(_PARALLEL_COMMITS) as pool:
         list(pool.map(put, sorted(by_table)))
     result.rows = {name: sum(file.rows for file in files) for name, files in sorted(by_table.items())}
-    rows = _captures(sign.ingest_id, [one for one in found if one.uri not in result.bad], result, options, follows)
-    files_of = Files(lake, sign.ingest_id)
-    files_of.add(table_named("captures"), rows)
-    result.new = [one.uri for one in found if one.uri not in result.bad]
-    result.bytes = sum(one.size for one in found)
-    return files_of.close()
+    good = [source for source in sources if source.uri not in result.bad]
+    capture_files = Files(lake, heartbeat.ingest_id)
+    capture_files.add(table_named("captures"), _captures(heartbeat.ingest_id, good, result, options, follows))
+    result.new = [source.uri for source in good]
+    result.bytes = sum(source.size for source in sources)
+    return capture_files.close()
 
 
-def _gone_on(task: Task | None) -> set[str]:
+def _resumed_ingests(task: Task | None) -> set[str]:
     """Ingests whose unfinished frames this one has read on, all of them. What it has not stays lost where it was."""
     if task is None or task.unread:
         return set()
@@ -330,23 +338,28 @@ def _gone_on(task: Task | None) -> set[str]:
 
 
 def _land(
-    lake: Lake, sign: Running, last: list[NewFile], turn: int, unchanged: Callable[[], bool], change: Change
+    lake: Lake,
+    heartbeat: Running,
+    capture_files: list[NewFile],
+    turn: int,
+    unchanged: Callable[[], bool],
+    change: Change,
 ) -> None:
     """Others may land at the same time, as long as what this ingest began with is `unchanged`."""
-    for _ in range(_LANDINGS):
+    for _ in range(_MAX_SEALS):
         try:
-            seal(lake, sign, last, turn, change)
+            seal(lake, heartbeat, capture_files, turn, change)
         except Overtaken:
             turn = turn_of(lake)
             if not unchanged():
                 break
         else:
             return
-    discard(lake, last)
+    discard(lake, capture_files)
     raise Overtaken
 
 
-def _merge(result: Ingested, done: Done) -> None:
+def _merge(result: Ingested, done: TaskResult) -> None:
     result.exchanges += done.exchanges
     result.quarantined += done.quarantined
     for uri, account in done.accounts.items():
@@ -373,19 +386,19 @@ def _add(total: FileAccount, more: FileAccount) -> None:
 
 
 def _captures(
-    ingest_id: str, found: list[Found], result: Ingested, options: Options, follows: Iterable[str]
+    ingest_id: str, sources: list[InputFile], result: Ingested, options: Options, follows: Iterable[str]
 ) -> pa.Table:
     now = int(datetime.now(UTC).timestamp() * 1e6)
     rows = []
-    for one in found:
-        account = result.accounts.get(one.uri, FileAccount())
+    for source in sources:
+        account = result.accounts.get(source.uri, FileAccount())
         rows.append(
             {
                 "ingest_id": ingest_id,
-                "capture_uri": one.uri,
-                "kind": one.kind,
-                "digest": one.digest,
-                "bytes": one.size,
+                "capture_uri": source.uri,
+                "kind": source.kind,
+                "digest": source.digest,
+                "bytes": source.size,
                 "packets": account.packets,
                 "log_lines": account.log_lines,
                 "first_at": account.first_ns and account.first_ns // 1000,
@@ -403,7 +416,7 @@ def _captures(
                 "tcp_bytes": account.tcp_bytes,
                 "quarantined": account.quarantined,
                 "ingested_at": now,
-                "options": json.dumps(asdict(options) | _grown(result, one.uri)),
+                "options": json.dumps(asdict(options) | _grown_option(result, source.uri)),
                 "follows": sorted(follows),
             }
         )
@@ -411,23 +424,23 @@ def _captures(
     return pa.Table.from_pylist(rows, schema=plain).cast(CAPTURES)
 
 
-def _grown(result: Ingested, uri: str) -> dict[str, str]:
+def _grown_option(result: Ingested, uri: str) -> dict[str, str]:
     """Of a file that has grown its row tells all packets and what is new of the rest: readers must know which row is of
     the same file."""
     return {GROWN_FROM: result.grown_from[uri]} if uri in result.grown_from else {}
 
 
 @contextmanager
-def beating(lake: Lake, sign: Running) -> Iterator[Callable[[], Running]]:
+def _heartbeats(lake: Lake, heartbeat: Running) -> Iterator[Callable[[], Running]]:
     """Signs of life while the work goes on; the newest one when asked."""
-    newest = [sign]
+    newest = [heartbeat]
     stop = Event()
 
-    def go_on() -> None:
-        while not stop.wait(BEAT_SECONDS):
+    def renew() -> None:
+        while not stop.wait(_HEARTBEAT_SECONDS):
             newest[0] = beat(lake, newest[0])
 
-    thread = Thread(target=go_on, daemon=True)
+    thread = Thread(target=renew, daemon=True)
     thread.start()
     try:
         yield lambda: newest[0]

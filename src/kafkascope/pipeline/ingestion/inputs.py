@@ -1,4 +1,4 @@
-"""Files, globs and folders in, the recordings among them out: what kind each is, and by what it is known again."""
+"""Finds the recordings that paths, globs and folders name, and the digest by which each is recognised later."""
 
 import fnmatch
 import io
@@ -13,7 +13,7 @@ from pyarrow import fs
 from kafkascope.capture.formats import CAPTURE
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.home import SIGN
-from kafkascope.lake.place import Place, place_of, told
+from kafkascope.lake.place import Place, filesystem_errors, place_of
 
 # A digest reads this much at both ends, and a little at places between: the whole of what one capture has that another
 # of the same length could not.
@@ -25,8 +25,8 @@ _READ_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file that was asked for. `digest` is that of its first `size` bytes; `error` says why it cannot be opened."""
+class InputFile:
+    """A file to ingest. `digest` is that of its first `size` bytes; `error` says why it cannot be opened."""
 
     uri: str
     size: int
@@ -36,20 +36,20 @@ class Found:
     error: str | None = None
 
 
-def find(uris: Iterable[str | os.PathLike[str]]) -> list[Found]:
+def find_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[InputFile]:
     """Every file once, in the order of their names within what was asked for."""
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for uri in uris:
         for place in _expand(place_of(uri)):
-            found.setdefault(place.uri, place)
-    return [_found(place) for place in found.values()]
+            places.setdefault(place.uri, place)
+    return [_input_file(place) for place in places.values()]
 
 
-def _found(place: Place) -> Found:
+def _input_file(place: Place) -> InputFile:
     try:
-        return Found(place.uri, place.info().size, digest(place))
+        return InputFile(place.uri, place.info().size, file_digest(place))
     except InputError as error:
-        return Found(place.uri, 0, "", error=str(error))
+        return InputFile(place.uri, 0, "", error=str(error))
 
 
 def _expand(place: Place) -> Iterator[Place]:
@@ -66,8 +66,8 @@ def _expand(place: Place) -> Iterator[Place]:
         raise InputError(f"{place.uri}: a pipe or a device, not a file or a folder; record it to a file first")
     inside = list(_inside(place))
     if not inside:
-        what = "this is a lake, no recording" if place.child(SIGN).exists() else "this folder holds no files"
-        raise NotFoundError(f"{place.uri}: {what}")
+        reason = "this is a lake, no recording" if place.child(SIGN).exists() else "this folder holds no files"
+        raise NotFoundError(f"{place.uri}: {reason}")
     yield from inside
 
 
@@ -76,24 +76,24 @@ def _matching(place: Place) -> Iterator[Place]:
     parts = place.path.split("/")
     first = next(index for index, part in enumerate(parts) if _GLOB & set(part))
     tail = len("/".join(parts[first:]))
-    above = Place(place.filesystem, "/".join(parts[:first]) or "/", place.uri[: -tail - 1])
-    if not above.exists():
-        raise NotFoundError(f"{place.uri}: no such directory as {above.uri}")
-    found = [
-        one
-        for one in _inside(above)
-        if len(names := one.path.split("/")) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
+    parent = Place(place.filesystem, "/".join(parts[:first]) or "/", place.uri[: -tail - 1])
+    if not parent.exists():
+        raise NotFoundError(f"{place.uri}: no such directory as {parent.uri}")
+    matches = [
+        candidate
+        for candidate in _inside(parent)
+        if len(names := candidate.path.split("/")) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
     ]
-    if not found:
+    if not matches:
         raise NotFoundError(f"{place.uri}: no file matches")
-    yield from found
+    yield from matches
 
 
 def _inside(place: Place) -> Iterator[Place]:
     """Files of a folder and of those in it, by name; hidden ones are left alone, and lakes: what is in them was read
     already."""
     try:
-        with told(place.uri):
+        with filesystem_errors(place.uri):
             listed = list(_listed(place))
         files = sorted(_below(place, info) for info in listed if info.type == fs.FileType.File)
     except UnicodeDecodeError:
@@ -130,36 +130,36 @@ def _below(place: Place, info: fs.FileInfo) -> tuple[str, ...]:
     return tuple(str(info.path)[len(place.path) :].strip("/").split("/"))
 
 
-def digest(place: Place, size: int | None = None) -> str:
+def file_digest(place: Place, size: int | None = None) -> str:
     """Of the first `size` bytes, or of all: a file that has grown since is known by what it was."""
-    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
-        whole = file.size() if size is None else size
-        said = blake2b(whole.to_bytes(8, "big"), digest_size=16)
-        if whole <= 2 * _END_BYTES + _PLACES * _PLACE_BYTES:
-            said.update(file.read(whole))
-            return said.hexdigest()
-        said.update(file.read(_END_BYTES))
+    with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
+        total = file.size() if size is None else size
+        hasher = blake2b(total.to_bytes(8, "big"), digest_size=16)
+        if total <= 2 * _END_BYTES + _PLACES * _PLACE_BYTES:
+            hasher.update(file.read(total))
+            return hasher.hexdigest()
+        hasher.update(file.read(_END_BYTES))
         for index in range(1, _PLACES + 1):
-            file.seek(whole * index // (_PLACES + 1))
-            said.update(file.read(_PLACE_BYTES))
-        file.seek(whole - _END_BYTES)
-        said.update(file.read(_END_BYTES))
-        return said.hexdigest()
+            file.seek(total * index // (_PLACES + 1))
+            hasher.update(file.read(_PLACE_BYTES))
+        file.seek(total - _END_BYTES)
+        hasher.update(file.read(_END_BYTES))
+        return hasher.hexdigest()
 
 
-class Remote(io.RawIOBase):
+class _RemoteStream(io.RawIOBase):
     """A stream of an object store under its own URI, as the readers take open files."""
 
     def __init__(self, place: Place) -> None:
         self.name = place.uri
-        with told(place.uri):
+        with filesystem_errors(place.uri):
             self._stream = place.filesystem.open_input_stream(place.path)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with told(self.name):
+        with filesystem_errors(self.name):
             content = self._stream.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
@@ -169,7 +169,7 @@ class Remote(io.RawIOBase):
         super().close()
 
 
-def opened(uri: str) -> Any:
+def open_input(uri: str) -> Any:
     """A path where it is local, for the fastest reader there is; else a stream of the object store."""
     place = place_of(uri)
-    return place.path if place.local else io.BufferedReader(Remote(place), _READ_BYTES)
+    return place.path if place.local else io.BufferedReader(_RemoteStream(place), _READ_BYTES)

@@ -1,5 +1,5 @@
-"""How far the tasks of an ingest are: each says so in a small file of the lake, which is the one place that tasks and
-driver share wherever they run; the driver sums them up."""
+"""Reports how far the tasks of an ingest are. Each writes a small file in the lake, the one place that tasks and driver
+share wherever they run; the driver sums them up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ from kafkascope.lake.place import Place
 from kafkascope.lake.write.heartbeat import INGESTS
 
 # An object store is asked less often than a disk.
-LOCAL_SECONDS, REMOTE_SECONDS = 0.5, 5.0
-SUFFIX = ".progress"
+LOCAL_SECONDS, _REMOTE_SECONDS = 0.5, 5.0
+_SUFFIX = ".progress"
 # Bytes, frames, exchanges.
-NOTHING = (0, 0, 0)
+_ZERO = (0, 0, 0)
 
 
-class Step(NamedTuple):
+class IngestProgress(NamedTuple):
     """How far an ingest is: bytes of its files, packed as they are, frames and exchanges found. A request log has no
     frames, a file of frames no exchanges."""
 
@@ -31,31 +31,31 @@ class Step(NamedTuple):
 
 
 def place_for(lake: Lake, ingest_id: str, task: int) -> Place:
-    return inside(lake.place, f"{INGESTS}/{ingest_id}-{task}{SUFFIX}")
+    return inside(lake.place, f"{INGESTS}/{ingest_id}-{task}{_SUFFIX}")
 
 
-def tell(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchanges: int) -> None:
+def write_progress(lake: Lake, ingest_id: str, task: int, size: int, frames: int, exchanges: int) -> None:
     place_for(lake, ingest_id, task).write(f"{size} {frames} {exchanges}".encode())
 
 
 @contextmanager
-def watched(
-    lake: Lake, ingest_id: str, shares: Sequence[int], start: Step, hear: Callable[[Step], None]
+def watch_progress(
+    lake: Lake, ingest_id: str, shares: Sequence[int], start: IngestProgress, report: Callable[[IngestProgress], None]
 ) -> Iterator[None]:
-    """`hear` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
+    """`report` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
     What they tell is gone in the end."""
     stop = Event()
-    seconds = LOCAL_SECONDS if lake.place.local else REMOTE_SECONDS
+    seconds = LOCAL_SECONDS if lake.place.local else _REMOTE_SECONDS
 
-    def look() -> None:
+    def poll() -> None:
         while not stop.wait(seconds):
-            told = [_told(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
+            progress = [_read_progress(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
             # No task tells anything where no file can be read.
-            size, frames, exchanges = (sum(column) for column in zip(NOTHING, *told, strict=True))
+            size, frames, exchanges = (sum(column) for column in zip(_ZERO, *progress, strict=True))
             read = min(round(size), start.total_bytes)
-            hear(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
+            report(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))
 
-    thread = Thread(target=look, daemon=True)
+    thread = Thread(target=poll, daemon=True)
     thread.start()
     try:
         yield
@@ -66,9 +66,9 @@ def watched(
             place_for(lake, ingest_id, task).delete()
 
 
-def _told(place: Place, share: int) -> tuple[float, int, int]:
+def _read_progress(place: Place, share: int) -> tuple[float, int, int]:
     try:
         size, frames, exchanges = map(int, place.read().split())
     except (KafkascopeError, ValueError):
-        return NOTHING
+        return _ZERO
     return size / share, frames, exchanges

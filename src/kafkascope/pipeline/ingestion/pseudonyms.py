@@ -1,6 +1,6 @@
-"""Tables in, the same with client ids, addresses and principals replaced out: alike values stay alike, and nobody
-without the key can tell what they were. What a later ingest needs as it was is sealed with the same key, which is this
-user's own file and never in a lake."""
+"""Replaces client ids, addresses and principals by pseudonyms: alike values stay alike, and nobody without the key can
+tell what they were. What a later ingest needs as it was is sealed with the same key, which is this user's own file and
+never in a lake."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ TEXTS = frozenset(
     "error_message acknowledge_error_message batch_index_error_message reason metadata committed_metadata".split()
 )
 # What else a name means in one table. A coordinator's key may be a transactional id.
-OF_TABLE = {
+_KIND_BY_TABLE = {
     ("alter_user_scram_credentials_request", "name"): "principal",
     ("describe_user_scram_credentials_request", "name"): "principal",
     ("find_coordinator_request", "key"): "client",
@@ -42,16 +42,18 @@ OF_TABLE = {
 # An ACL may be about a user.
 RESOURCES = frozenset(("resource_name", "resource_name_filter"))
 # A quota's name is of what its type says.
-ENTITY_TYPE, ENTITIES = "entity_type", {"client-id": "client", "ip": "place"}
-ENTITY_NAMES = frozenset(("entity_name", "match"))
+_ENTITY_TYPE, _ENTITY_KINDS = "entity_type", {"client-id": "client", "ip": "place"}
+_ENTITY_NAMES = frozenset(("entity_name", "match"))
 # Bytes with addresses: of a client, and in the subscriptions and assignments of Kafka Streams.
-BYTES = frozenset("client_host_address metadata assignment member_metadata member_assignment metadata_bytes".split())
-HIDDEN = "(hidden)"
+_BYTES_COLUMNS = frozenset(
+    "client_host_address metadata assignment member_metadata member_assignment metadata_bytes".split()
+)
+_HIDDEN = "(hidden)"
 SEALED = "sealed:"
 _NONCE_BYTES, _PROOF_BYTES = 16, 16
 
 
-def key() -> bytes:
+def load_key() -> bytes:
     """Made at the first use."""
     named = os.environ.get(KEY_FILE)
     path = Path(named) if named else Path.home() / ".config" / "kafkascope" / "pseudonym.key"
@@ -61,18 +63,18 @@ def key() -> bytes:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
-        found = path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; {KEY_FILE} names another file") from None
-    if len(found) < _KEY_BYTES:
-        raise InputError(f"{path}: {len(found)} bytes are too few for a key; delete it, and a new one is made")
-    return found
+    if len(content) < _KEY_BYTES:
+        raise InputError(f"{path}: {len(content)} bytes are too few for a key; delete it, and a new one is made")
+    return content
 
 
 class Pseudonyms:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._known: dict[tuple[str, str], str] = {}
+        self._cache: dict[tuple[str, str], str] = {}
 
     def table(self, table: pa.Table, name: str) -> pa.Table:
         """`name` is that of the lake's table."""
@@ -115,10 +117,10 @@ class Pseudonyms:
                 array.type, len(array), array.buffers()[:2], array.null_count, children=[inside]
             )
         if pa.types.is_struct(array.type):
-            types = array.field(ENTITY_TYPE) if array.type.get_field_index(ENTITY_TYPE) >= 0 else None
+            types = array.field(_ENTITY_TYPE) if array.type.get_field_index(_ENTITY_TYPE) >= 0 else None
             children = [
                 self._entities(types, array.field(index))
-                if types is not None and field.name in ENTITY_NAMES
+                if types is not None and field.name in _ENTITY_NAMES
                 else self._array(table, field.name, array.field(index))
                 if _touches(table, field.name, field.type)
                 else array.field(index)
@@ -132,24 +134,24 @@ class Pseudonyms:
         replace = _kind(table, name)
         if replace is None or not pa.types.is_string(array.type):
             return array
-        found = array.dictionary_encode()
-        words = pa.array([self._word(replace, word) for word in found.dictionary.to_pylist()], pa.string())
-        return pa.DictionaryArray.from_arrays(found.indices, words).dictionary_decode()
+        encoded = array.dictionary_encode()
+        words = pa.array([self._word(replace, word) for word in encoded.dictionary.to_pylist()], pa.string())
+        return pa.DictionaryArray.from_arrays(encoded.indices, words).dictionary_decode()
 
     def _entities(self, types: pa.Array, names: pa.Array) -> pa.Array:
         if not pa.types.is_string(names.type):
             return names
         words = [
-            None if name is None else self._word(ENTITIES.get(kind, "principal"), name)
+            None if name is None else self._word(_ENTITY_KINDS.get(kind, "principal"), name)
             for kind, name in zip(types.to_pylist(), names.to_pylist(), strict=True)
         ]
         return pa.array(words, pa.string())
 
     def _word(self, kind: str, word: str) -> str:
-        known = self._known.get((kind, word))
-        if known is None:
-            known = self._known[kind, word] = _KINDS[kind](self, word)
-        return known
+        pseudonym = self._cache.get((kind, word))
+        if pseudonym is None:
+            pseudonym = self._cache[kind, word] = _KINDS[kind](self, word)
+        return pseudonym
 
     def _token(self, kind: str, word: str) -> str:
         return blake2b(word.encode(), key=self._secret[:64], person=kind.encode()[:16], digest_size=6).hexdigest()
@@ -175,14 +177,14 @@ class Pseudonyms:
         return self._principal(word) if word.startswith("User:") else word
 
 
-def unsealed(text: str) -> str:
+def unseal(text: str) -> str:
     """As it was, sealed or not."""
     if not text.startswith(SEALED):
         return text
-    found = Pseudonyms(key())._unseal(text)
-    if found is None:
+    plain = Pseudonyms(load_key())._unseal(text)
+    if plain is None:
         raise InputError(f"this lake's pseudonyms are of another key than this user's; {KEY_FILE} names its file")
-    return found
+    return plain
 
 
 _KINDS: dict[str, Callable[[Pseudonyms, str], str]] = {
@@ -190,13 +192,13 @@ _KINDS: dict[str, Callable[[Pseudonyms, str], str]] = {
     "place": Pseudonyms._place,
     "principal": Pseudonyms._principal,
     "resource": Pseudonyms._resource,
-    "text": lambda _, word: HIDDEN if word else word,
+    "text": lambda _, word: _HIDDEN if word else word,
 }
 
 
 def _kind(table: str, name: str) -> str | None:
-    if (table, name) in OF_TABLE:
-        return OF_TABLE[table, name]
+    if (table, name) in _KIND_BY_TABLE:
+        return _KIND_BY_TABLE[table, name]
     if name in RESOURCES:
         return "resource"
     if name in CLIENTS:
@@ -214,5 +216,5 @@ def _touches(table: str, name: str, type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
         return any(_touches(table, field.name, field.type) for field in type_)
     if pa.types.is_binary(type_):
-        return name in BYTES
+        return name in _BYTES_COLUMNS
     return pa.types.is_string(type_) and _kind(table, name) is not None

@@ -1,5 +1,5 @@
-"""Segments that move, for recordings that no one machine should read whole: files in, packed TCP segments out, a row
-for each bucket of connections and chunk of a file; and such rows in, in the order of the recording, exchanges out."""
+"""Moves TCP segments to the tasks of their connections, for recordings that no one machine should read whole: packed
+segments of a file, a row for each bucket of connections and chunk; and such rows, sorted as recorded, to exchanges."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
-from kafkascope.pipeline.ingestion.inputs import opened
+from kafkascope.pipeline.ingestion.inputs import open_input
 
 # A row has segments, in the bytes of an Arrow stream, or a note: JSON that tells of a file, or nothing, which says that
 # a bucket is there. To Spark a row is a row whatever its size, and one a segment would be a thousand times as many.
@@ -58,14 +58,14 @@ _PACKED = pa.schema(
 # Both ends in 36 bytes, as a flow's name.
 _ENDS = Struct(">16sH16sH")
 # Packets are numbered over all files: a file's number stands above its packets'.
-FILE_BITS = 40
+_FILE_BITS = 40
 # Up to so many times a batch of `read`.
-_MOST_CHUNKS = 4
+_MAX_CHUNKS = 4
 
 
 def chunk_bytes(buckets: int) -> int:
     """A batch of packets is larger the fewer of them go to one bucket: each costs milliseconds, whatever is in it."""
-    return min(buckets, _MOST_CHUNKS) * CHUNK_BYTES
+    return min(buckets, _MAX_CHUNKS) * CHUNK_BYTES
 
 
 def segment_rows(
@@ -75,23 +75,23 @@ def segment_rows(
     packets an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
-    told = Account()
-    names = _Names(flows, bucket_of)
+    account = Account()
+    names = _FlowNames(flows, bucket_of)
     why = broken = None
     try:
-        for chunk, packets in enumerate(read_packets(opened(uri), chunk_bytes=chunk_bytes(buckets))):
+        for chunk, packets in enumerate(read_packets(open_input(uri), chunk_bytes=chunk_bytes(buckets))):
             new: Packets = after(packets, skip)
-            told.packets += len(new.start)
-            told.add_times(new.time_ns)
+            account.packets += len(new.start)
+            account.add_times(new.time_ns)
             segments = reader.feed(new)
-            told.add_problems([*packets.problems, *segments.problems])
+            account.add_problems([*packets.problems, *segments.problems])
             if len(segments.flow):
                 yield _rows(segments, names, file, chunk)
             if len(flows.ends) > MAX_UNUSED_FLOWS:
                 # What is packed has its names: all numbers are free again.
                 flows.unused = np.arange(len(flows.ends))
                 names.forget()
-        told.add_problems(reader.finish().problems)
+        account.add_problems(reader.finish().problems)
     except InputError as error:
         # As with buckets: the others are read.
         why = str(error)
@@ -99,50 +99,50 @@ def segment_rows(
         from kafkascope.pipeline.ingestion.failing_files import why_of
 
         broken = why_of(error)
-    yield note_row(0, file, _said(told, why, broken))
+    yield note_row(0, file, _note_text(account, why, broken))
 
 
-def _said(account: Account, why: str | None, broken: str | None) -> str:
-    kept = [astuple(one) for some in account.kept.values() for _, one in some]
+def _note_text(account: Account, why: str | None, broken: str | None) -> str:
+    shown = [astuple(problem) for problems in account.kept.values() for _, problem in problems]
     counts = {kind: (count, account.problem_bytes[kind]) for kind, count in account.problems.items()}
-    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, kept, why, broken])
+    return json.dumps([account.packets, account.first_ns, account.last_ns, counts, shown, why, broken])
 
 
 def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"bucket": bucket, "file": file, "chunk": _NOTE, "note": text}], schema=_ARROW)
 
 
-class _Names:
+class _FlowNames:
     """Flow number to bucket and name, found once."""
 
     def __init__(self, flows: Flows, bucket_of: Callable[[Endpoints], int]) -> None:
         self._flows, self._bucket_of = flows, bucket_of
-        self._known: dict[Endpoints, tuple[int, bytes]] = {}
+        self._cache: dict[Endpoints, tuple[int, bytes]] = {}
 
     def forget(self) -> None:
-        self._known.clear()
+        self._cache.clear()
 
     def __call__(self, number: int) -> tuple[int, bytes]:
         ends = self._flows.ends[number]
-        if ends not in self._known:
-            self._known[ends] = (self._bucket_of(ends), _name(ends))
-        return self._known[ends]
+        if ends not in self._cache:
+            self._cache[ends] = (self._bucket_of(ends), _name(ends))
+        return self._cache[ends]
 
 
 def _name(ends: Endpoints) -> bytes:
     return _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
 
 
-def _rows(segments: Segments, names: _Names, file: int, chunk: int) -> pa.RecordBatch:
+def _rows(segments: Segments, names: _FlowNames, file: int, chunk: int) -> pa.RecordBatch:
     """A row for each bucket that has segments here."""
-    used, which = np.unique(segments.flow, return_inverse=True)
-    known = [names(number) for number in used.tolist()]
-    flows = pa.array([name for _, name in known], pa.binary())
-    bucket_of = np.array([bucket for bucket, _ in known], np.int32)[which]
+    used, inverse = np.unique(segments.flow, return_inverse=True)
+    targets = [names(number) for number in used.tolist()]
+    flows = pa.array([name for _, name in targets], pa.binary())
+    bucket_of = np.array([bucket for bucket, _ in targets], np.int32)[inverse]
     buckets = np.unique(bucket_of)
-    packed = [_packed(segments, np.flatnonzero(bucket_of == bucket), which, flows) for bucket in buckets]
+    packed = [_packed(segments, np.flatnonzero(bucket_of == bucket), inverse, flows) for bucket in buckets]
     ends = np.zeros(len(packed) + 1, np.int32)
-    np.cumsum([one.size for one in packed], out=ends[1:])
+    np.cumsum([buffer.size for buffer in packed], out=ends[1:])
     content = pa.py_buffer(b"".join(packed))
     count = len(buckets)
     columns = [
@@ -155,11 +155,11 @@ def _rows(segments: Segments, names: _Names, file: int, chunk: int) -> pa.Record
     return pa.record_batch(columns, schema=_ARROW)
 
 
-def _packed(segments: Segments, rows: Any, which: Any, flows: pa.Array) -> pa.Buffer:
+def _packed(segments: Segments, rows: Any, inverse: Any, flows: pa.Array) -> pa.Buffer:
     acknowledgement = segments.acknowledgement
-    used, here = np.unique(which[rows], return_inverse=True)
+    used, local = np.unique(inverse[rows], return_inverse=True)
     columns = [
-        pa.DictionaryArray.from_arrays(pa.array(here.astype(np.int32)), flows.take(pa.array(used))),
+        pa.DictionaryArray.from_arrays(pa.array(local.astype(np.int32)), flows.take(pa.array(used))),
         pa.array(segments.packet[rows]),
         pa.array(segments.direction[rows].astype(np.int8)),
         pa.array(segments.sequence[rows]),
@@ -186,23 +186,23 @@ def _payloads(segments: Segments, rows: Any) -> pa.LargeBinaryArray:
 def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
     """Sorted rows as one stream of batches a bucket. Each must be read to its end before the next."""
     pieces = (piece for batch in batches for piece in _split(batch))
-    ahead = next(pieces, None)
-    while ahead is not None:
-        number = ahead[0]
-        rest: list[tuple[int, pa.RecordBatch]] = []
+    piece_ahead = next(pieces, None)
+    while piece_ahead is not None:
+        number = piece_ahead[0]
+        following: list[tuple[int, pa.RecordBatch]] = []
 
         def same(
-            first: pa.RecordBatch, wanted: int, left: list[tuple[int, pa.RecordBatch]]
+            first: pa.RecordBatch, bucket: int, following: list[tuple[int, pa.RecordBatch]]
         ) -> Iterator[pa.RecordBatch]:
             yield first
-            for one in pieces:
-                if one[0] != wanted:
-                    left.append(one)
+            for piece in pieces:
+                if piece[0] != bucket:
+                    following.append(piece)
                     return
-                yield one[1]
+                yield piece[1]
 
-        yield number, same(ahead[1], number, rest)
-        ahead = rest[0] if rest else None
+        yield number, same(piece_ahead[1], number, following)
+        piece_ahead = following[0] if following else None
 
 
 def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -222,7 +222,7 @@ class SegmentsReading:
         self._batches, self._uris, self._on_file = batches, uris, on_file
         self._ports, self._part = kafka_ports, part
         self._capture: Capture | None = None
-        self._known: dict[bytes, int] = {}
+        self._numbers: dict[bytes, int] = {}
         self._free: list[int] = []
         self.recordings = Recordings()
         self._tallies = FileTallies(self.recordings)
@@ -255,20 +255,20 @@ class SegmentsReading:
         base = capture.numbers_before
         for number, uri in enumerate(self._uris):
             recordings.uris.append(uri)
-            recordings.first_packets.append(base + (number << FILE_BITS))
-        found = chain.from_iterable(self._fed(capture, batch, base) for batch in self._batches)
-        for one in chain(found, capture.suspend()):
-            if len(one):
-                self.account.add_batch(one)
-                yield one
+            recordings.first_packets.append(base + (number << _FILE_BITS))
+        fed = chain.from_iterable(self._fed(capture, batch, base) for batch in self._batches)
+        for exchanges in chain(fed, capture.suspend()):
+            if len(exchanges):
+                self.account.add_batch(exchanges)
+                yield exchanges
         self.carried = capture.carried
 
     def pending(self) -> Iterator[ExchangeBatch]:
         if self._capture is not None:
-            for one in self._capture.finish():
-                if len(one):
-                    self.account.add_batch(one)
-                    yield one
+            for exchanges in self._capture.finish():
+                if len(exchanges):
+                    self.account.add_batch(exchanges)
+                    yield exchanges
 
     def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
         notes, files, packed = batch.column("note"), batch.column("file").to_pylist(), batch.column("segments")
@@ -278,22 +278,22 @@ class SegmentsReading:
             self._on_file(self._uris[file])
             self.account.file = self._uris[file]
             if not packed[row].is_valid:
-                self._hear(file, notes[row].as_py())
+                self._add_note(file, notes[row].as_py())
                 continue
             content = packed[row].as_buffer()
             self.file_bytes += content.size
             with pa.ipc.open_stream(content) as stream:
-                for some in stream:
-                    segments = self._segments(some, capture.flows, base + (file << FILE_BITS))
+                for rows in stream:
+                    segments = self._segments(rows, capture.flows, base + (file << _FILE_BITS))
                     yield from capture.feed_segments(segments, int(segments.packet[0]))
 
-    def _hear(self, file: int, text: str) -> None:
-        packets, first, last, counts, kept, why, broken = json.loads(text)
+    def _add_note(self, file: int, text: str) -> None:
+        packets, first, last, counts, shown, why, broken = json.loads(text)
         if broken is not None:
             self.broken[self._uris[file]] = broken
         if why is not None:
             self.bad[self._uris[file]] = why
-        times = np.array([one for one in (first, last) if one is not None], np.int64)
+        times = np.array([time for time in (first, last) if time is not None], np.int64)
         number = self._tallies.earlier + file
         tally = self._tallies.of(number)
         tally.packets += packets
@@ -301,14 +301,15 @@ class SegmentsReading:
         self.account.packets += packets
         self.account.add_times(times)
         before = self.recordings.first_packets[number]
-        shown = [
-            Problem(kind, said, place + before if place >= 0 else place, *rest) for kind, said, place, *rest in kept
+        problems = [
+            Problem(kind, detail, place + before if place >= 0 else place, *more)
+            for kind, detail, place, *more in shown
         ]
-        self.account.add_problems(shown)
+        self.account.add_problems(problems)
         for kind, (count, lost) in counts.items():
-            same = [one for one in shown if one.kind == kind]
-            self.account.problems[kind] += count - sum(1 + one.more for one in same)
-            self.account.problem_bytes[kind] += lost - sum(one.lost_bytes for one in same)
+            of_kind = [problem for problem in problems if problem.kind == kind]
+            self.account.problems[kind] += count - sum(1 + problem.more for problem in of_kind)
+            self.account.problem_bytes[kind] += lost - sum(problem.lost_bytes for problem in of_kind)
 
     def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
         self._take_back(flows)
@@ -338,24 +339,24 @@ class SegmentsReading:
             flows.unused = flows.unused[:0]
             for number in self._free:
                 name = _name(flows.ends[number])
-                if self._known.get(name) == number:
-                    del self._known[name]
+                if self._numbers.get(name) == number:
+                    del self._numbers[name]
 
     def _number(self, name: bytes, flows: Flows) -> int:
-        if not self._known and not self._free:
+        if not self._numbers and not self._free:
             # Those that an earlier ingest left have their numbers already.
-            self._known = {_name(ends): number for number, ends in enumerate(flows.ends)}
-        found = self._known.get(name)
-        if found is None:
+            self._numbers = {_name(ends): number for number, ends in enumerate(flows.ends)}
+        number = self._numbers.get(name)
+        if number is None:
             ends = Endpoints(*_ENDS.unpack(name))
             if self._free:
-                found = self._free.pop()
-                flows.ends[found] = ends
+                number = self._free.pop()
+                flows.ends[number] = ends
             else:
-                found = len(flows.ends)
+                number = len(flows.ends)
                 flows.ends.append(ends)
-            self._known[name] = found
-        return found
+            self._numbers[name] = number
+        return number
 
 
 def _column(column: pa.Array) -> Any:

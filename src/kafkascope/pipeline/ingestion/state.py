@@ -1,4 +1,4 @@
-"""What a lake knows of earlier ingests: which recordings it has, and what they left unfinished."""
+"""Loads what a lake has of earlier ingests: which recordings, and what they left unfinished."""
 
 import io
 from collections.abc import Collection
@@ -16,23 +16,23 @@ from kafkascope.capture.formats import CAPTURE, LOG
 from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
-from kafkascope.lake.place import place_of, readable, told
+from kafkascope.lake.place import filesystem_errors, place_of, readable
 from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, of_a_calendar
 from kafkascope.lake.tables import INGEST_ID
-from kafkascope.pipeline.ingestion.frames_input import FRAMES
-from kafkascope.pipeline.ingestion.inputs import Found, digest
-from kafkascope.pipeline.ingestion.pseudonyms import unsealed
+from kafkascope.pipeline.ingestion.inputs import InputFile, file_digest
+from kafkascope.pipeline.ingestion.plain_frames import FRAMES
+from kafkascope.pipeline.ingestion.pseudonyms import unseal
 
 # Files of lines, and the column that counts them.
 _LINES = {LOG: "log_lines", FRAMES: "frames"}
 # Of a folder's logs that may have grown since: those that were read last.
-_MOST_LOGS = 16
+_MAX_LOGS = 16
 _PIECE = 1 << 20
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnfinishedConnection:
     """What an ingest left of one connection. `connection_id` is None until it is named."""
 
     ingest_id: str
@@ -42,7 +42,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class GoingOn:
+class ResumePlan:
     """`follows` are the ingests that a new one goes on from, `carried` one state a connection; `dropped` are (ingest,
     connection) of states that gave way to one that got further, or cannot be read; `unread` says why these cannot."""
 
@@ -53,16 +53,16 @@ class GoingOn:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LakeState:
     """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
-    ingests that no other goes on from, `left` what they left. `logs` are (bytes, lines, digest), the last ones
+    ingests that no other goes on from, `unfinished` what they left. `logs` are (bytes, lines, digest), the last ones
     first: of request logs by folder, since one that is rotated gets another name, of frames by URI. `spans` are (first,
     last) times of all captures, in ns; `until` is the last one by URI. What is `distrusted` broke its reader."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
     heads: tuple[str, ...]
-    left: tuple[Left, ...]
+    unfinished: tuple[UnfinishedConnection, ...]
     logs: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
     spans: tuple[tuple[int, int], ...] = ()
     until: dict[str, int] = field(default_factory=dict)
@@ -70,97 +70,97 @@ class State:
 
     def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
         """Head to the last packet of the connections that it left, or of those between these ends."""
-        found: dict[str, int] = {}
-        for one in self.left:
-            carried, _ = self._read(one) if ends is not None else (None, None)
+        latest: dict[str, int] = {}
+        for connection in self.unfinished:
+            carried, _ = self._read(connection) if ends is not None else (None, None)
             if ends is None or (carried is not None and carried.ends in ends):
-                found[one.ingest_id] = max(one.last_ns, found.get(one.ingest_id, 0))
-        return found
+                latest[connection.ingest_id] = max(connection.last_ns, latest.get(connection.ingest_id, 0))
+        return latest
 
     def ends(self) -> frozenset[Endpoints]:
         """Of all connections that were left."""
-        return frozenset(carried.ends for carried, _ in map(self._read, self.left) if carried is not None)
+        return frozenset(carried.ends for carried, _ in map(self._read, self.unfinished) if carried is not None)
 
-    def going_on(self, heads: Collection[str]) -> GoingOn:
+    def resume_plan(self, heads: Collection[str]) -> ResumePlan:
         """From these heads. Of two that left the same connection, with that which got further. A lake is input: a state
         that cannot be read is left out, and what it was about stays as it is."""
-        named: dict[str, Left] = {}
-        nameless = []
+        named: dict[str, UnfinishedConnection] = {}
+        unnamed = []
         dropped = set()
         unread = []
-        for one in self.left:
-            if one.ingest_id not in heads:
+        for connection in self.unfinished:
+            if connection.ingest_id not in heads:
                 continue
-            _, why = self._read(one)
+            _, why = self._read(connection)
             if why is not None:
                 unread.append(why)
-                if one.connection_id is not None:
-                    dropped.add((one.ingest_id, one.connection_id))
+                if connection.connection_id is not None:
+                    dropped.add((connection.ingest_id, connection.connection_id))
                 continue
-            if one.connection_id is None or len(heads) == 1:
-                nameless.append(one.state)
+            if connection.connection_id is None or len(heads) == 1:
+                unnamed.append(connection.state)
                 continue
-            other = named.setdefault(one.connection_id, one)
-            if other is not one:
-                named[one.connection_id] = later = max(one, other, key=lambda left: left.last_ns)
-                dropped.add(((other if later is one else one).ingest_id, one.connection_id))
-        carried = sorted([*nameless, *(one.state for one in named.values())])
-        return GoingOn(tuple(sorted(heads)), tuple(carried), frozenset(dropped), tuple(unread))
+            other = named.setdefault(connection.connection_id, connection)
+            if other is not connection:
+                named[connection.connection_id] = later = max(connection, other, key=lambda entry: entry.last_ns)
+                dropped.add(((other if later is connection else connection).ingest_id, connection.connection_id))
+        carried = sorted([*unnamed, *(connection.state for connection in named.values())])
+        return ResumePlan(tuple(sorted(heads)), tuple(carried), frozenset(dropped), tuple(unread))
 
-    def _read(self, one: Left) -> tuple[Carried | None, str | None]:
+    def _read(self, connection: UnfinishedConnection) -> tuple[Carried | None, str | None]:
         """The state, or why there is none."""
         if self.distrusted:
             return None, "what an earlier run left broke its reader"
-        text = unsealed(one.state)
+        text = unseal(connection.state)
         try:
             return Carried.from_json(text), None
         except InputError as error:
             return None, str(error)
 
-    def grown(self, found: Found) -> Found:
+    def grown(self, file: InputFile) -> InputFile:
         """A file that was read before and has grown since begins where it ended then."""
-        known = self.sizes.get(found.uri)
-        if known is not None and _goes_on(found, known):
-            return replace(found, read_packets=known[1])
-        for one in self._may_go_on(found.uri):
-            if _goes_on(found, one):
-                return replace(found, read_packets=_whole_lines(found, one))
-        return found
+        earlier = self.sizes.get(file.uri)
+        if earlier is not None and _continues(file, earlier):
+            return replace(file, read_packets=earlier[1])
+        for log in self._possible_logs(file.uri):
+            if _continues(file, log):
+                return replace(file, read_packets=_whole_lines(file, log))
+        return file
 
-    def grown_from(self, found: Found) -> str | None:
+    def grown_from(self, file: InputFile) -> str | None:
         """The digest of what a file was that has `grown`."""
-        if not found.read_packets:
+        if not file.read_packets:
             return None
-        known = self.sizes.get(found.uri)
-        if known is not None and known[1] == found.read_packets and known[0] < found.size:
-            return known[2]
+        earlier = self.sizes.get(file.uri)
+        if earlier is not None and earlier[1] == file.read_packets and earlier[0] < file.size:
+            return earlier[2]
         # A half line at the end is read again.
         return next(
             (
-                one[2]
-                for one in self._may_go_on(found.uri)
-                if one[1] - found.read_packets in (0, 1) and one[0] < found.size
+                log[2]
+                for log in self._possible_logs(file.uri)
+                if log[1] - file.read_packets in (0, 1) and log[0] < file.size
             ),
             None,
         )
 
-    def _may_go_on(self, uri: str) -> list[tuple[int, int, str]]:
-        return [*self.logs.get(uri, ())[:1], *self.logs.get(_folder(uri), ())[:_MOST_LOGS]]
+    def _possible_logs(self, uri: str) -> list[tuple[int, int, str]]:
+        return [*self.logs.get(uri, ())[:1], *self.logs.get(_folder(uri), ())[:_MAX_LOGS]]
 
 
-def _goes_on(found: Found, known: tuple[int, int, str]) -> bool:
-    return known[0] < found.size and digest(place_of(found.uri), known[0]) == known[2]
+def _continues(file: InputFile, earlier: tuple[int, int, str]) -> bool:
+    return earlier[0] < file.size and file_digest(place_of(file.uri), earlier[0]) == earlier[2]
 
 
 def _folder(uri: str) -> str:
     return uri.rpartition("/")[0]
 
 
-def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
+def _whole_lines(grown: InputFile, earlier: tuple[int, int, str]) -> int:
     """The last line that was there may have been a half one: then it could not be read, and is read now."""
-    size, lines, _ = known
-    place = place_of(found.uri)
-    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+    size, lines, _ = earlier
+    place = place_of(grown.uri)
+    with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
         unpacked = Unpacked(Source(io.BufferedReader(file.get_stream(0, size))))
         buffer = memoryview(bytearray(_PIECE))
         count, last = unpacked.fill(buffer), b""
@@ -174,13 +174,13 @@ def _whole_lines(found: Found, known: tuple[int, int, str]) -> int:
     return lines if b"\n" in last else lines - 1
 
 
-def state_of(lake: Lake) -> State:
-    wanted = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
-    rows = captures_rows(lake, [*wanted, "first_at", "last_at", *_LINES.values()])
+def state_of(lake: Lake) -> LakeState:
+    columns = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
+    rows = captures_rows(lake, [*columns, "first_at", "last_at", *_LINES.values()])
     # A row without a kind tells of no recording.
     rows = [row for row in rows if row["kind"] is not None]
     _check(lake, rows)
-    followed = {one for row in rows for one in row[FOLLOWS] or ()}
+    followed = {ingest_id for row in rows for ingest_id in row[FOLLOWS] or ()}
     # A log or a file of frames leaves nothing to go on from.
     heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == CAPTURE} - followed)
     sizes: dict[str, tuple[int, int, str]] = {}
@@ -198,22 +198,22 @@ def state_of(lake: Lake) -> State:
     logs: dict[str, list[tuple[int, int, str]]] = {}
     for row in reversed(rows):
         if row["kind"] in _LINES and row["bytes"]:
-            known = row["capture_uri"] if row["kind"] == FRAMES else _folder(row["capture_uri"])
-            logs.setdefault(known, []).append((row["bytes"], row[_LINES[row["kind"]]], row["digest"]))
+            log = row["capture_uri"] if row["kind"] == FRAMES else _folder(row["capture_uri"])
+            logs.setdefault(log, []).append((row["bytes"], row[_LINES[row["kind"]]], row["digest"]))
     digests = frozenset(row["digest"] for row in rows)
-    return State(digests, sizes, tuple(heads), _left(lake, heads), logs, tuple(spans), until)
+    return LakeState(digests, sizes, tuple(heads), _unfinished(lake, heads), logs, tuple(spans), until)
 
 
 # What a row of `captures` has whatever it is about, and what those of captures have.
-_ALWAYS = ("capture_uri", "digest", "ingested_at")
-_COUNTED = {CAPTURE: ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
+_REQUIRED = ("capture_uri", "digest", "ingested_at")
+_REQUIRED_COUNTS = {CAPTURE: ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
 
 
 def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:
     """The lake is input: what is counted on below is there."""
     for row in rows:
-        missing = [name for name in _ALWAYS if row[name] is None]
-        missing += [name for name in _COUNTED.get(row["kind"], ()) if row[name] is None or row[name] < 0]
+        missing = [name for name in _REQUIRED if row[name] is None]
+        missing += [name for name in _REQUIRED_COUNTS.get(row["kind"], ()) if row[name] is None or row[name] < 0]
         if missing:
             raise InputError(
                 f"{lake.table('captures').uri}: ingest {row[INGEST_ID]} has a row without {' and '.join(missing)};"
@@ -221,14 +221,15 @@ def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:
             )
 
 
-def _left(lake: Lake, heads: list[str]) -> tuple[Left, ...]:
+def _unfinished(lake: Lake, heads: list[str]) -> tuple[UnfinishedConnection, ...]:
     if not heads or not lake.has("unfinished"):
         return ()
     with readable(lake.table("unfinished").uri):
-        found = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
-    rows = of_a_calendar(found).to_pylist()
+        table = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
+    rows = of_a_calendar(table).to_pylist()
     return tuple(
-        Left(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "") for row in rows
+        UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "")
+        for row in rows
     )
 
 

@@ -1,5 +1,5 @@
-"""One task of an ingest: recordings in, new files of the lake and an account of what was read out. It knows nothing of
-Spark; nothing is in the lake until the driver commits."""
+"""Runs one task of an ingest: reads recordings, writes new files of the lake and accounts for what was read. It knows
+nothing of Spark; nothing is in the lake until the driver commits."""
 
 import json
 import time
@@ -31,21 +31,21 @@ from kafkascope.lake.tables import UNFINISHED, table_named
 from kafkascope.lake.upkeep.settle import PENDING_COLUMNS
 from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.lake.write.heartbeat import INGESTS
-from kafkascope.pipeline.ingestion.connections import GoneConnections, connection_rows
-from kafkascope.pipeline.ingestion.frames_input import FRAMES
-from kafkascope.pipeline.ingestion.frames_intake import read_plain_frames
-from kafkascope.pipeline.ingestion.inputs import opened
-from kafkascope.pipeline.ingestion.intake import Intake
-from kafkascope.pipeline.ingestion.left_pending import LeftPending
-from kafkascope.pipeline.ingestion.progress import tell
+from kafkascope.pipeline.ingestion.connections import EndedConnections, connection_rows
+from kafkascope.pipeline.ingestion.earlier_pending import EarlierPending
+from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.inputs import open_input
+from kafkascope.pipeline.ingestion.plain_frame_rows import read_plain_frames
+from kafkascope.pipeline.ingestion.plain_frames import FRAMES
+from kafkascope.pipeline.ingestion.progress import write_progress
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
 from kafkascope.pipeline.ingestion.shuffle import SegmentsReading, chunk_bytes
-from kafkascope.pipeline.ingestion.worker import settle
+from kafkascope.pipeline.ingestion.worker import tune_process
 
 # How often a task says how far it is.
 PROGRESS_SECONDS = 1.0
 CAPTURES = "captures"
-UNFINISHED_KIND = "unfinished"
+_UNFINISHED_KIND = "unfinished"
 # Of a task, in the lake: the file that it reads.
 MARK = ".reading"
 # What a file has no more once it is whole.
@@ -84,8 +84,8 @@ class Task:
         return lambda ends: self.bucket_of(ends) == self.bucket
 
     def bucket_of(self, ends: Endpoints) -> int:
-        found = self.placed.get(ends)
-        return flow_hash(ends) % self.buckets if found is None else found
+        bucket = self.placed.get(ends)
+        return flow_hash(ends) % self.buckets if bucket is None else bucket
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class FileAccount:
 
 
 @dataclass(slots=True)
-class Done:
+class TaskResult:
     """What a task leaves: its files, and the account of every recording by its URI; or no more than the file that broke
     it, and why."""
 
@@ -131,36 +131,36 @@ class Done:
         return json.dumps(asdict(self))
 
 
-def done_from(text: str) -> Done:
-    said = json.loads(text)
-    said["files"] = [NewFile(**file) for file in said["files"]]
-    said["accounts"] = {uri: FileAccount(**one) for uri, one in said["accounts"].items()}
-    said["protocols"] = {name: (count, size) for name, (count, size) in said["protocols"].items()}
-    return Done(**said)
+def task_result_from_json(text: str) -> TaskResult:
+    values = json.loads(text)
+    values["files"] = [NewFile(**file) for file in values["files"]]
+    values["accounts"] = {uri: FileAccount(**account) for uri, account in values["accounts"].items()}
+    values["protocols"] = {name: (count, size) for name, (count, size) in values["protocols"].items()}
+    return TaskResult(**values)
 
 
-def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> Done:
+def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskResult:
     """`segments` are the rows of this task's bucket, where others have read the captures."""
-    settle()
+    tune_process()
     lake = open_lake(task.lake)
-    files, later = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
-    at = _At(task, lake)
+    files, pending_files = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
+    current_file = _CurrentFile(task, lake)
     try:
         if task.kind == FRAMES:
-            return _plain(task, lake, files, at)
-        return _recorded(task, lake, files, later, segments, at)
+            return _plain(task, lake, files, current_file)
+        return _recorded(task, lake, files, pending_files, segments, current_file)
     except BaseException as error:
         files.abort()
-        later.abort()
+        pending_files.abort()
         expected = isinstance(error, KafkascopeError) and not isinstance(error, KernelError)
         if expected or not isinstance(error, Exception):
             raise
         from kafkascope.pipeline.ingestion.failing_files import why_of
 
-        return Done(broken={at.uri: why_of(error)})
+        return TaskResult(broken={current_file.uri: why_of(error)})
 
 
-class _At:
+class _CurrentFile:
     """The file that a task is at: none yet while it takes up what earlier ingests left."""
 
     def __init__(self, task: Task, lake: Lake) -> None:
@@ -175,23 +175,28 @@ class _At:
 
 
 def _recorded(
-    task: Task, lake: Lake, files: Files, pending_files: Files, segments: Iterator[pa.RecordBatch] | None, at: _At
-) -> Done:
+    task: Task,
+    lake: Lake,
+    files: Files,
+    pending_files: Files,
+    segments: Iterator[pa.RecordBatch] | None,
+    current_file: _CurrentFile,
+) -> TaskResult:
     began = time.process_time()
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
-    intake = Intake(files, contents=task.contents, pseudonyms=pseudonyms)
+    writer = ExchangeWriter(files, contents=task.contents, pseudonyms=pseudonyms)
     bad: dict[str, str] = {}
 
     def on_bad(error: InputError) -> None:
         if isinstance(error, KernelError):
             # What was read of it before is not to land: the file is a broken one.
             raise error
-        said = str(error)
-        bad[next((uri for uri in task.uris if said.startswith(uri)), task.uris[0])] = said
+        message = str(error)
+        bad[next((uri for uri in task.uris if message.startswith(uri)), task.uris[0])] = message
 
     reopen = Reopening(_reopened)
     part = Part(
-        carried=[Carried.from_json(one) for one in task.carried],
+        carried=[Carried.from_json(state) for state in task.carried],
         last=task.kind != CAPTURES,
         skip=task.skip,
         choose=task.choice(),
@@ -199,45 +204,49 @@ def _recorded(
         chunk_bytes=chunk_bytes(task.buckets),
         tells_files=task.bucket == 0,
     )
-    gone = GoneConnections(lambda rows: _add_connections(files, rows, pseudonyms))
-    part = replace(part, on_gone=gone.add)
+    ended = EndedConnections(lambda rows: _add_connections(files, rows, pseudonyms))
+    part = replace(part, on_gone=ended.add)
     reading: Reading | SegmentsReading
     if segments is None:
-        paths = [opened(uri) for uri in task.uris]
-        reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, on_file=at, part=part)
+        paths = [open_input(uri) for uri in task.uris]
+        reading = Reading(paths, kafka_ports=task.kafka_ports, on_bad=on_bad, on_file=current_file, part=part)
     else:
-        reading = SegmentsReading(segments, task.uris, task.kafka_ports, part, at)
+        reading = SegmentsReading(segments, task.uris, task.kafka_ports, part, current_file)
         bad = reading.bad
     if task.bucket == 0:
-        reading.account.add_problems(Problem(UNFINISHED_KIND, why, -1, -1, 0) for why in task.unread)
-    hear = _teller(task, lake)
-    left = LeftPending(lake, task.follows)
+        reading.account.add_problems(Problem(_UNFINISHED_KIND, why, -1, -1, 0) for why in task.unread)
+    report = _progress_writer(task, lake)
+    earlier_pending = EarlierPending(lake, task.follows)
     for batch in reading.batches():
-        left.said(intake.add(batch))
-        hear(reading.file_bytes, reading.account.frames, intake.exchanges)
-    intake.finish()
+        earlier_pending.add(writer.add(batch))
+        report(reading.file_bytes, reading.account.frames, writer.exchanges)
+    writer.finish()
     _unfinished(files, reading.carried, pseudonyms)
     settled = {
         uri: {count: getattr(tally, count) for count in PENDING_COLUMNS} for uri, tally in reading.by_file().items()
     }
-    later = Intake(pending_files, contents=task.contents, pseudonyms=pseudonyms)
+    pending_writer = ExchangeWriter(pending_files, contents=task.contents, pseudonyms=pseudonyms)
     for batch in reading.pending():
-        left.said(later.add(batch))
-    later.finish()
-    gone_on = _gone_on(part)
-    staying = left.staying(reopen, _dropped(task, part), gone_on if task.bucket == 0 else None)
+        earlier_pending.add(pending_writer.add(batch))
+    pending_writer.finish()
+    resumed = _resumed_connections(part)
+    remaining = earlier_pending.remaining(reopen, _dropped(task, part), resumed if task.bucket == 0 else None)
     read_on = set(task.skip) if task.bucket == 0 else None
-    gone.flush()
+    ended.flush()
     _connections(files, pending_files, reading, pseudonyms)
     account = reading.account
     # A capture that ends too early may go on in the next ingest.
-    _problems(intake, account, reading.recordings, later if task.kind == CAPTURES else None)
-    exchanges = intake.by_uri + later.by_uri - left.again(reopen)
-    quarantined = intake.quarantined_by_uri + later.quarantined_by_uri
-    return Done(
-        files=[*files.close(), *pending_files.close(), *left.keep(staying, task.ingest_id, read_on, gone_on)],
-        exchanges=intake.exchanges + later.exchanges,
-        quarantined=intake.quarantined + later.quarantined,
+    _problems(writer, account, reading.recordings, pending_writer if task.kind == CAPTURES else None)
+    exchanges = writer.by_uri + pending_writer.by_uri - earlier_pending.repeated(reopen)
+    quarantined = writer.quarantined_by_uri + pending_writer.quarantined_by_uri
+    return TaskResult(
+        files=[
+            *files.close(),
+            *pending_files.close(),
+            *earlier_pending.keep(remaining, task.ingest_id, read_on, resumed),
+        ],
+        exchanges=writer.exchanges + pending_writer.exchanges,
+        quarantined=writer.quarantined + pending_writer.quarantined,
         statuses=dict(account.statuses),
         problems=dict(account.problems),
         protocols=account.protocols(),
@@ -249,71 +258,73 @@ def _recorded(
 
 def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
     """Those whose connection is this task's. One that nobody goes on with is the first task's."""
-    mine = {one.connection_id for one in part.mine()}
-    known = {one.connection_id for one in part.carried}
+    mine = {carried.connection_id for carried in part.mine()}
+    connections = {carried.connection_id for carried in part.carried}
     return {
         (ingest, connection)
         for ingest, connection in task.dropped
-        if connection in mine or (task.bucket == 0 and connection not in known)
+        if connection in mine or (task.bucket == 0 and connection not in connections)
     }
 
 
-def _gone_on(part: Part) -> set[str]:
+def _resumed_connections(part: Part) -> set[str]:
     """Names of the connections that this ingest goes on with, be it in another task, as their rows had them: one
     without a frame of Kafka so far has no name in its state."""
-    names = {connection_name(connection_hash(connection_of(one))) for one in part.carried}
-    return names | {one.connection_id for one in part.carried if one.connection_id is not None}
+    names = {connection_name(connection_hash(connection_of(carried))) for carried in part.carried}
+    return names | {carried.connection_id for carried in part.carried if carried.connection_id is not None}
 
 
 def _reopened(uri: str) -> Any:
     """None for what is no file any more, or never was: the name comes out of the lake."""
     try:
-        return opened(uri) if place_of(uri).info().type == fs.FileType.File else None
+        return open_input(uri) if place_of(uri).info().type == fs.FileType.File else None
     except KafkascopeError:
         return None
 
 
-def _teller(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
+def _progress_writer(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
     """Says how far the task is, in bytes, frames and exchanges, but not all the time."""
-    said = 0.0
+    written_at = 0.0
 
-    def hear(size: int, frames: int, exchanges: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > PROGRESS_SECONDS:
-            said = time.monotonic()
+    def report(size: int, frames: int, exchanges: int) -> None:
+        nonlocal written_at
+        if time.monotonic() - written_at > PROGRESS_SECONDS:
+            written_at = time.monotonic()
             with suppress(InputError):
-                tell(lake, task.ingest_id, task.number, size, frames, exchanges)
+                write_progress(lake, task.ingest_id, task.number, size, frames, exchanges)
 
-    return hear
+    return report
 
 
-def _plain(task: Task, lake: Lake, files: Files, at: _At) -> Done:
+def _plain(task: Task, lake: Lake, files: Files, current_file: _CurrentFile) -> TaskResult:
     began = time.process_time()
-    hear = _teller(task, lake)
+    report = _progress_writer(task, lake)
     pseudonyms = Pseudonyms(task.secret) if task.secret else None
     accounts = {}
     quarantined = 0
     for uri in task.uris:
-        at(uri)
+        current_file(uri)
         account = accounts[uri] = FileAccount()
         try:
             account.frames, account.quarantined = read_plain_frames(
-                place_of(uri), files, task.contents, pseudonyms, hear, task.skip.get(uri, 0)
+                place_of(uri), files, task.contents, pseudonyms, report, task.skip.get(uri, 0)
             )
             quarantined += account.quarantined
         except InputError as error:
             account.error = str(error)
-    return Done(files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began)
+    return TaskResult(
+        files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began
+    )
 
 
 def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | None) -> None:
     rows = [
         {
-            "connection_id": one.connection_id,
-            "last_at": one.last_ns // 1000,
-            "state": pseudonyms.seal(one.to_json()) if pseudonyms else one.to_json(),
+            "connection_id": connection.connection_id,
+            "last_at": connection.last_ns // 1000,
+            "state": pseudonyms.seal(connection.to_json()) if pseudonyms else connection.to_json(),
         }
-        for one in carried
+        for connection in carried
     ]
     plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in UNFINISHED])
     files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
@@ -325,22 +336,24 @@ def _connections(
     """Those of earlier ingests too: the rows count from their beginning. One that a later ingest may go on with is
     pending, so that it has one row whoever reads."""
     ends = reading.ends
-    going_on = {one.number for one in reading.carried}
-    for into, wanted in ((files, False), (pending_files, True)):
-        found = [
-            (one, ends[one.number] if one.number < len(ends) else None)
-            for one in reading.account.connections
-            if (one.number in going_on) is wanted
+    unfinished = {connection.number for connection in reading.carried}
+    for target, is_pending in ((files, False), (pending_files, True)):
+        connections = [
+            (connection, ends[connection.number] if connection.number < len(ends) else None)
+            for connection in reading.account.connections
+            if (connection.number in unfinished) is is_pending
         ]
-        if found:
-            _add_connections(into, connection_rows(found), pseudonyms)
+        if connections:
+            _add_connections(target, connection_rows(connections), pseudonyms)
 
 
 def _add_connections(files: Files, rows: pa.Table, pseudonyms: Pseudonyms | None) -> None:
     files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
 
 
-def _problems(intake: Intake, account: Account, recordings: Recordings, cut: Intake | None = None) -> None:
+def _problems(
+    writer: ExchangeWriter, account: Account, recordings: Recordings, cut: ExchangeWriter | None = None
+) -> None:
     """The first few of each kind, and a row for the rest. Files are read one after the other: it begins in the file
     of the last that was kept. Those that were cut off go to `cut`, where it is given."""
     rows: list[tuple[str, Problem]] = []
@@ -354,15 +367,15 @@ def _problems(intake: Intake, account: Account, recordings: Recordings, cut: Int
             where = "" if uri == account.file else ", in this file and those that were read after it"
             rows.append((uri, Problem(kind, f"{more} more of this kind{where}", -1, -1, lost)))
     if cut is not None:
-        cut.problems(one for one in rows if one[1].kind in _NOT_WHOLE)
-        rows = [one for one in rows if one[1].kind not in _NOT_WHOLE]
-    intake.problems(rows)
+        cut.problems(row for row in rows if row[1].kind in _NOT_WHOLE)
+        rows = [row for row in rows if row[1].kind not in _NOT_WHOLE]
+    writer.problems(rows)
 
 
 def _placed(recordings: Recordings, uri: str, problem: Problem) -> tuple[str, Problem]:
     """Packets are numbered over all files, and a problem may show only in a later one than its packet's. What cannot be
     read again has the number that it had in its file."""
-    if problem.place < 0 or problem.kind == UNFINISHED_KIND:
+    if problem.place < 0 or problem.kind == _UNFINISHED_KIND:
         return uri, problem
     files, packets = recordings.place(np.array([problem.place]))
     return recordings.uris[int(files[0])], replace(problem, place=int(packets[0]))
@@ -381,25 +394,25 @@ def _accounts(
     bad: dict[str, str],
 ) -> dict[str, FileAccount]:
     """What a task found in each of its files. Their packets and times the first task tells, for all."""
-    found = {uri: FileAccount() for uri in task.uris}
+    accounts = {uri: FileAccount() for uri in task.uris}
     for uri, count in exchanges.items():
         # What began in a file of an earlier ingest, and was no row then, counts in the first of this one.
-        found[uri if uri in found else task.uris[0]].exchanges += count
-    for uri in quarantined.keys() & found.keys():
-        found[uri].quarantined = quarantined[uri]
+        accounts[uri if uri in accounts else task.uris[0]].exchanges += count
+    for uri in quarantined.keys() & accounts.keys():
+        accounts[uri].quarantined = quarantined[uri]
     for uri, tally in reading.by_file().items():
-        if uri not in found:
+        if uri not in accounts:
             continue
-        account = found[uri]
+        account = accounts[uri]
         for name in ("frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes"):
             setattr(account, name, getattr(tally, name))
         for name, waiting in PENDING_COLUMNS.items():
             setattr(account, waiting, getattr(tally, name) - settled.get(uri, {}).get(name, 0))
         if task.bucket == 0:
             # The lines of a log are all read again, for what they tell of the clients.
-            known = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
-            account.packets, account.log_lines = tally.packets + known, tally.log_lines
+            skipped = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
+            account.packets, account.log_lines = tally.packets + skipped, tally.log_lines
             account.first_ns, account.last_ns = tally.first_ns, tally.last_ns
     for uri, error in bad.items():
-        found[uri].error = error
-    return found
+        accounts[uri].error = error
+    return accounts

@@ -1,4 +1,4 @@
-"""What the process of a task sets for itself, before it works: it has one core and reads gigabytes."""
+"""Tunes the process of a task before it works: it has one core and reads gigabytes."""
 
 import ctypes
 import gc
@@ -11,7 +11,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES, _APART_BYTES = 256 << 20, 32 << 20
 
 
-def settle() -> None:
+def tune_process() -> None:
     # Another task has the other cores.
     pa.set_cpu_count(1)
     # What is loaded by now stays: looking through it for garbage is some percent of a task.

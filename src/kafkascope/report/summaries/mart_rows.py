@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.place import told
+from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 
@@ -33,7 +33,7 @@ def batches(
         return
     mart = _with_all_columns(dataset(lake, name), name)
     projection = {column: _column(mart.schema, column) for column in columns}
-    with told(lake.table(name).uri):
+    with filesystem_errors(lake.table(name).uri):
         for file in mart.get_fragments(filter=where):
             # One row group after the other: a scanner of the whole runs ahead of a reader that takes its time.
             for part in file.split_by_row_group(filter=where, schema=mart.schema):

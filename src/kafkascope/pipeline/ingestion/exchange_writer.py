@@ -1,4 +1,4 @@
-"""Exchanges of one task in, rows of the lake's tables out: exchanges, bodies, and what could not be read."""
+"""Writes the exchanges of one task to the lake's tables: exchanges, bodies, and what could not be read."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _KEYS = [name for name in KEYS.names if name != "api_version"]
 _PLACE = ["capture_uri", "packet"]
 
 
-class Intake:
+class ExchangeWriter:
     """`contents` asks for keys, values and headers of records; with `pseudonyms` names are replaced."""
 
     def __init__(self, files: Files, *, contents: bool = False, pseudonyms: Pseudonyms | None = None) -> None:
@@ -41,15 +41,15 @@ class Intake:
         self.exchanges += len(columns)
         _count(self.by_uri, columns.column("capture_uri"))
         self._add(table_named("exchanges"), pa.Table.from_batches([columns]))
-        for found in self._messages.add(batch, columns):
-            self._body(found)
+        for message_table in self._messages.add(batch, columns):
+            self._body(message_table)
         return columns
 
     def finish(self) -> None:
-        for found in self._messages.finish():
-            self._body(found)
+        for message_table in self._messages.finish():
+            self._body(message_table)
 
-    def problems(self, found: Iterable[tuple[str, Problem]]) -> None:
+    def problems(self, problems: Iterable[tuple[str, Problem]]) -> None:
         """What the recordings themselves have that is no exchange, each with its file."""
         rows = [
             {
@@ -59,17 +59,17 @@ class Intake:
                 "detail": problem.detail,
                 "bytes": problem.lost_bytes,
             }
-            for uri, problem in found
+            for uri, problem in problems
         ]
         self._quarantine(pa.Table.from_pylist(rows, schema=QUARANTINE))
 
-    def _body(self, found: MessageTable) -> None:
-        table = found.table
+    def _body(self, message_table: MessageTable) -> None:
+        table = message_table.table
         bad = pc.is_valid(table.column(ERROR))
         if pc.any(bad).as_py():
-            self._undecoded(found.name, table.filter(bad))
+            self._undecoded(message_table.name, table.filter(bad))
             table = table.filter(pc.invert(bad))
-        body = body_table(found.name, contents=self._contents)
+        body = body_table(message_table.name, contents=self._contents)
         self._add(body, to_lake(table.drop_columns([ERROR, *_PLACE])))
 
     def _add(self, table: LakeTable, rows: pa.Table) -> None:
@@ -77,7 +77,7 @@ class Intake:
 
     def _undecoded(self, name: str, rows: pa.Table) -> None:
         count = len(rows)
-        given = {
+        columns_by_name = {
             "recorded_at": rows.column("request_at"),
             "kind": pa.repeat("undecoded", count),
             "message": pa.repeat(name, count),
@@ -85,8 +85,8 @@ class Intake:
         }
         same = {"capture_uri", "packet", "connection_id", "exchange_id", "api_version"}
         columns = [
-            given[field.name]
-            if field.name in given
+            columns_by_name[field.name]
+            if field.name in columns_by_name
             else rows.column(field.name)
             if field.name in same
             else pa.nulls(count, field.type)
@@ -101,5 +101,5 @@ class Intake:
 
 
 def _count(counts: Counter[str], uris: pa.Array | pa.ChunkedArray) -> None:
-    for one in pc.value_counts(uris).to_pylist():
-        counts[one["values"]] += one["counts"]
+    for entry in pc.value_counts(uris).to_pylist():
+        counts[entry["values"]] += entry["counts"]

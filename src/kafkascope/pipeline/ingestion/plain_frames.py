@@ -1,4 +1,4 @@
-"""Plain frames in a file in, bodies as Arrow columns out: Parquet, JSON lines, CSV, or lines of `NAME:VERSION HEX`.
+"""Reads files of plain frames: Parquet, JSON lines, CSV, or lines of `NAME:VERSION HEX`.
 
 A frame is named by its message and version, or by API, direction and version; its bytes are binary, hex or base64."""
 
@@ -16,29 +16,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkascope.errors import DecodeError, InputError, KafkascopeError
-from kafkascope.lake.place import Place, told
+from kafkascope.lake.place import Place, filesystem_errors
 from kafkascope.schema.catalog import message as read_message
 from kafkascope.schema.names import find
 
 FRAMES = "frames"
 # What the columns may be called.
-MESSAGE, API, DIRECTION, VERSION = "message", "api", "direction", "version"
-BYTES = ("bytes", "hex", "base64", "body", "data")
+_MESSAGE, _API, _DIRECTION, _VERSION = "message", "api", "direction", "version"
+_BYTES_COLUMNS = ("bytes", "hex", "base64", "body", "data")
 # A body may have no bytes at all.
 _HEX_LINE = re.compile(r"\s*([A-Za-z]+):([0-9]+)(?:\s+(.*))?", re.DOTALL)
 _HEX = re.compile(r"[0-9a-fA-F\s]+")
-_HEAD = 4096
+_HEAD_BYTES = 4096
 _PARQUET = b"PAR1"
 # Rows that are decoded together.
-_SOME = 10_000
+_PORTION_ROWS = 10_000
 
 Frame = tuple[int, str, int, bytes]
 
 
 def is_frames(place: Place) -> bool:
     """By what the file begins with."""
-    with told(place.uri), place.filesystem.open_input_stream(place.path) as file:
-        head = bytes(file.read(_HEAD))
+    with filesystem_errors(place.uri), place.filesystem.open_input_stream(place.path) as file:
+        head = bytes(file.read(_HEAD_BYTES))
     if head.startswith(_PARQUET):
         return _names_frames(_parquet_columns(place))
     first = next((line for line in head.splitlines() if line.strip() and not line.lstrip().startswith(b"#")), b"")
@@ -46,19 +46,19 @@ def is_frames(place: Place) -> bool:
         return True
     if first.lstrip().startswith(b"{"):
         try:
-            said = json.loads(first)
+            frame = json.loads(first)
         except ValueError:
             return False
-        return isinstance(said, dict) and VERSION in said and any(name in said for name in BYTES)
+        return isinstance(frame, dict) and _VERSION in frame and any(name in frame for name in _BYTES_COLUMNS)
     return _names_frames({word.strip().strip('"').lower() for word in first.decode("utf-8", "replace").split(",")})
 
 
 def _names_frames(columns: set[str]) -> bool:
-    return VERSION in columns and bool(columns & set(BYTES)) and bool(columns & {MESSAGE, API})
+    return _VERSION in columns and bool(columns & set(_BYTES_COLUMNS)) and bool(columns & {_MESSAGE, _API})
 
 
 def _parquet_columns(place: Place) -> set[str]:
-    with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+    with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
         try:
             return set(pq.read_schema(file).names)
         except pa.ArrowInvalid as error:
@@ -67,13 +67,13 @@ def _parquet_columns(place: Place) -> set[str]:
 
 def _is_hex_line(line: str) -> bool:
     """Without hex behind it only the name of a message tells it from other text."""
-    found = _HEX_LINE.fullmatch(line)
-    if found is None:
+    match = _HEX_LINE.fullmatch(line)
+    if match is None:
         return False
-    if found[3] and _HEX.fullmatch(found[3]):
+    if match[3] and _HEX.fullmatch(match[3]):
         return True
     try:
-        find(found[1])
+        find(match[1])
     except KafkascopeError:
         return False
     return True
@@ -88,28 +88,28 @@ class PlainFrames:
 
     def portions(self) -> Iterator[list[Frame | tuple[int, str]]]:
         """Some after the other, each with the number of its row; an odd one as its row and what is wrong with it."""
-        some: list[Frame | tuple[int, str]] = []
+        portion: list[Frame | tuple[int, str]] = []
         for number, row in enumerate(self._rows()):
             try:
-                some.append((number, *_frame(row)))
+                portion.append((number, *_frame(row)))
             except KafkascopeError as error:
-                some.append((number, str(error)))
-            if len(some) >= _SOME:
-                yield some
-                some = []
-        if some:
-            yield some
+                portion.append((number, str(error)))
+            if len(portion) >= _PORTION_ROWS:
+                yield portion
+                portion = []
+        if portion:
+            yield portion
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         place = self._place
-        with told(place.uri), place.filesystem.open_input_file(place.path) as file:
+        with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
             if bytes(file.read(4)) == _PARQUET:
                 try:
                     yield from self._parquet_rows(pq.ParquetFile(file), file.size())
                 except pa.ArrowInvalid as error:
                     raise InputError(f"{place.uri}: {str(error).splitlines()[0]}") from None
                 return
-        with told(place.uri), place.filesystem.open_input_stream(place.path) as stream:
+        with filesystem_errors(place.uri), place.filesystem.open_input_stream(place.path) as stream:
             lines = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="replace")
             yield from _text_rows(self._counted(lines))
 
@@ -121,53 +121,53 @@ class PlainFrames:
     def _parquet_rows(self, file: pq.ParquetFile, size: int) -> Iterator[dict[str, Any]]:
         """Their columns lie apart from each other: the share of the rows is that of the bytes."""
         rows = 0
-        for batch in file.iter_batches(_SOME):
+        for batch in file.iter_batches(_PORTION_ROWS):
             rows += len(batch)
             self.read_bytes = size * rows // file.metadata.num_rows
             yield from batch.to_pylist()
 
 
 def _text_rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    rest = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
-    first = next(rest, "")
+    content = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    first = next(content, "")
     if _is_hex_line(first):
-        for line in chain([first], rest):
-            found = _HEX_LINE.fullmatch(line)
-            yield {MESSAGE: found[1], VERSION: found[2], "hex": found[3] or ""} if found else {}
+        for line in chain([first], content):
+            match = _HEX_LINE.fullmatch(line)
+            yield {_MESSAGE: match[1], _VERSION: match[2], "hex": match[3] or ""} if match else {}
     elif first.lstrip().startswith("{"):
-        for line in chain([first], rest):
+        for line in chain([first], content):
             try:
-                said = json.loads(line)
+                row = json.loads(line)
             except ValueError:
-                said = {}
-            yield said if isinstance(said, dict) else {}
+                row = {}
+            yield row if isinstance(row, dict) else {}
     else:
         names = [name.strip().lower() for name in next(csv.reader([first]))]
-        for values in csv.reader(rest):
+        for values in csv.reader(content):
             yield dict(zip(names, values, strict=False))
 
 
 def _frame(row: dict[str, Any]) -> tuple[str, int, bytes]:
-    name = row.get(MESSAGE)
-    if not name and row.get(API):
-        direction = str(row.get(DIRECTION) or "").lower()
+    name = row.get(_MESSAGE)
+    if not name and row.get(_API):
+        direction = str(row.get(_DIRECTION) or "").lower()
         if direction not in ("request", "response"):
             raise InputError("direction is neither request nor response")
-        name = f"{row[API]}{direction.capitalize()}"
+        name = f"{row[_API]}{direction.capitalize()}"
     if not name:
         raise InputError("neither message nor api is given")
-    known = find(str(name))
+    message = find(str(name))
     try:
-        version = int(row[VERSION])
+        version = int(row[_VERSION])
     except (KeyError, TypeError, ValueError):
         raise InputError("version is not a number") from None
-    if not read_message(known).releases_of(version):
-        raise DecodeError(f"{known} has no version {version}")
-    return known, version, _bytes(row)
+    if not read_message(message).releases_of(version):
+        raise DecodeError(f"{message} has no version {version}")
+    return message, version, _bytes(row)
 
 
 def _bytes(row: dict[str, Any]) -> bytes:
-    column = next((name for name in BYTES if row.get(name) is not None), None)
+    column = next((name for name in _BYTES_COLUMNS if row.get(name) is not None), None)
     if column is None:
         raise InputError("no bytes are given")
     value = row[column]
