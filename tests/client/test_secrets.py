@@ -20,7 +20,7 @@ from kafkascope.client.cluster import connect
 from kafkascope.client.config.file import read_config
 from kafkascope.client.config.jaas import parse_jaas
 from kafkascope.client.config.jks import LockedKey
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Address, Sasl, Secret, Settings, Tls
 from kafkascope.errors import KafkascopeError
 from lab.cluster import Cluster
@@ -53,8 +53,10 @@ def test_settings_show_no_secret() -> None:
     sasl = Sasl("PLAIN", "alice", secret, token=secret, token_client_secret=secret)
     assert PLANTED not in everything_said(Settings((Address("a", 1),), tls=tls, sasl=sasl))
     # every field that can hold one is a Secret: a new field of another type fails here
-    names = {field.name for kind in (Tls, Sasl, Given) for field in fields(kind) if "Secret" in str(field.type)}
-    told = {field.name for kind in (Tls, Sasl, Given) for field in fields(kind)}
+    names = {
+        field.name for kind in (Tls, Sasl, PartialSettings) for field in fields(kind) if "Secret" in str(field.type)
+    }
+    told = {field.name for kind in (Tls, Sasl, PartialSettings) for field in fields(kind)}
     suspicious = {name for name in told if any(part in name for part in ("password", "secret", "key"))}
     assert suspicious <= names
     assert names >= {"password", "key_password", "store_password", "ca_password", "token", "token_client_secret"}

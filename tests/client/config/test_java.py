@@ -9,7 +9,7 @@ import pytest
 from kafkascope.client.config.file import read_config
 from kafkascope.client.config.jaas import parse_jaas
 from kafkascope.client.config.java import from_java
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import InputError, UsageError
 
@@ -18,11 +18,11 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
-def java(**keys: str) -> Given:
+def java(**keys: str) -> PartialSettings:
     return from_java({name.replace("_", "."): value for name, value in keys.items()}, "file")
 
 
-def sasl(mechanism: str, jaas: str, **more: str) -> Given:
+def sasl(mechanism: str, jaas: str, **more: str) -> PartialSettings:
     return java(security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_jaas_config=jaas, **more)
 
 

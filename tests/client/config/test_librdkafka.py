@@ -6,12 +6,12 @@ import pytest
 
 from kafkascope.client.config.file import read_config
 from kafkascope.client.config.librdkafka import READ, from_librdkafka, parse_librdkafka
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import InputError, UsageError
 
 
-def read(text: str) -> Given:
+def read(text: str) -> PartialSettings:
     return from_librdkafka(parse_librdkafka(text), "file")
 
 

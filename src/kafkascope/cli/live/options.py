@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from kafkascope.client.config.merge import Given
+    from kafkascope.client.config.merge import PartialSettings
     from kafkascope.client.settings import Secret, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,12 +89,12 @@ def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
     from kafkascope.client.config.environment import config_path, from_environment
     from kafkascope.client.config.merge import make_settings
 
-    given = _flags(host, options).over(from_environment(os.environ))
+    given = _flags(host, options).merged_over(from_environment(os.environ))
     path = options.get("config") or config_path(os.environ)
     if path is not None:
         from kafkascope.client.config.file import read_config
 
-        given = given.over(read_config(path), of_file=True)
+        given = given.merged_over(read_config(path), of_file=True)
     for line in given.notes:
         note(f"kafkascope: {line}")
     return make_settings(given, _ask)
@@ -107,8 +107,8 @@ def note_of_client(text: str) -> None:
     note(f"kafkascope: {printable(text)}")
 
 
-def _flags(host: str, options: Mapping[str, Any]) -> "Given":
-    from kafkascope.client.config.merge import Given, read_secret
+def _flags(host: str, options: Mapping[str, Any]) -> "PartialSettings":
+    from kafkascope.client.config.merge import PartialSettings, read_secret
 
     names = "timeout connect_timeout client_id tls ca certificate key server_name sasl_mechanism username token_file"
     names += " token_url token_client_id token_scope token_ca"
@@ -120,7 +120,7 @@ def _flags(host: str, options: Mapping[str, Any]) -> "Given":
     for name in ("ca_password", "key_password", "password", "token_client_secret"):
         path = options.get(f"{name}_file")
         said[name] = None if path is None else read_secret(path)
-    return Given(bootstrap=None if host in ("", "-") else host, **said).implying()
+    return PartialSettings(bootstrap=None if host in ("", "-") else host, **said).with_implied()
 
 
 def _ask(what: str) -> "Secret | None":

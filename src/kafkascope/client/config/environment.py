@@ -1,72 +1,82 @@
-"""The `KAFKASCOPE_…` variables in, what they say out. Each flag of a live command has one; secrets have one for the
-secret itself and one for a file that holds it."""
+"""Reads settings from the `KAFKASCOPE_…` environment variables. Each flag of a live command has one; secrets have one
+for the secret itself and one for a file that holds it."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkascope.client.config.merge import Given, read_secret
+from kafkascope.client.config.merge import PartialSettings, read_secret
 from kafkascope.client.settings import Secret
 from kafkascope.errors import UsageError
 
 PREFIX = "KAFKASCOPE_"
 
-TEXTS = (
+_TEXTS = (
     *("bootstrap", "client_id", "server_name", "sasl_mechanism", "username"),
     *("token_url", "token_client_id", "token_scope"),
 )
-NUMBERS = ("timeout", "connect_timeout")
-PATHS = ("ca", "certificate", "key", "token_file", "token_ca")
-SWITCHES = ("bootstrap_controller", "tls", "insecure", "any_host_name")
-SECRETS = ("ca_password", "key_password", "password", "token_client_secret")
+_NUMBERS = ("timeout", "connect_timeout")
+_PATHS = ("ca", "certificate", "key", "token_file", "token_ca")
+_SWITCHES = ("bootstrap_controller", "tls", "insecure", "any_host_name")
+_SECRETS = ("ca_password", "key_password", "password", "token_client_secret")
 # the token's file is among the paths: it is read again for each authentication
-ALONE = ("token",)
-LISTS = ("resolve",)
+_PLAIN_SECRETS = ("token",)
+_LISTS = ("resolve",)
 # the file itself is no setting
-CONFIG = "config"
+_CONFIG = "config"
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def variables() -> list[str]:
     """Every variable that is read."""
-    names = [*TEXTS, *NUMBERS, *PATHS, *SWITCHES, *SECRETS, *(f"{one}_file" for one in SECRETS), *ALONE, *LISTS, CONFIG]
+    names = [
+        *_TEXTS,
+        *_NUMBERS,
+        *_PATHS,
+        *_SWITCHES,
+        *_SECRETS,
+        *(f"{secret}_file" for secret in _SECRETS),
+        *_PLAIN_SECRETS,
+        *_LISTS,
+        _CONFIG,
+    ]
     return sorted(f"{PREFIX}{name.upper()}" for name in names)
 
 
-def from_environment(environment: Mapping[str, str]) -> Given:
+def from_environment(environment: Mapping[str, str]) -> PartialSettings:
     """An empty variable says nothing."""
 
     def value(name: str) -> str | None:
         return environment.get(f"{PREFIX}{name.upper()}") or None
 
-    said: dict[str, object] = {name: value(name) for name in TEXTS}
-    for name in NUMBERS:
+    settings: dict[str, object] = {name: value(name) for name in _TEXTS}
+    for name in _NUMBERS:
         if (text := value(name)) is not None:
-            said[name] = _seconds(name, text)
-    for name in PATHS:
+            settings[name] = _seconds(name, text)
+    for name in _PATHS:
         if (text := value(name)) is not None:
-            said[name] = Path(text)
-    for name in SWITCHES:
+            settings[name] = Path(text)
+    for name in _SWITCHES:
         if (text := value(name)) is not None:
-            said[name] = _switch(name, text)
-    for name in SECRETS:
+            settings[name] = _switch(name, text)
+    for name in _SECRETS:
         if (text := value(name)) is not None:
-            said[name] = Secret(text)
+            settings[name] = Secret(text)
         elif (text := value(f"{name}_file")) is not None:
-            said[name] = read_secret(Path(text))
-    for name in ALONE:
+            settings[name] = read_secret(Path(text))
+    for name in _PLAIN_SECRETS:
         if (text := value(name)) is not None:
-            said[name] = Secret(text.strip())
-    for name in LISTS:
+            settings[name] = Secret(text.strip())
+    for name in _LISTS:
         if (text := value(name)) is not None:
-            said[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+            settings[name] = tuple(part.strip() for part in text.split(",") if part.strip())
     if value("bootstrap") is not None:
-        said["origins"] = {"bootstrap": f"{PREFIX}BOOTSTRAP"}
-    return Given(**said).implying()  # type: ignore[arg-type]
+        settings["origins"] = {"bootstrap": f"{PREFIX}BOOTSTRAP"}
+    return PartialSettings(**settings).with_implied()  # type: ignore[arg-type]
 
 
 def config_path(environment: Mapping[str, str]) -> Path | None:
-    text = environment.get(f"{PREFIX}{CONFIG.upper()}")
+    text = environment.get(f"{PREFIX}{_CONFIG.upper()}")
     return Path(text) if text else None
 
 

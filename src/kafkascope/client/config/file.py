@@ -1,16 +1,16 @@
-"""A file of client settings in, what it says out; whether it is Java's or librdkafka's is told by its keys."""
+"""Reads a file of client settings in Java's or librdkafka's format; its keys tell which of the two it is."""
 
 from pathlib import Path
 
 from kafkascope.client.config.java import JAVA_ONLY, from_java
 from kafkascope.client.config.librdkafka import LIBRDKAFKA_ONLY, from_librdkafka, parse_librdkafka
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.config.properties import parse_properties
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_CONFIG_BYTES
 
 
-def read_config(path: Path) -> Given:
+def read_config(path: Path) -> PartialSettings:
     text = _read(path)
     # librdkafka has no escapes and no continuations; the keys that tell the two apart need neither
     names = set(parse_librdkafka(text))

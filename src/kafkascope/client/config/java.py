@@ -1,5 +1,5 @@
-"""The keys of a Java client.properties in, what they say to us out; keys of producers and consumers are passed over,
-those that would change how we connect and that we lack are named in one line."""
+"""Translates the keys of a Java client.properties into settings. Keys of producers and consumers are ignored; keys that
+would change how we connect and aren't supported are listed in one line."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from kafkascope.client.config.jaas import Login, parse_jaas
+from kafkascope.client.config.jaas import JaasLogin, parse_jaas
 from kafkascope.client.config.key_stores import certificates_of
-from kafkascope.client.config.keys import left_out, mechanism_of, refuse_run_on, seconds_of
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end, seconds_of, unread_notes
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import InputError, UsageError
 
@@ -21,7 +21,7 @@ PROTOCOLS = {  # security.protocol → (TLS, SASL)
     "SASL_SSL": (True, True),
 }
 # What Java takes where the file says nothing, GSSAPI among them: such a file works with Kerberos or not at all.
-DEFAULT_MECHANISM = "GSSAPI"
+_DEFAULT_MECHANISM = "GSSAPI"
 
 READ = (
     *("bootstrap.servers", "bootstrap.controllers", "client.id", "security.protocol", "config.providers"),
@@ -51,7 +51,7 @@ _ORIGINS = (
 )
 _MODULES = ("PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "Krb5LoginModule")
 _OPTIONS = ("username", "password", "tokenauth")
-_OTHER_WORDS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
+_SYNONYMS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
 # Kafka's own handlers: what they do we do.
 _HANDLERS = (
     "OAuthBearerLoginCallbackHandler",
@@ -71,14 +71,14 @@ JAVA_ONLY = frozenset(
 )
 
 
-def from_java(keys: Mapping[str, str], where: str) -> Given:
+def from_java(keys: Mapping[str, str], where: str) -> PartialSettings:
     """A value that a config provider should fill in is refused: taken as it stands it would be wrong."""
     for name in READ:
         if "${" in keys.get(name, "") and "config.providers" in keys:
             raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
-    refuse_run_on(keys, where)
+    refuse_missing_line_end(keys, where)
     tls, sasl = _protocol(keys, where)
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("bootstrap.controllers") or None,
         "bootstrap_controller": True
         if not keys.get("bootstrap.servers") and keys.get("bootstrap.controllers")
@@ -92,12 +92,12 @@ def from_java(keys: Mapping[str, str], where: str) -> Given:
         "origins": {name: f"{where}: {key}" for name, key in _ORIGINS if keys.get(key)},
     }
     if tls:
-        said |= _tls(keys)
+        settings |= _tls(keys)
     if sasl:
-        found, notes = _sasl(keys, where)
-        said |= found
-        said["notes"] += notes
-    return Given(**said)
+        sasl_settings, notes = _sasl(keys, where)
+        settings |= sasl_settings
+        settings["notes"] += notes
+    return PartialSettings(**settings)
 
 
 def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
@@ -108,31 +108,31 @@ def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
 
 
 def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
-    found = _trust(keys, "ca")
+    settings = _trust(keys, "ca")
     if keys.get("ssl.keystore.certificate.chain"):
-        found["certificate_pem"] = _inline(keys["ssl.keystore.certificate.chain"])
+        settings["certificate_pem"] = _inline(keys["ssl.keystore.certificate.chain"])
         if keys.get("ssl.keystore.key"):
-            found["key_pem"] = Secret(_inline(keys["ssl.keystore.key"]).decode())
+            settings["key_pem"] = Secret(_inline(keys["ssl.keystore.key"]).decode())
     elif keys.get("ssl.keystore.location"):
-        found["certificate"] = Path(keys["ssl.keystore.location"])
+        settings["certificate"] = Path(keys["ssl.keystore.location"])
     for name, key in (("store_password", "ssl.keystore.password"), ("key_password", "ssl.key.password")):
         if keys.get(key):
-            found[name] = Secret(keys[key])
+            settings[name] = Secret(keys[key])
     # Java: an empty one turns the comparison off
     if keys.get("ssl.endpoint.identification.algorithm", "https").strip() == "":
-        found["any_host_name"] = True
-    return found
+        settings["any_host_name"] = True
+    return settings
 
 
 def _trust(keys: Mapping[str, str], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if keys.get("ssl.truststore.certificates"):
-        found[f"{name}_pem"] = certificates_of(_inline(keys["ssl.truststore.certificates"])) or None
+        settings[f"{name}_pem"] = certificates_of(_inline(keys["ssl.truststore.certificates"])) or None
     elif keys.get("ssl.truststore.location"):
-        found[name] = Path(keys["ssl.truststore.location"])
+        settings[name] = Path(keys["ssl.truststore.location"])
     if keys.get("ssl.truststore.password"):
-        found[f"{name}_password"] = Secret(keys["ssl.truststore.password"])
-    return found
+        settings[f"{name}_password"] = Secret(keys["ssl.truststore.password"])
+    return settings
 
 
 def _inline(text: str) -> bytes:
@@ -142,8 +142,8 @@ def _inline(text: str) -> bytes:
         return text.encode()
     out = [begin]
     for block in body.split("-----BEGIN "):
-        label, _, rest = block.partition("-----")
-        inside, _, _ = rest.partition("-----END ")
+        label, _, after_label = block.partition("-----")
+        inside, _, _ = after_label.partition("-----END ")
         # an encrypted key of the older kind has headers in front of an empty line; those stay as they are
         if ":" not in inside:
             inside = "\n" + "\n".join(inside.split()) + "\n"
@@ -153,54 +153,54 @@ def _inline(text: str) -> bytes:
 
 def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What is said, and notes."""
-    mechanism = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
-    found: dict[str, Any] = {"sasl_mechanism": mechanism}
+    mechanism = mechanism_of(keys.get("sasl.mechanism", "").strip() or _DEFAULT_MECHANISM, "sasl.mechanism", where)
+    settings: dict[str, Any] = {"sasl_mechanism": mechanism}
     login = parse_jaas(keys["sasl.jaas.config"], where) if keys.get("sasl.jaas.config") else None
     if mechanism == "OAUTHBEARER":
-        return found | _oauth(keys, login.options if login else {}, where), ()
+        return settings | _oauth(keys, login.options if login else {}, where), ()
     if login is None:
-        return found, ()
-    wanted = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
-    if wanted and login.module != wanted:
+        return settings, ()
+    module = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
+    if module and login.module != module:
         there = login.module if login.module in _MODULES else "another login module"
-        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {there}, not {wanted}")
-    if not wanted:
-        return found, ()
-    return found | _user(login), tuple(
+        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {there}, not {module}")
+    if not module:
+        return settings, ()
+    return settings | _user(login), tuple(
         f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
         for name in login.options
-        if (near := _meant(name))
+        if (near := _likely_option(name))
     )
 
 
-def _meant(name: str) -> str | None:
+def _likely_option(name: str) -> str | None:
     """The option that a misspelt one stands for. None where a name may be anything, the rest of a password too."""
     if name in _OPTIONS or not name.isalpha():
         return None
     near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)
-    return near[0] if near else _OTHER_WORDS.get(name.lower())
+    return near[0] if near else _SYNONYMS.get(name.lower())
 
 
-def _user(login: Login) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _user(login: JaasLogin) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
     if "username" in login.options:
-        found["username"] = login.options["username"]
+        settings["username"] = login.options["username"]
     if "password" in login.options:
-        found["password"] = Secret(login.options["password"])
+        settings["password"] = Secret(login.options["password"])
     if login.options.get("tokenauth", "").lower() == "true":
-        found["delegation_token"] = True
-    return found
+        settings["delegation_token"] = True
+    return settings
 
 
 def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> dict[str, Any]:
     """Keys of the file hold before options of the login module, as in Java since 4.1."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     url = keys.get("sasl.oauthbearer.token.endpoint.url", "").strip()
     parsed = urlparse(url)
     if parsed.scheme == "file":
-        found["token_file"] = Path(unquote(parsed.path))
+        settings["token_file"] = Path(unquote(parsed.path))
     elif url:
-        found["token_url"] = url
+        settings["token_url"] = url
     elif any(name.startswith("unsecuredLogin") for name in options):
         raise UsageError(
             f"{where}: sasl.jaas.config makes an unsecured token; put a token into a file for --token-file"
@@ -209,18 +209,18 @@ def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> d
     identity = keys.get(f"{prefix}.id") or options.get("clientId")
     secret = keys.get(f"{prefix}.secret") or options.get("clientSecret")
     scope = keys.get("sasl.oauthbearer.scope") or options.get("scope")
-    found["token_client_id"] = identity or None
-    found["token_client_secret"] = Secret(secret) if secret else None
-    found["token_scope"] = scope or None
+    settings["token_client_id"] = identity or None
+    settings["token_client_secret"] = Secret(secret) if secret else None
+    settings["token_scope"] = scope or None
     extensions = tuple(
         (name.removeprefix("extension_"), value) for name, value in options.items() if name.startswith("extension_")
     )
-    found["extensions"] = extensions or None
-    return found | _trust(options, "token_ca")
+    settings["extensions"] = extensions or None
+    return settings | _trust(options, "token_ca")
 
 
 def _notes(keys: Mapping[str, str], where: str, *, tls: bool, sasl: bool) -> tuple[str, ...]:
-    notes = left_out(keys, (name for name in keys if _matters(name, keys[name])), READ, where)
+    notes = unread_notes(keys, (name for name in keys if _matters(name, keys[name])), READ, where)
     unused = "sasl.jaas.config" if not sasl and keys.get("sasl.jaas.config") else None
     unused = unused or ("ssl.truststore.location" if not tls and keys.get("ssl.truststore.location") else None)
     if unused:

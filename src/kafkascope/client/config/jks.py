@@ -1,4 +1,4 @@
-"""The bytes of a Java key store (JKS) in, its certificates and locked keys out; its digest is checked first.
+"""Parses Java key stores (JKS): trusted certificates and encrypted private keys.
 
 The format has no standard but Java's own: a counted list of entries behind FEEDFEED, then SHA-1 over password, a
 phrase and all before. A key is XORed with a SHA-1 chain that starts from the password and a salt of 20 bytes.
@@ -47,14 +47,14 @@ class LockedKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class JksStore:
     """Trusted certificates in DER, and keys."""
 
     certificates: list[bytes]
     keys: list[LockedKey]
 
 
-def read_jks(content: bytes, password: Secret | None, where: str) -> Store:
+def read_jks(content: bytes, password: Secret | None, where: str) -> JksStore:
     """Without a password the digest stays unchecked, as in Java: certificates are no secret."""
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None:
@@ -70,30 +70,30 @@ def read_jks(content: bytes, password: Secret | None, where: str) -> Store:
 class _Reader:
     """Java's DataInputStream, which fails where the bytes end."""
 
-    __slots__ = ("_at", "_body")
+    __slots__ = ("_body", "_position")
 
-    def __init__(self, body: bytes, at: int) -> None:
+    def __init__(self, body: bytes, position: int) -> None:
         self._body = body
-        self._at = at
+        self._position = position
 
     def number(self, form: str) -> int:
-        found = struct.unpack_from(f">{form}", self._body, self._at)[0]
-        self._at += struct.calcsize(f">{form}")
-        return int(found)
+        value = struct.unpack_from(f">{form}", self._body, self._position)[0]
+        self._position += struct.calcsize(f">{form}")
+        return int(value)
 
     def take(self, count: int) -> bytes:
-        if count < 0 or self._at + count > len(self._body):
+        if count < 0 or self._position + count > len(self._body):
             raise IndexError(count)
-        self._at += count
-        return self._body[self._at - count : self._at]
+        self._position += count
+        return self._body[self._position - count : self._position]
 
     def text(self) -> str:
         return self.take(self.number("H")).decode("utf-8", "replace")
 
 
-def _entries(reader: _Reader) -> Store:
+def _entries(reader: _Reader) -> JksStore:
     version, count = reader.number("I"), reader.number("I")
-    store = Store([], [])
+    store = JksStore([], [])
     for _ in range(count):
         kind, alias = reader.number("I"), reader.text()
         reader.number("Q")  # when it was made
@@ -117,16 +117,16 @@ def _certificate(reader: _Reader, version: int) -> bytes:
 def _octets(der: bytes) -> bytes:
     """The last element of EncryptedPrivateKeyInfo: SEQUENCE { SEQUENCE { algorithm, NULL }, OCTET STRING }."""
     _, inside, _ = _element(der, 0)
-    _, algorithm, at = _element(inside, 0)
+    _, algorithm, start = _element(inside, 0)
     if not algorithm.startswith(_PROTECTION):
         raise IndexError("another protection")
-    _, octets, _ = _element(inside, at)
+    _, octets, _ = _element(inside, start)
     return octets
 
 
-def _element(der: bytes, at: int) -> tuple[int, bytes, int]:
+def _element(der: bytes, position: int) -> tuple[int, bytes, int]:
     """(tag, content, where the next one starts)."""
-    tag, length, start = der[at], der[at + 1], at + 2
+    tag, length, start = der[position], der[position + 1], position + 2
     if length & 0x80:
         size = length & 0x7F
         length, start = int.from_bytes(der[start : start + size], "big"), start + size

@@ -1,4 +1,4 @@
-"""A file of certificates and keys in (PEM, JKS or PKCS12, told by its content), PEM out; a wrong password is one line.
+"""Reads certificates and private keys from PEM, JKS or PKCS12 files and returns them as PEM.
 
 JKS is read here: its format is small and the one library for it is no longer kept. PKCS12 needs `cryptography`.
 """
@@ -36,17 +36,17 @@ def read_trust(path: Path, password: Secret | None) -> bytes:
 
         store = read_jks(content, password, str(path))
         # Java trusts the certificate of a key too, and not the rest of its chain
-        found = [*store.certificates, *(one for entry in store.keys for one in entry.chain[:1])]
+        certificates = [*store.certificates, *(certificate for entry in store.keys for certificate in entry.chain[:1])]
     elif content.startswith(_PKCS12):
-        _, found = _pkcs12(content, password, path)
+        _, certificates = _pkcs12(content, password, path)
     else:
-        found = []
+        certificates = []
         pem = certificates_of(content)
         if pem:
             return pem
-    if not found:
+    if not certificates:
         raise _nothing(path, content, "certificate to trust")
-    return b"".join(_pem("CERTIFICATE", one) for one in found)
+    return b"".join(_pem("CERTIFICATE", certificate) for certificate in certificates)
 
 
 def read_identity(path: Path, key: Path | None, store_password: Secret | None, key_password: Secret | None) -> Identity:
@@ -61,10 +61,10 @@ def read_identity(path: Path, key: Path | None, store_password: Secret | None, k
         entry = store.keys[0]
         chain, der = entry.chain, entry.unlock(key_password or store_password, str(path))
     elif content.startswith(_PKCS12):
-        found, chain = _pkcs12(content, store_password, path)
-        if found is None:
+        private_key, chain = _pkcs12(content, store_password, path)
+        if private_key is None:
             raise InputError(f"{path} holds no private key; is this the trust store?")
-        der = found
+        der = private_key
     else:
         certificate = certificates_of(content)
         if not certificate:
@@ -74,7 +74,7 @@ def read_identity(path: Path, key: Path | None, store_password: Secret | None, k
             raise InputError(f"{key or path} holds no private key in PEM; --key FILE names where it is")
         return Identity(certificate, Secret(keys.decode()), key_password)
     pem = _pem("PRIVATE KEY", der).decode()
-    return Identity(b"".join(_pem("CERTIFICATE", one) for one in chain), Secret(pem))
+    return Identity(b"".join(_pem("CERTIFICATE", certificate) for certificate in chain), Secret(pem))
 
 
 def certificates_of(content: bytes) -> bytes:
@@ -97,14 +97,14 @@ def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes 
     try:
         store = pkcs12.load_pkcs12(content, password.reveal().encode() if password else None)
     except ValueError:
-        what = "the password is wrong, or this is no PKCS12 file" if password else "it needs a password"
-        raise InputError(f"{path}: {what}") from None
+        problem = "the password is wrong, or this is no PKCS12 file" if password else "it needs a password"
+        raise InputError(f"{path}: {problem}") from None
     except UnsupportedAlgorithm:
         raise InputError(
             f"{path}: its encryption is not known here; write it anew with keytool -importkeystore"
         ) from None
-    found = [*([store.cert] if store.cert else []), *store.additional_certs]
-    certificates = [one.certificate.public_bytes(Encoding.DER) for one in found]
+    entries = [*([store.cert] if store.cert else []), *store.additional_certs]
+    certificates = [entry.certificate.public_bytes(Encoding.DER) for entry in entries]
     if store.key is None:
         return None, certificates
     return store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()), certificates
@@ -112,7 +112,7 @@ def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes 
 
 def _pem(label: str, der: bytes) -> bytes:
     body = base64.encodebytes(der).replace(b"\n", b"")
-    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+    lines = [body[start : start + 64] for start in range(0, len(body), 64)]
     return b"\n".join([f"-----BEGIN {label}-----".encode(), *lines, f"-----END {label}-----".encode(), b""])
 
 
@@ -129,7 +129,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _nothing(path: Path, content: bytes, what: str) -> InputError:
+def _nothing(path: Path, content: bytes, missing: str) -> InputError:
     if not content.strip():
-        return InputError(f"{path} is empty; a {what} is wanted")
-    return InputError(f"{path} holds no {what}: it is no PEM, PKCS12 or JKS with one")
+        return InputError(f"{path} is empty; a {missing} is wanted")
+    return InputError(f"{path} holds no {missing}: it is no PEM, PKCS12 or JKS with one")

@@ -1,5 +1,5 @@
-"""What a file of settings holds in, what may be said about it out: names of keys as far as they are names, never a
-value. A missing `=`, quote or line end makes a value part of a key, or of another value."""
+"""Names the keys of a settings file in notes and errors without ever showing a value. A missing `=`, quote or line end
+makes a value part of a key, or of another value."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,8 @@ _KEY = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
 # What stands behind one of these may be the secret itself.
 _SECRET = re.compile(r"password|passphrase|secret|jaas\.config|token(?!\.endpoint)|\.pem|\.key$")
 # Milliseconds beyond that are no patience but a mistake.
-_MOST_DIGITS = 12
-_RUN_ON = re.compile(r"(?:password|secret|jaas\.config)\s*=", re.IGNORECASE)
+_MAX_DIGITS = 12
+_MISSING_LINE_END = re.compile(r"(?:password|secret|jaas\.config)\s*=", re.IGNORECASE)
 # Their values are told to people and brokers: in prompts, in errors of a login, in logs.
 _SHOWN = (
     *("client.id", "sasl.username", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"),
@@ -25,8 +25,8 @@ _MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")
 
 def shown_key(name: str) -> str:
     """`sasl.password…` for `sasl.password hunter2`."""
-    found = _KEY.match(name)
-    head = found[0] if found else ""
+    match = _KEY.match(name)
+    head = match[0] if match else ""
     secret = _SECRET.search(head)
     if secret is not None:
         head = head[: secret.end()]
@@ -36,7 +36,7 @@ def shown_key(name: str) -> str:
     return name if head == name else f"{head}…"
 
 
-def left_out(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[str], where: str) -> list[str]:
+def unread_notes(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[str], where: str) -> list[str]:
     """Lines for the user: `lost` are keys that would matter, others may be typos of those that are `read`."""
     lost, read = set(lost), tuple(read)
     shown = sorted({shown_key(name) for name in lost})
@@ -48,10 +48,10 @@ def left_out(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[str], 
     return notes
 
 
-def refuse_run_on(keys: Mapping[str, str], where: str) -> None:
+def refuse_missing_line_end(keys: Mapping[str, str], where: str) -> None:
     """A line without its end goes on in the next: then a value that is shown holds a password."""
     for name in _SHOWN:
-        if _RUN_ON.search(keys.get(name, "")):
+        if _MISSING_LINE_END.search(keys.get(name, "")):
             raise UsageError(f"{where}: the value of {name} holds another key; is a line end missing?")
 
 
@@ -59,7 +59,7 @@ def seconds_of(keys: Mapping[str, str], where: str, *names: str) -> float | None
     """The first of these keys that says something, in milliseconds there."""
     for name in names:
         if text := keys.get(name, "").strip():
-            if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) == 0:
+            if not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) == 0:
                 raise UsageError(f"{where}: {name} is no number of milliseconds above 0")
             return int(text) / 1000
     return None

@@ -1,5 +1,4 @@
-"""A librdkafka config in, what it says to us out, by librdkafka's names; keys of producers and consumers are passed
-over, those that would change how we connect and that we lack are named in one line."""
+"""Translates the keys of a librdkafka config into settings. Keys of producers and consumers are ignored."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,8 +6,8 @@ from typing import Any
 
 from kafkascope.client.config.java import PROTOCOLS
 from kafkascope.client.config.key_stores import certificates_of
-from kafkascope.client.config.keys import left_out, mechanism_of, refuse_run_on, seconds_of
-from kafkascope.client.config.merge import Given
+from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end, seconds_of, unread_notes
+from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import UsageError
 
@@ -53,21 +52,21 @@ _DEFAULT_MECHANISM = "GSSAPI"
 
 def parse_librdkafka(text: str) -> dict[str, str]:
     """`key=value` a line, `#` in front for comments; the last one of a key holds."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         if equals and not name.startswith("#"):
-            found[name.strip()] = value.strip()
-    return found
+            settings[name.strip()] = value.strip()
+    return settings
 
 
-def from_librdkafka(keys: Mapping[str, str], where: str) -> Given:
-    refuse_run_on(keys, where)
+def from_librdkafka(keys: Mapping[str, str], where: str) -> PartialSettings:
+    refuse_missing_line_end(keys, where)
     protocol = keys.get("security.protocol", "plaintext").upper()
     if protocol not in PROTOCOLS:
         raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS).lower()}")
     tls, sasl = PROTOCOLS[protocol]
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("metadata.broker.list") or None,
         "client_id": keys.get("client.id") or None,
         "timeout": seconds_of(keys, where, "socket.timeout.ms"),
@@ -78,30 +77,30 @@ def from_librdkafka(keys: Mapping[str, str], where: str) -> Given:
         "origins": {name: f"{where}: {key}" for name, key in _ORIGINS if keys.get(key)},
     }
     if tls:
-        said |= _tls(keys)
+        settings |= _tls(keys)
     if sasl:
-        said |= _sasl(keys, where)
-    return Given(**said)
+        settings |= _sasl(keys, where)
+    return PartialSettings(**settings)
 
 
 def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = _authorities(keys, "ssl", "ca")
+    settings: dict[str, Any] = _authorities(keys, "ssl", "ca")
     if keys.get("ssl.certificate.pem"):
-        found["certificate_pem"] = _lines(keys["ssl.certificate.pem"])
-        found["key_pem"] = Secret(_lines(keys.get("ssl.key.pem", "")).decode()) if keys.get("ssl.key.pem") else None
+        settings["certificate_pem"] = _lines(keys["ssl.certificate.pem"])
+        settings["key_pem"] = Secret(_lines(keys.get("ssl.key.pem", "")).decode()) if keys.get("ssl.key.pem") else None
     elif keys.get("ssl.certificate.location"):
-        found["certificate"] = Path(keys["ssl.certificate.location"])
-        found["key"] = Path(keys["ssl.key.location"]) if keys.get("ssl.key.location") else None
+        settings["certificate"] = Path(keys["ssl.certificate.location"])
+        settings["key"] = Path(keys["ssl.key.location"]) if keys.get("ssl.key.location") else None
     elif keys.get("ssl.keystore.location"):
-        found["certificate"] = Path(keys["ssl.keystore.location"])
+        settings["certificate"] = Path(keys["ssl.keystore.location"])
     for name, key in (("store_password", "ssl.keystore.password"), ("key_password", "ssl.key.password")):
         if keys.get(key):
-            found[name] = Secret(keys[key])
+            settings[name] = Secret(keys[key])
     if keys.get("enable.ssl.certificate.verification", "true").lower() in _FALSE:
-        found["insecure"] = True
+        settings["insecure"] = True
     if keys.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
-        found["any_host_name"] = True
-    return found
+        settings["any_host_name"] = True
+    return settings
 
 
 def _authorities(keys: Mapping[str, str], prefix: str, name: str) -> dict[str, Any]:
@@ -120,12 +119,12 @@ def _lines(text: str) -> bytes:
 def _sasl(keys: Mapping[str, str], where: str) -> dict[str, Any]:
     key = "sasl.mechanisms" if keys.get("sasl.mechanisms") else "sasl.mechanism"
     mechanism = mechanism_of(keys.get(key) or _DEFAULT_MECHANISM, key, where)
-    found: dict[str, Any] = {"sasl_mechanism": mechanism}
+    settings: dict[str, Any] = {"sasl_mechanism": mechanism}
     if mechanism == "OAUTHBEARER":
-        return found | _oauth(keys, where)
-    found["username"] = keys.get("sasl.username") or None
-    found["password"] = Secret(keys["sasl.password"]) if keys.get("sasl.password") else None
-    return found
+        return settings | _oauth(keys, where)
+    settings["username"] = keys.get("sasl.username") or None
+    settings["password"] = Secret(keys["sasl.password"]) if keys.get("sasl.password") else None
+    return settings
 
 
 def _oauth(keys: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -136,14 +135,14 @@ def _oauth(keys: Mapping[str, str], where: str) -> dict[str, Any]:
     credentials = f"{prefix}client.credentials.client."
     secret = keys.get(f"{prefix}client.secret") or keys.get(f"{credentials}secret")
     pairs = [pair.partition("=") for pair in keys.get(f"{prefix}extensions", "").split(",") if "=" in pair]
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "token_url": keys.get(f"{prefix}token.endpoint.url") or None,
         "token_client_id": keys.get(f"{prefix}client.id") or keys.get(f"{credentials}id") or None,
         "token_client_secret": Secret(secret) if secret else None,
         "token_scope": keys.get(f"{prefix}scope") or None,
         "extensions": tuple((name.strip(), value.strip()) for name, _, value in pairs) or None,
     }
-    return found | _authorities(keys, "https", "token_ca")
+    return settings | _authorities(keys, "https", "token_ca")
 
 
 def _notes(keys: Mapping[str, str], where: str) -> tuple[str, ...]:
@@ -153,4 +152,4 @@ def _notes(keys: Mapping[str, str], where: str) -> tuple[str, ...]:
         if name not in READ and name not in _HARMLESS and name.startswith(_STARTS)
         if not name.startswith(_HARMLESS_STARTS)
     ]
-    return tuple(left_out(keys, lost, READ, where))
+    return tuple(unread_notes(keys, lost, READ, where))

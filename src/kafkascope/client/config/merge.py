@@ -1,5 +1,5 @@
-"""What flags, variables and a file each say in, one `Settings` out: the first that says something about a thing wins,
-and what belongs together comes from one of them."""
+"""Merges what flags, variables and a file set into one `Settings`. The first source that sets a thing wins, and what
+belongs together comes from one of them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +15,9 @@ from kafkascope.limits import MAX_SECRET_BYTES
 if TYPE_CHECKING:
     from kafkascope.client.config.key_stores import Identity
 
-OAUTHBEARER = "OAUTHBEARER"
+_OAUTHBEARER = "OAUTHBEARER"
 _TLS_SCHEME = re.compile(r"\b((?:SASL_)?SSL)://", re.IGNORECASE)
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)
 
 _TLS = ("ca", "ca_pem", "certificate", "certificate_pem", "insecure", "any_host_name", "server_name")
 _SASL = ("sasl_mechanism", "username", "password", "token", "token_file", "token_url")
@@ -36,7 +36,7 @@ _TOGETHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PartialSettings:
     """What one source says; None where it says nothing. `notes` are for the user, one line each; `origins` what errors
     call the place of a field, as `client.properties: ssl.truststore.location`, where a flag does not."""
 
@@ -77,7 +77,7 @@ class Given:
     notes: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
 
-    def implying(self) -> "Given":
+    def with_implied(self) -> "PartialSettings":
         """Who names a certificate wants TLS, who names a user SASL: for flags and variables, which have no
         security.protocol."""
         tls, sasl = self.tls, self.sasl
@@ -87,154 +87,154 @@ class Given:
             sasl = True
         return replace(self, tls=tls, sasl=sasl)
 
-    def over(self, lower: "Given", *, of_file: bool = False) -> "Given":
+    def merged_over(self, lower: "PartialSettings", *, of_file: bool = False) -> "PartialSettings":
         """A password from a variable may go with a user from a flag; one from a file goes with the file's user."""
-        kept = {one.name: getattr(lower, one.name) for one in fields(Given)}
+        kept = {field.name: getattr(lower, field.name) for field in fields(PartialSettings)}
         for names, follow in (*((names, names) for names in _INSTEAD), *(_TOGETHER if of_file else ())):
             if any(getattr(self, name) is not None for name in names):
                 kept.update(dict.fromkeys(follow))
-        said = {one.name: getattr(self, one.name) for one in fields(Given)}
-        merged = {name: kept[name] if value is None else value for name, value in said.items()}
-        origins = {name: place for name, place in lower.origins.items() if said.get(name) is None} | dict(self.origins)
-        return Given(**{**merged, "notes": lower.notes + self.notes, "origins": origins})
+        own = {field.name: getattr(self, field.name) for field in fields(PartialSettings)}
+        merged = {name: kept[name] if value is None else value for name, value in own.items()}
+        origins = {name: place for name, place in lower.origins.items() if own.get(name) is None} | dict(self.origins)
+        return PartialSettings(**{**merged, "notes": lower.notes + self.notes, "origins": origins})
 
 
-def make_settings(given: Given, ask: Callable[[str], Secret | None]) -> Settings:
+def make_settings(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Settings:
     """`ask` prompts for a secret by the name of the thing; None where there is nobody to ask."""
-    if not given.bootstrap:
+    if not partial.bootstrap:
         raise UsageError(
             "no address is given: say HOST:PORT, set KAFKASCOPE_BOOTSTRAP, or bootstrap.servers in --config"
         )
-    plain = Settings(parse_addresses(given.bootstrap, given.origins.get("bootstrap")))
-    if given.tls is None and (told := _TLS_SCHEME.search(given.bootstrap)):
-        raise UsageError(f"{told[1]}:// says that the listener has TLS: add --tls, or --no-tls to dial it without")
+    plain = Settings(parse_addresses(partial.bootstrap, partial.origins.get("bootstrap")))
+    if partial.tls is None and (scheme := _TLS_SCHEME.search(partial.bootstrap)):
+        raise UsageError(f"{scheme[1]}:// says that the listener has TLS: add --tls, or --no-tls to dial it without")
     return Settings(
         bootstrap=plain.bootstrap,
-        controllers=bool(given.bootstrap_controller),
-        tls=_tls(given) if given.tls else None,
-        sasl=_sasl(given, ask) if given.sasl else None,
-        client_id=plain.client_id if given.client_id is None else given.client_id,
-        timeout=plain.timeout if given.timeout is None else given.timeout,
-        connect_timeout=plain.connect_timeout if given.connect_timeout is None else given.connect_timeout,
-        resolve=tuple(parse_resolve(one) for one in given.resolve or ()),
+        controllers=bool(partial.bootstrap_controller),
+        tls=_tls(partial) if partial.tls else None,
+        sasl=_sasl(partial, prompt) if partial.sasl else None,
+        client_id=plain.client_id if partial.client_id is None else partial.client_id,
+        timeout=plain.timeout if partial.timeout is None else partial.timeout,
+        connect_timeout=plain.connect_timeout if partial.connect_timeout is None else partial.connect_timeout,
+        resolve=tuple(parse_resolve(override) for override in partial.resolve or ()),
     )
 
 
-def _tls(given: Given) -> Tls:
-    ca = _trust(given, "ca", given.ca_pem, given.ca_password)
-    identity = _identity(given)
-    made = Tls(
+def _tls(partial: PartialSettings) -> Tls:
+    ca = _trust(partial, "ca", partial.ca_pem, partial.ca_password)
+    identity = _identity(partial)
+    tls = Tls(
         ca=ca,
         certificate=identity.certificate if identity else None,
         key=identity.key if identity else None,
         key_password=identity.key_password if identity else None,
-        verify=not given.insecure,
-        check_host_name=not given.any_host_name,
-        server_name=given.server_name,
+        verify=not partial.insecure,
+        check_host_name=not partial.any_host_name,
+        server_name=partial.server_name,
     )
     # tried here, where files are known by name; it is kept for the connections
     from kafkascope.client.transport.tls import context
 
     if ca is not None:
-        with _placed(given, "ca"):
+        with _errors_name_origin(partial, "ca"):
             context(Tls(ca=ca))
     if identity is not None:
-        with _placed(given, "certificate" if given.key is None else "key"):
-            context(made)
-    return made
+        with _errors_name_origin(partial, "certificate" if partial.key is None else "key"):
+            context(tls)
+    return tls
 
 
-def _trust(given: Given, name: str, pem: bytes | None, password: Secret | None) -> bytes | None:
-    path: Path | None = getattr(given, name)
+def _trust(partial: PartialSettings, name: str, pem: bytes | None, password: Secret | None) -> bytes | None:
+    path: Path | None = getattr(partial, name)
     if path is None:
         return pem
     # only where there is a store: most calls go without
     from kafkascope.client.config.key_stores import read_trust
 
-    with _placed(given, name):
+    with _errors_name_origin(partial, name):
         return read_trust(path, password)
 
 
 @contextmanager
-def _placed(given: Given, *names: str) -> Iterator[None]:
+def _errors_name_origin(partial: PartialSettings, *names: str) -> Iterator[None]:
     """Errors inside name the file that one of these fields leads to, and where that was read; the first of them is
     meant where an error does not say."""
-    paths = {name: path for name in names if (path := getattr(given, name)) is not None}
+    paths = {name: path for name in names if (path := getattr(partial, name)) is not None}
     for name, path in paths.items():
         # two lines that ran together: the path holds the next key, and its value
-        if name in given.origins and "=" in str(path) and not path.exists():
-            raise InputError(f"{given.origins[name]}: there is no such file")
+        if name in partial.origins and "=" in str(path) and not path.exists():
+            raise InputError(f"{partial.origins[name]}: there is no such file")
     try:
         yield
     except InputError as error:
-        told = str(error)
-        meant = next((name for name, path in paths.items() if told.startswith(str(path))), None)
+        text = str(error)
+        meant = next((name for name, path in paths.items() if text.startswith(str(path))), None)
         if meant is None and names[0] in paths:
-            told = f"{paths[names[0]]}: {told}"
-        origin = given.origins.get(meant or names[0])
-        raise InputError(f"{origin}: {told}" if origin else told) from None
+            text = f"{paths[names[0]]}: {text}"
+        origin = partial.origins.get(meant or names[0])
+        raise InputError(f"{origin}: {text}" if origin else text) from None
 
 
-def _identity(given: Given) -> "Identity | None":
+def _identity(partial: PartialSettings) -> "Identity | None":
     from kafkascope.client.config.key_stores import Identity, read_identity
 
-    if given.certificate is not None:
-        store_password = given.store_password or given.key_password
-        with _placed(given, "certificate", "key"):
-            return read_identity(given.certificate, given.key, store_password, given.key_password)
-    if given.certificate_pem is not None:
-        if given.key_pem is None:
+    if partial.certificate is not None:
+        store_password = partial.store_password or partial.key_password
+        with _errors_name_origin(partial, "certificate", "key"):
+            return read_identity(partial.certificate, partial.key, store_password, partial.key_password)
+    if partial.certificate_pem is not None:
+        if partial.key_pem is None:
             raise UsageError("a certificate is given without its key")
-        return Identity(given.certificate_pem, given.key_pem, given.key_password)
-    if given.key is not None:
+        return Identity(partial.certificate_pem, partial.key_pem, partial.key_password)
+    if partial.key is not None:
         raise UsageError("a key is given without its certificate; say --certificate FILE too")
     return None
 
 
-def _sasl(given: Given, ask: Callable[[str], Secret | None]) -> Sasl:
-    by_token = given.token or given.token_file or given.token_url
-    mechanism = given.sasl_mechanism or (OAUTHBEARER if by_token else None)
+def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Sasl:
+    by_token = partial.token or partial.token_file or partial.token_url
+    mechanism = partial.sasl_mechanism or (_OAUTHBEARER if by_token else None)
     if mechanism is None:
-        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(MECHANISMS)}")
+        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(_MECHANISMS)}")
     mechanism = mechanism.upper()
-    password, secret = given.password, given.token_client_secret
-    if mechanism == OAUTHBEARER:
-        secret = _token_secret(given, ask)
-    elif mechanism in MECHANISMS:
-        if given.username is None:
-            path, _, key = given.origins.get("username", "").rpartition(": ")
+    password, secret = partial.password, partial.token_client_secret
+    if mechanism == _OAUTHBEARER:
+        secret = _token_secret(partial, prompt)
+    elif mechanism in _MECHANISMS:
+        if partial.username is None:
+            path, _, key = partial.origins.get("username", "").rpartition(": ")
             there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
             ways = there if key else "or set KAFKASCOPE_USERNAME"
             raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
-        password = given.password or ask(f"password of {given.username}")
+        password = partial.password or prompt(f"password of {partial.username}")
         if password is None:
             raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
-    token_ca = _trust(given, "token_ca", given.token_ca_pem, given.token_ca_password)
+    token_ca = _trust(partial, "token_ca", partial.token_ca_pem, partial.token_ca_password)
     return Sasl(
         mechanism=mechanism,
-        username=given.username,
+        username=partial.username,
         password=password,
-        delegation_token=bool(given.delegation_token),
-        token=given.token,
-        token_file=given.token_file,
-        token_url=given.token_url,
-        token_client_id=given.token_client_id,
+        delegation_token=bool(partial.delegation_token),
+        token=partial.token,
+        token_file=partial.token_file,
+        token_url=partial.token_url,
+        token_client_id=partial.token_client_id,
         token_client_secret=secret,
-        token_scope=given.token_scope,
+        token_scope=partial.token_scope,
         token_ca=token_ca,
-        extensions=given.extensions or (),
+        extensions=partial.extensions or (),
     )
 
 
-def _token_secret(given: Given, ask: Callable[[str], Secret | None]) -> Secret | None:
+def _token_secret(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Secret | None:
     """The client secret, where a token has to be fetched with one."""
-    if given.token is not None or given.token_file is not None:
+    if partial.token is not None or partial.token_file is not None:
         return None
-    if given.token_url is None:
-        raise UsageError(f"{OAUTHBEARER} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
-    if given.token_client_id is None:
+    if partial.token_url is None:
+        raise UsageError(f"{_OAUTHBEARER} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
+    if partial.token_client_id is None:
         raise UsageError("a token endpoint wants to know who asks: say --token-client-id")
-    secret = given.token_client_secret or ask(f"client secret of {given.token_client_id}")
+    secret = partial.token_client_secret or prompt(f"client secret of {partial.token_client_id}")
     if secret is None:
         raise UsageError(
             "a token endpoint wants a client secret: --token-client-secret-file FILE or KAFKASCOPE_TOKEN_CLIENT_SECRET"

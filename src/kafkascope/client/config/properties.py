@@ -1,4 +1,4 @@
-"""The text of a Java .properties file in, its keys and values in order out, as `java.util.Properties.load` reads it."""
+"""Parses Java .properties text as `java.util.Properties.load` does."""
 
 import re
 from collections.abc import Iterator
@@ -12,31 +12,31 @@ _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
 def parse_properties(text: str, where: str) -> dict[str, str]:
     """The last one of a key holds."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         end = _end_of_key(line)
-        rest = line[end:].lstrip(_BLANK)
-        if rest[:1] in ("=", ":"):
-            rest = rest[1:].lstrip(_BLANK)
-        found[_unescape(line[:end], where, number)] = _unescape(rest, where, number)
-    return found
+        value = line[end:].lstrip(_BLANK)
+        if value[:1] in ("=", ":"):
+            value = value[1:].lstrip(_BLANK)
+        properties[_unescape(line[:end], where, number)] = _unescape(value, where, number)
+    return properties
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """(number of its first line, line without continuations); comments and empty lines are left out."""
     lines = re.split(r"\r\n|\n|\r", text)
-    at = 0
-    while at < len(lines):
-        number, line = at + 1, lines[at].lstrip(_BLANK)
-        at += 1
+    index = 0
+    while index < len(lines):
+        number, line = index + 1, lines[index].lstrip(_BLANK)
+        index += 1
         if not line or line[0] in "#!":
             continue
         # an odd number of backslashes at the end: the line goes on, and `#` starts no comment there
-        while _goes_on(line) and at < len(lines) and line != "\\":
-            line = line[:-1] + lines[at].lstrip(_BLANK)
-            at += 1
+        while _goes_on(line) and index < len(lines) and line != "\\":
+            line = line[:-1] + lines[index].lstrip(_BLANK)
+            index += 1
         # nothing but a backslash: what follows starts a line of its own
-        if line != "\\" or at == len(lines):
+        if line != "\\" or index == len(lines):
             yield number, line[:-1] if _goes_on(line) else line
 
 
@@ -46,14 +46,14 @@ def _goes_on(line: str) -> bool:
 
 def _end_of_key(line: str) -> int:
     """The first `=`, `:` or blank without a backslash in front."""
-    at = 0
-    while at < len(line):
-        if line[at] == "\\":
-            at += 2
+    position = 0
+    while position < len(line):
+        if line[position] == "\\":
+            position += 2
             continue
-        if line[at] in "=:" or line[at] in _BLANK:
-            return at
-        at += 1
+        if line[position] in "=:" or line[position] in _BLANK:
+            return position
+        position += 1
     return len(line)
 
 
@@ -62,19 +62,19 @@ def _unescape(text: str, where: str, number: int) -> str:
     if "\\" not in text:
         return text
     out: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at] != "\\" or at + 1 == len(text):
-            out.append(text[at])
-            at += 1
-        elif text[at + 1] == "u":
-            digits = _HEX.match(text, at + 2)
+    position = 0
+    while position < len(text):
+        if text[position] != "\\" or position + 1 == len(text):
+            out.append(text[position])
+            position += 1
+        elif text[position + 1] == "u":
+            digits = _HEX.match(text, position + 2)
             if digits is None:
                 raise InputError(f"{where} line {number}: \\u wants four hex digits")
             out.append(chr(int(digits[0], 16)))
-            at += 6
+            position += 6
         else:
-            out.append(_ESCAPES.get(text[at + 1], text[at + 1]))
-            at += 2
+            out.append(_ESCAPES.get(text[position + 1], text[position + 1]))
+            position += 2
     # two escapes can be the halves of one character
     return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
