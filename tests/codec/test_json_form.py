@@ -230,6 +230,45 @@ def test_unknown_tags_stand_under_their_own_name() -> None:
     assert same(kafkascope.from_json("HeartbeatRequest", 4, written), value)
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "value", "read"),
+    [
+        ("ShareFetchRequest", 1, {"shareAcquireMode": 0, "IsRenewAck": False, "minBytes": 1}, {"minBytes": 1}),
+        ("ShareFetchRequest", 1, {"shareAcquireMode": None}, {}),
+        ("CreateTopicsRequest", 0, {"validateOnly": False}, {}),
+        ("JoinGroupRequest", 0, {"rebalanceTimeoutMs": -1, "groupInstanceId": None}, {}),
+        ("FetchRequest", 3, {"forgottenTopicsData": [], "rackId": "", "maxBytes": 5}, {"maxBytes": 5}),
+        ("FetchRequest", 12, {"replicaState": {"replicaId": -1, "replicaEpoch": -1}}, {}),
+        ("MetadataRequest", 9, {"topics": [{"name": "t", "topicId": "A" * 22}]}, {"topics": [{"name": "t"}]}),
+    ],
+)
+def test_a_field_of_other_versions_is_dropped_at_its_default(name: str, version: int, value: Any, read: Any) -> None:
+    # Java's FooDataJsonConverter.read takes it, and write throws for a value other than the default
+    assert kafkascope.from_json(name, version, value) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "value", "path"),
+    [
+        ("ShareFetchRequest", 1, {"isRenewAck": True}, "isRenewAck"),
+        ("ShareFetchRequest", 1, {"shareAcquireMode": False}, "shareAcquireMode"),
+        ("JoinGroupRequest", 0, {"rebalanceTimeoutMs": 0}, "rebalanceTimeoutMs"),
+        ("JoinGroupRequest", 0, {"groupInstanceId": ""}, "groupInstanceId"),
+        ("FetchRequest", 12, {"replicaState": {"replicaId": 1}}, "replicaState"),
+        ("MetadataRequest", 9, {"topics": [{"name": "t", "topicId": str(ID)}]}, r"topics\[0\].topicId"),
+    ],
+)
+def test_a_field_of_other_versions_with_a_value_is_refused(name: str, version: int, value: Any, path: str) -> None:
+    with pytest.raises(EncodeError, match=f"{name} v{version}, {path}: no such field in version {version}"):
+        kafkascope.encode(name, version, kafkascope.from_json(name, version, value))
+
+
+def test_with_a_release_a_field_of_other_versions_is_refused() -> None:
+    read = kafkascope.from_json("ShareFetchRequest", 1, {"isRenewAck": False}, "4.1")
+    with pytest.raises(EncodeError, match="isRenewAck: no such field"):
+        kafkascope.encode("ShareFetchRequest", 1, read, "4.1")
+
+
 # (message, version, JSON, path, what is said)
 WRONG: list[tuple[str, int, Any, str, str]] = [
     ("HeartbeatRequest", 4, [], "", "this is a list, an object wanted"),

@@ -14,9 +14,11 @@ from typing import Any, Literal, cast
 from uuid import UUID
 
 from kafkascope.codec.fast.parts import Surprise
+from kafkascope.codec.other_versions import says_nothing
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
 from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
+from kafkascope.schema.model import Field
 
 # JSON has no numbers for these; Jackson writes these words.
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -152,7 +154,8 @@ def parse_uuid(text: str) -> UUID:
 
 
 def from_json(name: str, version: int, value: Any, release: str | None = None) -> dict[str, Any]:
-    """A value for `encode` out of Kafka's JSON form; `EncodeError` names the path of what cannot be one."""
+    """A value for `encode` out of Kafka's JSON form; `EncodeError` names the path of what cannot be one. Without
+    `release` a field that only other versions have is dropped where it's null or at its default, as Java does."""
     return _Read(layout(name, version, release)).message(value)
 
 
@@ -163,13 +166,18 @@ class _Read:
         self.layout = found
 
     def message(self, value: Any) -> dict[str, Any]:
-        return self._struct(self.layout.fields, value, "")
+        blocks = self.layout.message.blocks
+        every = tuple(field for block in blocks if block.releases is None for field in block.fields)
+        return self._struct(self.layout.fields, every, value, "")
 
     def fail(self, path: str, what: str) -> EncodeError:
         where = f", {path}" if path else ""
         return EncodeError(f"{self.layout.title}{where}: {what}")
 
-    def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> dict[str, Any]:
+    def _struct(
+        self, fields: tuple[LayoutField, ...], every: tuple[Field, ...], value: Any, path: str
+    ) -> dict[str, Any]:
+        """`every` are the fields that any version has here."""
         if not isinstance(value, dict):
             raise self.fail(path, f"this is {_kind(value)}, an object wanted")
         prefix = f"{path}." if path else ""
@@ -184,6 +192,8 @@ class _Read:
                     read[name] = self._unknown_tags(content, f"{prefix}{name}")
                     continue
                 self._no_size_alone(name, fields, f"{prefix}{name}")
+                if self.layout.release is None and says_nothing(name, content, every):
+                    continue
                 read[name] = content  # `encode` says why there is no such field
                 continue
             if field.name in read:
@@ -219,7 +229,7 @@ class _Read:
     def _one(self, field: LayoutField, content: Any, path: str) -> Any:
         match field.type:
             case "struct":
-                return self._struct(field.fields, content, path)
+                return self._struct(field.fields, field.source.fields, content, path)
             case "bytes" | "records" if isinstance(content, str):
                 return self._base64(content, path)
             case "uuid" if isinstance(content, str):
