@@ -18,7 +18,7 @@ PATIENCE = 60
 
 @contextmanager
 def serving(app: Starlette, **limits: Any) -> Iterator[int]:
-    """The port. `limits` are those of `Connection`."""
+    """The port. `limits` are those of `ServerConnection`."""
     http = connections()
     for name, value in limits.items():
         assert hasattr(http, name)

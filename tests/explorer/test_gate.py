@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.explorer.gate import Budget, Busy, Gate
+from kafkascope.explorer.gate import Busy, ByteBudget, Gate
 
 LONG = 600.0
 
@@ -101,7 +101,7 @@ def test_a_turn_of_someone_who_is_gone_goes_to_the_next() -> None:
 
 
 def test_bytes_are_given_back_whatever_happens() -> None:
-    budget = Budget("busy", 100)
+    budget = ByteBudget("busy", 100)
     with budget.held(60), pytest.raises(Busy), budget.held(41):
         raise AssertionError
     with pytest.raises(RuntimeError), budget.held(100):

@@ -1,4 +1,4 @@
-"""A kind and its parameters in, the address of the page out, relative to the page that links to it."""
+"""Builds the address of a page, relative to the page that links to it."""
 
 from typing import Any
 from urllib.parse import quote
@@ -12,9 +12,9 @@ def address(kind: Kind, parameters: dict[str, str]) -> str:
     return kind.path.format(**{name: quote(str(value), safe="@") for name, value in parameters.items()})
 
 
-def relative(here: str, there: str) -> str:
+def relative(here: str, target: str) -> str:
     """From one address of the site to another, so that it works from any folder."""
-    return "../" * here.count("/") + there
+    return "../" * here.count("/") + target
 
 
 def message_page(name: str, version: int | str) -> tuple[str, dict[str, Any]]:

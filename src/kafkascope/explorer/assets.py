@@ -1,4 +1,4 @@
-"""The files that every page shares: style, script, icon, and the search index, by their names at the site's root."""
+"""Builds the files that every page shares: style, script, icon and search index."""
 
 from functools import cache
 from importlib.resources import files

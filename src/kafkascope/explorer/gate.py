@@ -1,4 +1,4 @@
-"""Bounds what the server does and holds at once. A request beyond the bound waits its turn, or is told when to retry.
+"""Limits what the server does and holds at once. Requests beyond the limit wait, or are told when to retry.
 
 Everything here runs in the event loop, so nothing is locked."""
 
@@ -14,8 +14,8 @@ from kafkascope.limits import MAX_QUEUE_SECONDS, MAX_QUEUED_REQUESTS
 class Busy(KafkascopeError):
     """too many uploads are being decoded; try again in 10 s"""
 
-    def __init__(self, what: str, seconds: int = MAX_QUEUE_SECONDS) -> None:
-        super().__init__(f"{what}; try again in {seconds} s")
+    def __init__(self, reason: str, seconds: int = MAX_QUEUE_SECONDS) -> None:
+        super().__init__(f"{reason}; try again in {seconds} s")
         self.seconds = seconds
 
 
@@ -24,13 +24,13 @@ class Gate:
 
     def __init__(
         self,
-        what: str,
+        reason: str,
         at_once: int,
         *,
         queued: int = MAX_QUEUED_REQUESTS,
         seconds: float = MAX_QUEUE_SECONDS,
     ) -> None:
-        self._what = what
+        self._reason = reason
         self._free = at_once
         self._queued = queued
         self._seconds = seconds
@@ -50,7 +50,7 @@ class Gate:
             self._free -= 1
             return
         if len(self._queue) >= self._queued:
-            raise Busy(self._what)
+            raise Busy(self._reason)
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:
@@ -63,7 +63,7 @@ class Gate:
             else:
                 self._queue.remove(turn)
             if isinstance(error, TimeoutError):
-                raise Busy(self._what) from None
+                raise Busy(self._reason) from None
             raise
 
     def _leave(self) -> None:
@@ -75,18 +75,18 @@ class Gate:
         self._free += 1
 
 
-class Budget:
+class ByteBudget:
     """Bytes that all requests together may hold."""
 
-    def __init__(self, what: str, most: int) -> None:
-        self._what = what
+    def __init__(self, reason: str, most: int) -> None:
+        self._reason = reason
         self._left = most
 
     @contextmanager
     def held(self, size: int) -> Iterator[None]:
         """`Busy` at once when fewer are left: a request in a queue would hold its connection for nothing."""
         if size > self._left:
-            raise Busy(self._what)
+            raise Busy(self._reason)
         self._left -= size
         try:
             yield

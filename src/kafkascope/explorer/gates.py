@@ -1,4 +1,4 @@
-"""Which pages the server makes a few of at once: those whose cost a lake decides, not the address."""
+"""Defines the limits on concurrent pages whose cost depends on the lake, not on the address."""
 
 from kafkascope.explorer.gate import Gate
 from kafkascope.limits import MAX_LAKE_PAGES_AT_ONCE, MAX_REREADS_AT_ONCE

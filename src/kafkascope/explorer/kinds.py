@@ -1,4 +1,4 @@
-"""The registry: every kind of page that the explorer has; each comes from its own module in `pages/`."""
+"""Registers every kind of page. Each comes from its own module in `pages/`."""
 
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.pages import (

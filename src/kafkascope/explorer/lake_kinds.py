@@ -1,4 +1,4 @@
-"""A lake in, the kinds of pages that show it out: what is in it, findings, exchanges. Only a server has them."""
+"""Registers the pages of the lake browser, which only a server has: overview, findings, exchanges."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.explorer.gates import LAKE, REREAD
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.pages import lake, lake_bytes, lake_exchange, lake_exchanges, lake_findings
+from kafkascope.explorer.pages.lake import exchange, exchange_bytes, exchanges, findings, overview
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.place import readable
 
@@ -20,12 +20,12 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
         return partial(_made, make, where)
 
     return (
-        Kind("lake", "lake/index.html", "lake.html", of(lake.make), lasting=False, gate=LAKE),
+        Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
         Kind(
             "lake_findings",
             "lake/findings.html",
             "lake_findings.html",
-            of(lake_findings.make),
+            of(findings.make),
             lasting=False,
             gate=LAKE,
         ),
@@ -33,8 +33,8 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             "lake_exchanges",
             "lake/exchanges.html",
             "lake_exchanges.html",
-            of(lake_exchanges.make),
-            query=lake_exchanges.QUERY,
+            of(exchanges.make),
+            query=exchanges.QUERY,
             lasting=False,
             gate=LAKE,
         ),
@@ -42,7 +42,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             "lake_exchange",
             "lake/exchange/{exchange_id}.html",
             "lake_exchange.html",
-            of(lake_exchange.make),
+            of(exchange.make),
             query=("at",),
             lasting=False,
             gate=LAKE,
@@ -51,7 +51,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             "lake_bytes",
             "lake/bytes/{exchange_id}.html",
             "lake_bytes.html",
-            of(lake_bytes.make),
+            of(exchange_bytes.make),
             query=("at",),
             lasting=False,
             gate=REREAD,

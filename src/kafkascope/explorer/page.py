@@ -1,4 +1,4 @@
-"""What a page is: its facts, and the kind that makes it; a template sees these facts and nothing else."""
+"""Defines a page as its facts, and the kind that makes it. A template sees these facts and nothing else."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Page:
     description: str = ""
 
 
-def none() -> Iterable[dict[str, str]]:
+def _none() -> Iterable[dict[str, str]]:
     """For kinds that the server alone has."""
     return ()
 
@@ -33,7 +33,7 @@ class Kind:
     path: str
     template: str
     make: Callable[..., Page]
-    every: Callable[[], Iterable[dict[str, str]]] = none
+    every: Callable[[], Iterable[dict[str, str]]] = _none
     query: tuple[str, ...] = field(default=())
     lasting: bool = True
     gate: str = ""

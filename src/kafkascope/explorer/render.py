@@ -1,4 +1,4 @@
-"""A kind and parameters in, the page out as HTML or as JSON; everything that a page shows is escaped."""
+"""Renders pages as HTML or JSON. Everything that a page shows is escaped."""
 
 import json
 import re
@@ -18,16 +18,16 @@ from kafkascope.explorer.page import Kind, Page
 
 @cache
 def templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("kafkascope.explorer", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"json_lines": json_lines, "prose": prose, "sequence_svg": sequence_svg}
-    made.globals["software"] = f"kafkascope {__version__}"
-    return made
+    environment.filters |= {"json_lines": json_lines, "prose": prose, "sequence_svg": sequence_svg}
+    environment.globals["software"] = f"kafkascope {__version__}"
+    return environment
 
 
 class Renderer:
@@ -40,9 +40,9 @@ class Renderer:
 
     def html(self, kind: Kind, parameters: dict[str, str], page: Page | None = None) -> str:
         """`page` where it is made already."""
-        return self.made(kind.template, address(kind, parameters), page or kind.make(**parameters), kind.name)
+        return self.render(kind.template, address(kind, parameters), page or kind.make(**parameters), kind.name)
 
-    def made(self, template: str, here: str, page: Page, kind: str = "") -> str:
+    def render(self, template: str, here: str, page: Page, kind: str = "") -> str:
         """A page that is at `here`, which needs no kind: a 404 has none."""
 
         def link(kind: str, /, **parameters: Any) -> str | None:
@@ -72,14 +72,14 @@ class Renderer:
         if kind is None:
             return None
         fragment = parameters.pop("fragment", "")
-        there = address(kind, parameters)
-        if self.static and there not in self._files(kind):
+        target = address(kind, parameters)
+        if self.static and target not in self._files(kind):
             return None
-        return relative(here, there) + (f"#{fragment}" if fragment else "")
+        return relative(here, target) + (f"#{fragment}" if fragment else "")
 
     def _files(self, kind: Kind) -> frozenset[str]:
         if kind.name not in self._written:
-            self._written[kind.name] = frozenset(address(kind, one) for one in kind.every())
+            self._written[kind.name] = frozenset(address(kind, parameters) for parameters in kind.every())
         return self._written[kind.name]
 
 

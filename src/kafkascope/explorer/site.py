@@ -1,4 +1,4 @@
-"""A folder in, the whole explorer in it as plain files out; what else a folder holds is left alone."""
+"""Writes the whole explorer as plain files into a folder. Other files in the folder stay."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,30 +11,30 @@ from kafkascope.explorer.assets import ASSETS, asset
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.render import Renderer, json_text
-from kafkascope.explorer.site_folder import check, check_free, put, workshop
+from kafkascope.explorer.site_folder import check, check_free, publish, staging_folder
 
 
-def silent(done: int, total: int) -> None:
+def _silent(done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-def site(folder: Path, progress: Callable[[int, int], None] = silent, *, force: bool = False) -> int:
+def site(folder: Path, progress: Callable[[int, int], None] = _silent, *, force: bool = False) -> int:
     """How many pages were written. All of them are made first, then take the place of a former site's."""
     try:
         check(folder, force)
         # Of a link and of `.` what they stand for.
         place = Path(os.path.realpath(folder))
-        wanted = list(pages())
-        check_free(place, _files(wanted))
-        with workshop(place) as made:
-            _write(made, wanted, progress)
-            put(place, made)
+        listing = list(_pages())
+        check_free(place, _files(listing))
+        with staging_folder(place) as staging:
+            _write(staging, listing, progress)
+            publish(place, staging)
     except OSError as error:
         raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
-    return len(wanted)
+    return len(listing)
 
 
-def pages() -> Iterator[tuple[Kind, dict[str, str]]]:
+def _pages() -> Iterator[tuple[Kind, dict[str, str]]]:
     for kind in KINDS:
         for parameters in kind.every():
             yield kind, parameters
@@ -48,23 +48,23 @@ def _json_of(file: str) -> str:
     return file.removesuffix(".html") + ".json"
 
 
-def _files(wanted: list[tuple[Kind, dict[str, str]]]) -> Iterator[str]:
+def _files(listing: list[tuple[Kind, dict[str, str]]]) -> Iterator[str]:
     """Names of all that is written."""
-    for kind, parameters in wanted:
+    for kind, parameters in listing:
         file = _file(kind, parameters)
         yield from (file, _json_of(file))
     yield from ASSETS
 
 
-def _write(root: Path, wanted: list[tuple[Kind, dict[str, str]]], progress: Callable[[int, int], None]) -> None:
+def _write(root: Path, listing: list[tuple[Kind, dict[str, str]]], progress: Callable[[int, int], None]) -> None:
     renderer = Renderer(static=True)
-    for done, (kind, parameters) in enumerate(wanted, 1):
+    for done, (kind, parameters) in enumerate(listing, 1):
         page = kind.make(**parameters)
         name = _file(kind, parameters)
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(renderer.html(kind, parameters, page), encoding="utf-8")
         (root / _json_of(name)).write_text(json_text(page), encoding="utf-8")
-        progress(done, len(wanted))
+        progress(done, len(listing))
     for name in ASSETS:
         (root / name).write_bytes(asset(name))

@@ -1,5 +1,4 @@
-"""A folder and new files in, the folder with these files out. What somebody else put there is neither removed nor
-written over.
+"""Publishes a site's files into a folder. Files of other origin are neither removed nor overwritten.
 
 A mark in the folder lists the files that are ours. A run that breaks off while files are moved has listed them before,
 so that the next one knows them.
@@ -20,17 +19,17 @@ _HEAD = "made by kafkascope site; these files are its own, and are replaced or r
 
 def check(folder: Path, force: bool) -> None:
     """`UsageError` for what is no folder and, without `force`, for one that holds files that are not ours."""
-    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    if there.exists() and not there.is_dir():
-        raise UsageError(f"{there} is a file; name a folder")
-    other = None if force else next(_others(folder, listed(folder)), None)
+    existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if existing.exists() and not existing.is_dir():
+        raise UsageError(f"{existing} is a file; name a folder")
+    other = None if force else next(_foreign(folder, _listed(folder)), None)
     if other is not None:
         raise UsageError(f"{folder} holds {other}, which is not of the site; name another folder, or use --force")
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:
     """Also with `force`: no file of ours has the name of one, or of a folder, that is not ours."""
-    ours = listed(folder)
+    ours = _listed(folder)
     for name in names:
         places = [folder / name, *(folder / parent for parent in Path(name).parents if parent.name)]
         taken = name not in ours and os.path.lexists(places[0])
@@ -42,7 +41,7 @@ def check_free(folder: Path, names: Iterable[str]) -> None:
             )
 
 
-def listed(folder: Path) -> frozenset[str]:
+def _listed(folder: Path) -> frozenset[str]:
     """What the last run wrote, none where there was no run. Nobody else's file is among it, whatever the mark says."""
     try:
         lines = (folder / MARK).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
@@ -61,7 +60,7 @@ def _is_inside(root: str, name: str) -> bool:
     return os.path.realpath(parent) == parent
 
 
-def _others(folder: Path, ours: frozenset[str]) -> Iterator[str]:
+def _foreign(folder: Path, ours: frozenset[str]) -> Iterator[str]:
     """Folders count by what is in them."""
     for place, folders, files in os.walk(folder):
         folders.sort()
@@ -73,39 +72,39 @@ def _others(folder: Path, ours: frozenset[str]) -> Iterator[str]:
 
 
 @contextmanager
-def workshop(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """A place to make files in: inside of the folder, so that it is on the same disk and needs no other permission.
     Where no file comes of it, no folder stays that was not there before."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        made = Path(mkdtemp(prefix=f"{MARK}-", dir=folder))
+        staging = Path(mkdtemp(prefix=f"{MARK}-", dir=folder))
         try:
-            yield made
+            yield staging
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
     finally:
         for place in missing:
             with suppress(OSError):  # most often since it holds the site
                 place.rmdir()
 
 
-def put(folder: Path, made: Path) -> None:
+def publish(folder: Path, staging: Path) -> None:
     """Each file into its place by renaming, then those away that the site has no more."""
-    new = sorted(file.relative_to(made).as_posix() for file in made.rglob("*") if file.is_file())
-    old = listed(folder)
-    _mark(folder, made, sorted({*new, *old}))
+    new = sorted(file.relative_to(staging).as_posix() for file in staging.rglob("*") if file.is_file())
+    old = _listed(folder)
+    _mark(folder, staging, sorted({*new, *old}))
     for name in new:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(made / name, target)
+        os.replace(staging / name, target)
     for name in sorted(old - set(new)):
         _remove(folder, name)
-    _mark(folder, made, new)
+    _mark(folder, staging, new)
 
 
-def _mark(folder: Path, made: Path, names: list[str]) -> None:
-    file = made / MARK
+def _mark(folder: Path, staging: Path, names: list[str]) -> None:
+    file = staging / MARK
     file.write_text("\n".join((_HEAD, *names, "")), encoding="utf-8")
     os.replace(file, folder / MARK)
 

@@ -1,1 +1,1 @@
-"""The decode page: bytes and recordings that a person brings, decoded in a process of their own."""
+"""Decodes bytes and recordings that people upload, in separate processes."""

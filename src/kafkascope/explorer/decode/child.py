@@ -1,4 +1,4 @@
-"""The process that decodes for the explorer: requests on standard input, facts on standard output, until it closes.
+"""Runs the decoding process: requests on standard input, facts on standard output, until it closes.
 
 It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
 """
@@ -36,9 +36,9 @@ def prepare() -> None:
         warm_up()
 
 
-def respond(given: dict[str, Any], content: bytes) -> dict[str, Any]:
+def respond(options: dict[str, Any], content: bytes) -> dict[str, Any]:
     try:
-        return {"facts": facts_of(given, content)}
+        return {"facts": facts_of(options, content)}
     except KafkascopeError as error:
         return {"error": str(error), "wrong": not isinstance(error, InputError)}
     except ModuleNotFoundError as error:
@@ -51,28 +51,28 @@ def respond(given: dict[str, Any], content: bytes) -> dict[str, Any]:
         }
 
 
-def facts_of(given: dict[str, Any], content: bytes) -> dict[str, Any]:
-    if "lake" in given:
+def facts_of(options: dict[str, Any], content: bytes) -> dict[str, Any]:
+    if "lake" in options:
         from kafkascope.explorer.decode.exchange_bytes import exchange_bytes
 
-        return exchange_bytes(given["lake"], given["row"])
+        return exchange_bytes(options["lake"], options["row"])
     from kafkascope.capture.formats import looks_recorded
     from kafkascope.codec.text.byte_text import as_text, parse_text
     from kafkascope.explorer.decode.decoded import decoded_facts
     from kafkascope.explorer.decode.recordings import permalink, recording_facts
 
-    if given["form"] in ("auto", "raw") and looks_recorded(content):
-        return {"recording": recording_facts(content, given["file"])}
+    if options["form"] in ("auto", "raw") and looks_recorded(content):
+        return {"recording": recording_facts(content, options["file"])}
     raw = content
-    text = as_text(content) if given["form"] != "raw" else None
-    if given["form"] not in ("auto", "raw") and text is None:
-        raise InputError(f"this is no {given['form']}: it holds bytes that are no text")
+    text = as_text(content) if options["form"] != "raw" else None
+    if options["form"] not in ("auto", "raw") and text is None:
+        raise InputError(f"this is no {options['form']}: it holds bytes that are no text")
     if text is not None:
         if not text.strip():
             raise InputError("nothing to decode: the input is empty")
-        raw = parse_text(text, given["form"])
-    decoded = decoded_facts(raw, given["as"], given["release"])
-    return {"decoded": decoded, "permalink": permalink(raw, given["as"], given["release"])}
+        raw = parse_text(text, options["form"])
+    decoded = decoded_facts(raw, options["as"], options["release"])
+    return {"decoded": decoded, "permalink": permalink(raw, options["as"], options["release"])}
 
 
 def limit_memory() -> None:

@@ -1,4 +1,4 @@
-"""Bytes in, the frames that lie in them one behind the other out, by their lengths alone."""
+"""Splits bytes into consecutive frames by their lengths alone."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ _LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FrameSpan:
     """`size` is with the length. `missing` is how many bytes of it are not here, None of a rest that is no frame."""
 
     at: int
@@ -17,16 +17,16 @@ class Piece:
     missing: int | None
 
 
-def frames_in(raw: bytes) -> list[Piece]:
+def frames_in(raw: bytes) -> list[FrameSpan]:
     """All of the bytes; what is cut off, or no frame, can only be the last."""
-    found: list[Piece] = []
+    pieces: list[FrameSpan] = []
     at = 0
     while at < len(raw):
-        there = len(raw) - at
-        says = int.from_bytes(raw[at : at + 4], "big", signed=True)
-        if there < 4 or not _LEAST <= says <= MAX_FRAME_BYTES:
-            return [*found, Piece(at, there, None)]
-        size = min(says + 4, there)
-        found.append(Piece(at, size, says + 4 - size))
+        left = len(raw) - at
+        announced = int.from_bytes(raw[at : at + 4], "big", signed=True)
+        if left < 4 or not _LEAST <= announced <= MAX_FRAME_BYTES:
+            return [*pieces, FrameSpan(at, left, None)]
+        size = min(announced + 4, left)
+        pieces.append(FrameSpan(at, size, announced + 4 - size))
         at += size
-    return found
+    return pieces

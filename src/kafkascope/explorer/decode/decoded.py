@@ -1,4 +1,4 @@
-"""Bytes and what someone says of them in, all that the decode page shows of them out; never raises on what they say.
+"""Decodes bytes for the decode page. What cannot be read is reported on the page, never raised.
 
 What cannot be read to its end is shown as far as it goes, with the place and the reason.
 """
@@ -19,7 +19,7 @@ from kafkascope.codec.records.record_data import decode_records
 from kafkascope.codec.records.records_form import batch_json, record_fields, records_json
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError, InputError, KafkascopeError, UsageError
-from kafkascope.explorer.decode.consecutive_frames import Piece, frames_in
+from kafkascope.explorer.decode.consecutive_frames import FrameSpan, frames_in
 from kafkascope.explorer.decode.pieces import pieces
 from kafkascope.explorer.decode.recordings import permalink
 from kafkascope.explorer.decode.shorten import shorten
@@ -28,7 +28,7 @@ from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.releases import check_release
 from kafkascope.schema.targets import parse_message
 
-RECORDS = "records"
+_RECORDS = "records"
 # Errors are worded for the command line, which has flags where the page has fields.
 _OF_THE_PAGE = {
     "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
@@ -40,48 +40,48 @@ _OF_THE_PAGE = {
 def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, Any]:
     """`name` is `ShareFetchRequest:2`, `records` for record data alone, or empty for a request, which says itself what
     it is. A name or release that there is not raises `UsageError`."""
-    if name.lower() == RECORDS:
+    if name.lower() == _RECORDS:
         return _record_data(raw)
-    at = check_release(release) if release else None
-    asked = parse_message(name) if name else None
-    if asked:
-        layout(*asked, at)
+    parsed_release = check_release(release) if release else None
+    target = parse_message(name) if name else None
+    if target:
+        layout(*target, parsed_release)
     try:
-        found = identify(raw, name or None, at)
+        identified = identify(raw, name or None, parsed_release)
     except (InputError, UsageError) as error:
-        return _first_of_several(raw, name, release) or _unread(raw, asked, at, error)
-    return (None if found.exact else _first_of_several(raw, name, release)) or _read(found, raw)
+        return _first_of_several(raw, name, release) or _unread(raw, target, parsed_release, error)
+    return (None if identified.exact else _first_of_several(raw, name, release)) or _read(identified, raw)
 
 
 def _first_of_several(raw: bytes, name: str, release: str) -> dict[str, Any] | None:
     """Where frames lie one behind the other: the first, and where the others are."""
-    first, *others = frames_in(raw)
-    if not others:
+    first, *following = frames_in(raw)
+    if not following:
         return None
     facts = decoded_facts(raw[: first.size], name, release)
     # Any four bytes can pass for a length: the first must be exact, or the lengths come out even and it makes sense.
-    even = all(one.missing == 0 for one in others)
+    even = all(piece.missing == 0 for piece in following)
     if not facts["exact"] and not (even and (facts["problem"] is None or facts["guesses"])):
         return None
-    shown = [_other(one, raw, name, release) for one in others[:MAX_SHOWN_ITEMS]]
-    return facts | {"others": shown, "othersLeft": len(others) - len(shown)}
+    shown = [_other(piece, raw, name, release) for piece in following[:MAX_SHOWN_ITEMS]]
+    return facts | {"others": shown, "othersLeft": len(following) - len(shown)}
 
 
-def _other(one: Piece, raw: bytes, name: str, release: str) -> dict[str, Any]:
-    query = permalink(raw[one.at : one.at + one.size], name, release)
-    return {"at": one.at, "size": one.size, "missing": one.missing, "query": query}
+def _other(piece: FrameSpan, raw: bytes, name: str, release: str) -> dict[str, Any]:
+    query = permalink(raw[piece.at : piece.at + piece.size], name, release)
+    return {"at": piece.at, "size": piece.size, "missing": piece.missing, "query": query}
 
 
-def for_page(said: str) -> str:
-    for there, here in _OF_THE_PAGE.items():
-        said = said.replace(there, here)
-    return said
+def for_page(text: str) -> str:
+    for option, field in _OF_THE_PAGE.items():
+        text = text.replace(option, field)
+    return text
 
 
-def _read(found: Identified, raw: bytes) -> dict[str, Any]:
-    frame = found.frame
-    body = found.body or (frame.body if frame else None)
-    facts = _empty(raw) | {"exact": found.exact, "reasons": list(found.reasons)}
+def _read(identified: Identified, raw: bytes) -> dict[str, Any]:
+    frame = identified.frame
+    body = identified.body or (frame.body if frame else None)
+    facts = _empty(raw) | {"exact": identified.exact, "reasons": list(identified.reasons)}
     body_at = 0
     rows: list[Annotation] = []
     spans = len(body.spans) if body else 0
@@ -90,14 +90,14 @@ def _read(found: Identified, raw: bytes) -> dict[str, Any]:
         facts |= {"message": frame.name, "version": frame.version, "apiKey": frame.api_key, "header": header}
         facts |= {"frame": frame.length is not None, "kind": frame.kind}
         body_at = frame.body_at
-        rows = annotations_of(_fewer(frame), raw, found.release)
+        rows = annotations_of(_fewer(frame), raw, identified.release)
     elif body:
         facts |= {"message": body.name, "version": body.version}
         shown = replace(body, spans=body.spans[:MAX_SHOWN_PIECES])
-        rows = annotate(layout(body.name, body.version, found.release), shown, raw)
+        rows = annotate(layout(body.name, body.version, identified.release), shown, raw)
     if body:
-        facts["json"], facts["jsonCut"] = shorten(to_json(body.name, body.version, body.value, found.release))
-        facts["records"] = _records(body, found.release)
+        facts["json"], facts["jsonCut"] = shorten(to_json(body.name, body.version, body.value, identified.release))
+        facts["records"] = _records(body, identified.release)
     facts["bytes"] = pieces(_with_batches(rows, raw)[:MAX_SHOWN_PIECES], raw, body_at)
     facts["left"] = max(spans - MAX_SHOWN_PIECES, 0)
     return facts
@@ -168,27 +168,27 @@ def _fewer_records(place: dict[str, Any]) -> dict[str, Any]:
 
 def _record_data(raw: bytes) -> dict[str, Any]:
     """Batches that are not inside a message: a segment of a log, or a field that was cut out."""
-    facts = _empty(raw) | {"message": RECORDS}
+    facts = _empty(raw) | {"message": _RECORDS}
     try:
-        found = decode_records(raw)
+        decoded = decode_records(raw)
         rows = annotate_records(raw)
     except DecodeError as error:
         return facts | {"problem": str(error), "stopped": 0, "unreadHex": raw[:256].hex(" ")}
-    listed = {"path": "", "error": None, "batches": [batch_json(batch) for batch in found.batches]}
-    facts["records"] = [_fewer_records(listed | {"truncatedBytes": found.truncated_bytes})]
-    facts |= {"exact": found.exact, "reasons": list(found.reasons), "left": max(len(rows) - MAX_SHOWN_PIECES, 0)}
+    listed = {"path": "", "error": None, "batches": [batch_json(batch) for batch in decoded.batches]}
+    facts["records"] = [_fewer_records(listed | {"truncatedBytes": decoded.truncated_bytes})]
+    facts |= {"exact": decoded.exact, "reasons": list(decoded.reasons), "left": max(len(rows) - MAX_SHOWN_PIECES, 0)}
     return facts | {"bytes": pieces(rows[:MAX_SHOWN_PIECES], raw)}
 
 
-def _unread(raw: bytes, asked: tuple[str, int] | None, release: str | None, error: KafkascopeError) -> dict[str, Any]:
+def _unread(raw: bytes, target: tuple[str, int] | None, release: str | None, error: KafkascopeError) -> dict[str, Any]:
     facts = _empty(raw) | {"problem": for_page(str(error))}
-    if asked is None:
+    if target is None:
         facts["guesses"] = guess_responses(raw)[:MAX_SHOWN_ITEMS]
     # A whole frame that fits an answer to its last byte is no broken request.
     is_answer = facts["guesses"] and split_length(raw)[1]
     if is_answer or raw[:2] == b"\x16\x03" or not raw:
         return facts
-    read = read_partly(raw, asked, release)
+    read = read_partly(raw, target, release)
     facts |= {"message": read.name, "version": read.version, "stopped": read.stopped}
     facts["json"], facts["jsonCut"] = shorten(_plain(read.value))
     facts["why"] = read.why

@@ -1,5 +1,5 @@
-"""Chooses the process that decodes: uploaded frames have one, uploaded recordings another, and those of a lake that are
-read again a third. Each does one thing at a time.
+"""Chooses the decoding process: one for uploaded frames, one for uploaded recordings, one for recordings of a lake.
+Each does one thing at a time.
 
 A recording needs kernels, which take seconds to load and minutes to compile; a frame needs none and never waits for
 them."""
@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kafkascope.capture.formats import looks_recorded
 from kafkascope.explorer.decode.worker import DecodeWorker
-from kafkascope.explorer.gate import Budget, Gate
+from kafkascope.explorer.gate import ByteBudget, Gate
 from kafkascope.limits import (
     MAX_DECODE_SECONDS,
     MAX_QUEUED_REQUESTS,
@@ -22,7 +22,7 @@ from kafkascope.limits import (
 )
 
 # What is needed of an exchange to find its bytes.
-REREAD_COLUMNS = "exchange_id connection_id capture_uri client_address broker_address api_key api_version api".split()
+_REREAD_COLUMNS = "exchange_id connection_id capture_uri client_address broker_address api_key api_version api".split()
 _SECONDS_TO_TELL = 1
 _BUSY = "other uploads are being decoded"
 
@@ -38,7 +38,7 @@ class Decoder:
         queued: int = MAX_QUEUED_REQUESTS,
     ) -> None:
         self.upload_seconds = upload_seconds
-        self.uploads = Budget(_BUSY, MAX_UPLOADS_BYTES)
+        self.uploads = ByteBudget(_BUSY, MAX_UPLOADS_BYTES)
         # Forms are taken apart one after the other: threads take turns with those that make pages.
         self.parsing = Gate(_BUSY, 1, queued=queued)
         self._frames = DecodeWorker("kafkascope decode", seconds=seconds)
@@ -62,7 +62,7 @@ class Decoder:
         """Facts about the bytes of an exchange, from the recordings of that lake. `InputError` where it takes too much
         time or memory, `Busy` while kernels are made ready: a second process would compile them as well."""
         self._recordings.check_prepared()
-        return self._rereads.facts({"lake": lake, "row": {name: row[name] for name in REREAD_COLUMNS}})
+        return self._rereads.facts({"lake": lake, "row": {name: row[name] for name in _REREAD_COLUMNS}})
 
     def close(self) -> None:
         for worker in (self._frames, self._recordings, self._rereads):

@@ -1,4 +1,4 @@
-"""Reads an exchange of a lake again from its recordings, and tells what its bytes are; in the process that decodes.
+"""Re-reads an exchange of a lake from its recordings and annotates its bytes, in the decoding process.
 
 Credentials are hidden as everywhere, and so is record data."""
 
@@ -19,15 +19,15 @@ def exchange_bytes(where: str, row: dict[str, Any]) -> dict[str, Any]:
     """`row` has the columns that `decoder.REREAD_COLUMNS` names. `sides` are the frames that there are, `why` says why
     there are none."""
     with readable(where):
-        found = reread(open_lake(where), row)
+        frames = reread(open_lake(where), row)
     sides = [
         _side(side, frame, _asked(row) if side == "response" else None, _unread(row, side))
-        for side, frame in (("request", found.request), ("response", found.response))
+        for side, frame in (("request", frames.request), ("response", frames.response))
         if frame is not None
     ]
     if row["api_key"] == ENVELOPE:
-        sides += _inside(found)
-    return {"sides": sides, "why": found.why}
+        sides += _inside(frames)
+    return {"sides": sides, "why": frames.why}
 
 
 def _asked(row: dict[str, Any]) -> tuple[int, int] | None:
@@ -41,16 +41,16 @@ def _unread(row: dict[str, Any], side: str) -> str | None:
     return "its request is not in the recording" if side == "response" and row["api_key"] is None else None
 
 
-def _inside(found: Reread) -> Iterator[dict[str, Any]]:
+def _inside(frames: Reread) -> Iterator[dict[str, Any]]:
     from kafkascope.capture.exchanges.exchange import inner_frames
 
-    asked: tuple[int, int] | None = None
-    for frame, content in inner_frames(found.request, found.response):
-        yield _side(f"{frame.kind} inside", content[4:], asked)
-        asked = (frame.api_key, frame.version)
+    request_api: tuple[int, int] | None = None
+    for frame, content in inner_frames(frames.request, frames.response):
+        yield _side(f"{frame.kind} inside", content[4:], request_api)
+        request_api = (frame.api_key, frame.version)
 
 
-def _side(side: str, frame: bytes, asked: tuple[int, int] | None, unread: str | None = None) -> dict[str, Any]:
+def _side(side: str, frame: bytes, request_api: tuple[int, int] | None, unread: str | None = None) -> dict[str, Any]:
     from kafkascope.capture.exchanges.bodies import read_frame
     from kafkascope.capture.exchanges.redaction import hidden_annotations, hidden_json
     from kafkascope.codec.annotations.frame import annotations_of
@@ -61,16 +61,16 @@ def _side(side: str, frame: bytes, asked: tuple[int, int] | None, unread: str | 
     if unread:
         return facts | {"problem": unread}
     try:
-        found = read_frame(frame, asked, spans=True)
+        decoded = read_frame(frame, request_api, spans=True)
     except DecodeError as error:
         return facts | {"problem": str(error)}
-    rows = list(hidden_annotations(found, annotations_of(found, raw, None), records=False))
+    rows = list(hidden_annotations(decoded, annotations_of(decoded, raw, None), records=False))
     return facts | {
-        "message": found.name,
-        "version": found.version,
-        "exact": found.exact,
-        "reasons": list(found.reasons),
-        "json": hidden_json(found.body) if found.body is not None else None,
-        "bytes": pieces(rows[:MAX_SHOWN_PIECES], raw, found.body_at),
+        "message": decoded.name,
+        "version": decoded.version,
+        "exact": decoded.exact,
+        "reasons": list(decoded.reasons),
+        "json": hidden_json(decoded.body) if decoded.body is not None else None,
+        "bytes": pieces(rows[:MAX_SHOWN_PIECES], raw, decoded.body_at),
         "left": max(len(rows) - MAX_SHOWN_PIECES, 0),
     }

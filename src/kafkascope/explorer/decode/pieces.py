@@ -1,4 +1,4 @@
-"""Annotations of bytes as facts of a page: each piece with its place, hex, field, type, value and meaning."""
+"""Converts byte annotations to page facts: offset, hex, field, type, value and meaning of each piece."""
 
 from collections.abc import Iterable
 from typing import Any

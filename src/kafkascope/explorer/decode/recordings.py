@@ -1,4 +1,4 @@
-"""A small recording in, its exchanges out as facts of the decode page: pcap, pcapng, a request log, packed or not."""
+"""Lists the exchanges of a small uploaded recording: pcap, pcapng or a request log, compressed or not."""
 
 import io
 from typing import Any
@@ -51,13 +51,13 @@ def _asked(api: str | None, version: int | None) -> str:
     return f"{api}Response:{version}" if api and version is not None else ""
 
 
-def _side(frame: bytes | None, asked: str | None) -> dict[str, Any] | None:
+def _side(frame: bytes | None, response_to: str | None) -> dict[str, Any] | None:
     """Its size, and a link to its decoded form where it is short enough and known."""
     if frame is None:
         return None
     whole = len(frame).to_bytes(4, "big") + frame
-    known = asked is None or asked != ""
-    query = permalink(whole, asked or "") if known else None
+    is_known = response_to is None or response_to != ""
+    query = permalink(whole, response_to or "") if is_known else None
     return {"size": len(whole), "query": query}
 
 
@@ -65,5 +65,5 @@ def permalink(raw: bytes, name: str, release: str = "") -> str | None:
     """What stands behind the `?` of an address that decodes these bytes; None where they are too many."""
     if len(raw) > MAX_LINK_BYTES or not raw:
         return None
-    given = {"hex": raw.hex(), "as": name, "release": release}
-    return urlencode({key: value for key, value in given.items() if value})
+    query = {"hex": raw.hex(), "as": name, "release": release}
+    return urlencode({key: value for key, value in query.items() if value})

@@ -1,4 +1,4 @@
-"""An exchange of a lake in, its frames out, read again from the recordings where they are at hand.
+"""Finds the frames of a lake's exchange in the recordings it came from, if they are still available.
 
 The lake has no bytes: it knows recording and packet, and the recording has the rest."""
 
@@ -43,7 +43,9 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
     if None in ends:
         return Reread(why="addresses in this lake are pseudonyms, so its connection is not to be found")
     part = Part(
-        choose=lambda one: {(one.address_a, one.port_a), (one.address_b, one.port_b)} == ends,
+        choose=lambda connection: (
+            {(connection.address_a, connection.port_a), (connection.address_b, connection.port_b)} == ends
+        ),
         chunk_bytes=4 * CHUNK_BYTES,
     )
     deadline = time.monotonic() + seconds
@@ -68,34 +70,35 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
 
 def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]:
     """Those that its connection runs through, in the order of time."""
-    wanted = pc.field("connection_id") == row["connection_id"]
-    times = dataset(lake, "connections").to_table(columns=["first_at", "last_at"], filter=wanted).to_pylist()
-    first = min((one["first_at"] for one in times if one["first_at"]), default=None)
-    last = max((one["last_at"] for one in times if one["last_at"]), default=None)
-    rows = [one for one in captures_rows(lake, _COLUMNS) if _may_hold(one, row, first, last)]
-    own = next((one for one in rows if one["capture_uri"] == row["capture_uri"]), None)
+    of_connection = pc.field("connection_id") == row["connection_id"]
+    times = dataset(lake, "connections").to_table(columns=["first_at", "last_at"], filter=of_connection).to_pylist()
+    first = min((connection["first_at"] for connection in times if connection["first_at"]), default=None)
+    last = max((connection["last_at"] for connection in times if connection["last_at"]), default=None)
+    rows = [capture for capture in captures_rows(lake, _COLUMNS) if _may_hold(capture, row, first, last)]
+    own = next((capture for capture in rows if capture["capture_uri"] == row["capture_uri"]), None)
     if own is None:
         return [], "the recording that it is from is not in this lake any more"
     if own["kind"] != CAPTURE:
         return [], f"it is from a recording of the kind {own['kind']}, which has no packets"
-    for one in rows:
+    for capture in rows:
         # What a lake names may be a pipe, which is waited for, or a device without an end.
-        place, size = place_of(str(one["capture_uri"])), max(one["bytes"] or 0, 0)
+        place, size = place_of(str(capture["capture_uri"])), max(capture["bytes"] or 0, 0)
         if place.info().type != fs.FileType.File:
-            return [], f"{one['capture_uri']} is not there any more"
-        if place.info().size < size or file_digest(place, size) != one["digest"]:
-            return [], f"{one['capture_uri']} is another file now"
+            return [], f"{capture['capture_uri']} is not there any more"
+        if place.info().size < size or file_digest(place, size) != capture["digest"]:
+            return [], f"{capture['capture_uri']} is another file now"
     return [
-        one["capture_uri"] for one in sorted(rows, key=lambda one: (str(one["first_at"]), str(one["capture_uri"])))
+        capture["capture_uri"]
+        for capture in sorted(rows, key=lambda capture: (str(capture["first_at"]), str(capture["capture_uri"])))
     ], None
 
 
-def _may_hold(one: dict[str, Any], row: dict[str, Any], first: Any, last: Any) -> bool:
-    if one["capture_uri"] == row["capture_uri"]:
+def _may_hold(capture: dict[str, Any], row: dict[str, Any], first: Any, last: Any) -> bool:
+    if capture["capture_uri"] == row["capture_uri"]:
         return True
-    if one["kind"] != CAPTURE or None in (one["first_at"], one["last_at"], first, last):
+    if capture["kind"] != CAPTURE or None in (capture["first_at"], capture["last_at"], first, last):
         return False
-    return bool(one["first_at"] <= last and one["last_at"] >= first)
+    return bool(capture["first_at"] <= last and capture["last_at"] >= first)
 
 
 def _end(text: str | None) -> tuple[bytes, int] | None:

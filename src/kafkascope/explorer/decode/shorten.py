@@ -1,4 +1,4 @@
-"""A JSON value in, one that fits on a page out: long texts and long lists are cut, and whether any was is said."""
+"""Shortens a JSON value to fit on a page: long texts and lists are cut, and the caller learns whether any was."""
 
 from typing import Any
 
@@ -12,25 +12,25 @@ def shorten(value: Any) -> tuple[Any, bool]:
 
 
 # All texts of a page together; once it is used up, each shows its beginning.
-ALL_BYTES = 16 * MAX_SHOWN_BYTES
-BEGINNING = 32
+_ALL_BYTES = 16 * MAX_SHOWN_BYTES
+_BEGINNING = 32
 
 
 class Room:
     """How much of one text there is room for, when many want some."""
 
     def __init__(self) -> None:
-        self.left = ALL_BYTES
+        self.left = _ALL_BYTES
 
-    def take(self, wanted: int) -> int:
-        given = min(wanted, MAX_SHOWN_BYTES if self.left > 0 else BEGINNING)
-        self.left -= given
-        return given
+    def take(self, length: int) -> int:
+        taken = min(length, MAX_SHOWN_BYTES if self.left > 0 else _BEGINNING)
+        self.left -= taken
+        return taken
 
 
 def short_text(text: str, room: Room) -> str:
-    given = room.take(len(text))
-    return text if given == len(text) else f"{text[:given]}… {len(text) - given} more"
+    taken = room.take(len(text))
+    return text if taken == len(text) else f"{text[:taken]}… {len(text) - taken} more"
 
 
 class _Shorten:

@@ -1,4 +1,4 @@
-"""Small recordings that make a process compile or load every kernel that reading one calls, before anyone waits.
+"""Makes small recordings that load or compile every kernel that reading one needs, before anyone waits.
 
 A kernel is compiled when Python first calls it. These recordings have what leads to each: both file formats, damage in
 both, lost and reordered segments, an IP fragment without its rest."""
@@ -24,11 +24,11 @@ _DAMAGE = b"\xff" * 64
 
 def warm_up() -> None:
     """`ModuleNotFoundError` without the extra `columns`."""
-    for content in recordings():
+    for content in _recordings():
         recording_facts(content, "")
 
 
-def recordings() -> Iterator[bytes]:
+def _recordings() -> Iterator[bytes]:
     whole = list(_conversation(40_000))
     yield _pcap(whole)
     lost = [packet for number, packet in enumerate(_conversation(40_001)) if number != 9]

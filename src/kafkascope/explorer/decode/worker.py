@@ -1,4 +1,4 @@
-"""Decodes in a process of its own: what takes too long or too much memory ends that process and nothing else."""
+"""Manages a decoding process. Exceeding the time or memory limit ends that process and nothing else."""
 
 import subprocess
 import sys

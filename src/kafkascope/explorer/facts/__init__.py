@@ -1,1 +1,1 @@
-"""What the catalog says, as the plain facts that pages show."""
+"""Turns the catalog into the plain facts that pages show."""

@@ -1,4 +1,4 @@
-"""Examples of record data in every format: nothing in, named batches of one small world out, each with its bytes."""
+"""Builds example record data in every format, with the bytes of each batch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from kafkascope.codec.message import encode
 from kafkascope.codec.records.record_data import Record, RecordBatch, encode_records, new_batch
 
 # 2026-01-01 12:00 UTC; the world of the other examples.
-START = 1_767_268_800_000
-_PAID = Record(1041, START, b"order-1001", b'{"state":"paid"}', (("source", b"web"),))
-_GONE = Record(1042, START + 250, b"order-0990", None)
-_PLAIN = Record(1041, START, b"order-1001", b'{"state":"paid"}')
+_START = 1_767_268_800_000
+_PAID = Record(1041, _START, b"order-1001", b'{"state":"paid"}', (("source", b"web"),))
+_GONE = Record(1042, _START + 250, b"order-0990", None)
+_PLAIN = Record(1041, _START, b"order-1001", b'{"state":"paid"}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def _marker() -> RecordBatch:
     key = bytes(2) + (1).to_bytes(2, "big")
     value = bytes(2) + encode("EndTxnMarker", 0, {"coordinatorEpoch": 3})
     return new_batch(
-        [Record(1043, START + 900, key, value)],
+        [Record(1043, _START + 900, key, value)],
         producer_id=4001,
         producer_epoch=0,
         is_transactional=True,
@@ -81,7 +81,7 @@ EXAMPLES = (
         "Magic 1, compressed with gzip",
         "A message whose value is a whole message set. Its offset is that of the last message inside, which count"
         " from 0.",
-        lambda: new_batch([_PLAIN, Record(1042, START + 250, b"order-0990", None)], magic=1, compression="gzip"),
+        lambda: new_batch([_PLAIN, Record(1042, _START + 250, b"order-0990", None)], magic=1, compression="gzip"),
     ),
     BatchExample(
         "v0",

@@ -1,4 +1,4 @@
-"""Changes between two layouts as facts of a page: what, where, before, after, and the line that says it."""
+"""Describes changes between two layouts: what, where, before, after, and a line of text."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A layout in, its example out as plain facts: JSON, bytes, every byte named, and ways to use it elsewhere."""
+"""Builds a message's example: JSON, annotated bytes, and commands and code that use it."""
 
 import json
 from itertools import pairwise
@@ -18,22 +18,22 @@ from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import Layout
 
 
-def example_facts(found: Layout) -> dict[str, Any]:
-    name, version, release = found.message.name, found.version, found.release
+def example_facts(layout: Layout) -> dict[str, Any]:
+    name, version, release = layout.message.name, layout.version, layout.release
     value = example(name, version, release)
-    data, annotations = annotated_frame(found, value)
+    data, annotations = annotated_frame(layout, value)
     body = len(data) - len(encode(name, version, value, release))
     written = to_json(name, version, value, release)
     return {
         "json": written,
         "hex": data.hex(),
-        "header": example_header(name, version) if found.message.api else None,
-        "bytes": named_bytes(annotations, data, body),
-        "uses": uses(found, written, data),
+        "header": example_header(name, version) if layout.message.api else None,
+        "bytes": _named_bytes(annotations, data, body),
+        "uses": _uses(layout, written, data),
     }
 
 
-def named_bytes(annotations: list[Annotation], data: bytes, body: int) -> list[dict[str, Any]]:
+def _named_bytes(annotations: list[Annotation], data: bytes, body: int) -> list[dict[str, Any]]:
     """Every piece of the bytes in order; `body` is where the body begins."""
     rows = [_bytes(item, data, body) for item in annotations]
     # A tag's number stands in the span of its struct; readers look for it at its field, as its size does.
@@ -60,17 +60,17 @@ def _bytes(item: Annotation, data: bytes, body: int) -> dict[str, Any]:
     }
 
 
-def uses(found: Layout, written: Any, data: bytes) -> list[dict[str, str]]:
+def _uses(layout: Layout, written: Any, data: bytes) -> list[dict[str, str]]:
     """Commands and code to copy."""
-    name, version = found.message.name, found.version
-    release = f" --release {found.release}" if found.release else ""
-    named = "" if found.message.kind == "request" and not found.release else f" --as {name}:{version}{release}"
+    name, version = layout.message.name, layout.version
+    release = f" --release {layout.release}" if layout.release else ""
+    named = "" if layout.message.kind == "request" and not layout.release else f" --as {name}:{version}{release}"
     short = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
-    listed = []
-    if found.message.kind == "request" and not found.release:
-        call = f"kafkascope call localhost:9092 {found.message.api} {quote(short)} --api-version {version}"
-        listed.append({"title": "Send it", "with": "kafkascope call", "language": "shell", "text": call})
-    listed.append(
+    usages = []
+    if layout.message.kind == "request" and not layout.release:
+        call = f"kafkascope call localhost:9092 {layout.message.api} {quote(short)} --api-version {version}"
+        usages.append({"title": "Send it", "with": "kafkascope call", "language": "shell", "text": call})
+    usages.append(
         {
             "title": "Decode it",
             "with": "kafkascope decode",
@@ -78,41 +78,41 @@ def uses(found: Layout, written: Any, data: bytes) -> list[dict[str, str]]:
             "text": f"kafkascope decode{named} {data.hex()}",
         }
     )
-    listed.append(
+    usages.append(
         {
             "title": "Encode it",
             "with": "kafkascope encode",
             "language": "shell",
-            "text": _encode(found, short) + release,
+            "text": _encode(layout, short) + release,
         }
     )
-    listed.append({"title": "In Python", "with": "Python", "language": "python", "text": _python(found, written)})
-    return listed
+    usages.append({"title": "In Python", "with": "Python", "language": "python", "text": _python(layout, written)})
+    return usages
 
 
-def _encode(found: Layout, short: str) -> str:
-    line = f"kafkascope encode {found.message.name}:{found.version} {quote(short)}"
-    if not found.message.api:
+def _encode(layout: Layout, short: str) -> str:
+    line = f"kafkascope encode {layout.message.name}:{layout.version} {quote(short)}"
+    if not layout.message.api:
         return line
-    header = example_header(found.message.name, found.version)
+    header = example_header(layout.message.name, layout.version)
     client = f" --client-id {EXAMPLE_CLIENT_ID}" if "clientId" in header else ""
     return f"{line} --frame --correlation-id {EXAMPLE_CORRELATION_ID}{client}"
 
 
-def _python(found: Layout, written: Any) -> str:
-    name, version = found.message.name, found.version
-    release = f", release={found.release!r}" if found.release else ""
+def _python(layout: Layout, written: Any) -> str:
+    name, version = layout.message.name, layout.version
+    release = f", release={layout.release!r}" if layout.release else ""
     text = json.dumps(written, ensure_ascii=False, indent=2).replace("\\", "\\\\")
-    this = f'"{name}", {version}'
+    arguments = f'"{name}", {version}'
     lines = ["import json", "", "import kafkascope", "", f'given = json.loads("""{text}""")']
-    lines.append(f"value = kafkascope.from_json({this}, given{release})")
-    if found.message.api:
+    lines.append(f"value = kafkascope.from_json({arguments}, given{release})")
+    if layout.message.api:
         header = example_header(name, version)
-        asked = "" if found.message.kind == "request" else f', response_to=("{found.message.api}", {version})'
-        lines.append(f"frame = kafkascope.encode_frame({this}, value, {header!r}{release})")
-        lines.append(f"decoded = kafkascope.decode_frame(frame{asked}{release}).body")
+        response_to = "" if layout.message.kind == "request" else f', response_to=("{layout.message.api}", {version})'
+        lines.append(f"frame = kafkascope.encode_frame({arguments}, value, {header!r}{release})")
+        lines.append(f"decoded = kafkascope.decode_frame(frame{response_to}{release}).body")
     else:
-        lines.append(f"data = kafkascope.encode({this}, value{release})")
-        lines.append(f"decoded = kafkascope.decode({this}, data{release})")
-    lines.append(f"kafkascope.to_json({this}, decoded.value{release}) == given")
+        lines.append(f"data = kafkascope.encode({arguments}, value{release})")
+        lines.append(f"decoded = kafkascope.decode({arguments}, data{release})")
+    lines.append(f"kafkascope.to_json({arguments}, decoded.value{release}) == given")
     return "\n".join(lines)

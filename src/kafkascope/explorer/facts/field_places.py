@@ -1,4 +1,4 @@
-"""Every field of the catalog by its name: which messages have it, where, since which version."""
+"""Indexes every field of the catalog by name: which messages have it, where, and since which version."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,30 +18,30 @@ class FieldPlace(NamedTuple):
     field: Field
 
 
-def places_in(known: Message) -> Iterator[FieldPlace]:
+def places_in(definition: Message) -> Iterator[FieldPlace]:
     """Of one message, in the order of its newest layout."""
-    block = next(block for block in known.blocks if block.releases is None)
+    block = next(block for block in definition.blocks if block.releases is None)
 
     def visit(fields: tuple[Field, ...], above: tuple[str, ...], allowed: list[int]) -> Iterator[FieldPlace]:
         for field in fields:
             having = [version for version in allowed if version in field.versions]
             if having:
-                yield FieldPlace(known.name, (*above, field.name), having[-1], field)
+                yield FieldPlace(definition.name, (*above, field.name), having[-1], field)
                 yield from visit(field.fields, (*above, field.name), having)
 
-    yield from visit(block.fields, (), [version for version in known.all_versions() if version in block.versions])
+    yield from visit(block.fields, (), [version for version in definition.all_versions() if version in block.versions])
 
 
 @cache
 def field_places() -> dict[str, tuple[FieldPlace, ...]]:
     """By the spelling that most of them have. Older records spell some with a small letter, and file systems may not
     tell `topicId` from `TopicId`, so these are one name."""
-    found: dict[str, list[FieldPlace]] = {}
+    by_name: dict[str, list[FieldPlace]] = {}
     for name in index():
         for place in places_in(message(name)):
-            found.setdefault(place.path[-1].lower(), []).append(place)
-    spelt = {key: Counter(place.path[-1] for place in places).most_common(1)[0][0] for key, places in found.items()}
-    named = {spelt[key][:1].upper() + spelt[key][1:]: tuple(places) for key, places in found.items()}
+            by_name.setdefault(place.path[-1].lower(), []).append(place)
+    spelt = {key: Counter(place.path[-1] for place in places).most_common(1)[0][0] for key, places in by_name.items()}
+    named = {spelt[key][:1].upper() + spelt[key][1:]: tuple(places) for key, places in by_name.items()}
     return dict(sorted(named.items()))
 
 

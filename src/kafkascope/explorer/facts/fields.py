@@ -1,4 +1,4 @@
-"""A layout in, the tree of its fields out as plain facts: type, null, default, tag, prose, named values, KIPs."""
+"""Builds the field tree of a layout: types, nullability, defaults, tags, prose, named values and KIPs."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from kafkascope.schema.prose import sentence
 from kafkascope.schema.values import named_values
 
 
-def tree(found: Layout) -> list[dict[str, Any]]:
-    return [_field(found, field, (), ()) for field in found.fields]
+def tree(layout: Layout) -> list[dict[str, Any]]:
+    return [_field(layout, field, (), ()) for field in layout.fields]
 
 
-def _field(found: Layout, field: LayoutField, above: tuple[str, ...], places: tuple[str, ...]) -> dict[str, Any]:
+def _field(layout: Layout, field: LayoutField, above: tuple[str, ...], places: tuple[str, ...]) -> dict[str, Any]:
     """`path` has the release's names, `place` those of the catalog."""
     path, place = (*above, field.kafka_name), (*places, field.source.name)
     return {
         "name": field.kafka_name,
         "page": field_name(field.source.name),
         "path": ".".join(path),
-        "type": type_text(field),
+        "type": _type_text(field),
         "nullable": field.nullable,
         "tag": field.tag,
         "default": field.default,
@@ -33,14 +33,14 @@ def _field(found: Layout, field: LayoutField, above: tuple[str, ...], places: tu
         "versions": field.source.versions.text,
         "since": field.source.since,
         "aliases": [name for name, _ in field.source.was if name != field.kafka_name],
-        "kips": field_kips(found.message, place),
-        "prose": sentence(found.message, place),
-        "values": [values_json(values) for values in named_values(found.message, place, found.version)],
-        "fields": [_field(found, child, path, place) for child in field.fields],
+        "kips": field_kips(layout.message, place),
+        "prose": sentence(layout.message, place),
+        "values": [values_json(values) for values in named_values(layout.message, place, layout.version)],
+        "fields": [_field(layout, child, path, place) for child in field.fields],
     }
 
 
-def type_text(field: LayoutField) -> str:
+def _type_text(field: LayoutField) -> str:
     """`[]Topic`, `string`, `int32`."""
-    one = field.source.type if field.type == "struct" else field.type
-    return f"[]{one}" if field.array else one
+    element = field.source.type if field.type == "struct" else field.type
+    return f"[]{element}" if field.array else element

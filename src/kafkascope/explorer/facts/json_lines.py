@@ -1,4 +1,4 @@
-"""A JSON value in, its lines out as `json.dumps(indent=2)` would print them, each with the path of what it holds."""
+"""Splits a JSON value into lines as `json.dumps(indent=2)` prints them, each with the path of its value."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""KIPs out of the catalog: which APIs and messages a KIP touched, in which versions, and which fields it brought."""
+"""Collects what each KIP changed: APIs and messages, their versions, and the fields it added."""
 
 from functools import cache
 from typing import Any
@@ -10,11 +10,11 @@ from kafkascope.schema.catalog import apis, index, message
 @cache
 def kip_touches() -> dict[int, list[dict[str, Any]]]:
     """KIP number to what it touched, sorted: `name` is an API or another message, `version` None for all of it."""
-    found: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
+    touches: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
 
     def touch(number: int, name: str, version: int | None) -> dict[str, Any]:
         key = (name, -1 if version is None else version)
-        rows = found.setdefault(number, {})
+        rows = touches.setdefault(number, {})
         return rows.setdefault(key, {"name": name, "api": name in names, "version": version, "fields": []})
 
     names = set(apis().values())
@@ -24,11 +24,11 @@ def kip_touches() -> dict[int, list[dict[str, Any]]]:
             if kip.place:
                 row["fields"].append(kip.place)
     for name in index():
-        known = message(name)
-        for version, numbers in known.kips:
+        definition = message(name)
+        for version, numbers in definition.kips:
             for number in numbers:
-                touch(number, known.api or name, version)
-    return {number: [rows[key] for key in sorted(rows)] for number, rows in sorted(found.items())}
+                touch(number, definition.api or name, version)
+    return {number: [rows[key] for key in sorted(rows)] for number, rows in sorted(touches.items())}
 
 
 def kip_apis() -> dict[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Values of the lake as facts of a page: times as ISO text, bytes as base64, everything else as it is."""
+"""Converts values of the lake for JSON: times to ISO text, bytes to base64."""
 
 from base64 import b64encode
 from datetime import UTC, date, datetime, timedelta
@@ -13,9 +13,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return value
 
 

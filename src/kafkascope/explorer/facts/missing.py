@@ -1,4 +1,4 @@
-"""An address that leads nowhere in, pages that may have been meant out."""
+"""Suggests pages for an address that does not exist."""
 
 import re
 from collections.abc import Collection
@@ -21,13 +21,13 @@ _MOST_PARTS = 4
 def near(path: str) -> list[dict[str, Any]]:
     """Each with its text, its kind of page and that one's parameters."""
     names = [unquote(part) for part in re.sub(r"\.(html|json)$", "", path).split("/") if part][:_MOST_PARTS]
-    found: list[dict[str, Any]] = []
+    suggestions: list[dict[str, Any]] = []
     if names[:1] == ["field"]:
-        found += [_field(name) for given in names[1:2] if len(given) <= _LONGEST for name in near_fields(given)]
+        suggestions += [_field(name) for typed in names[1:2] if len(typed) <= _LONGEST for name in near_fields(typed)]
     for name in names:
         if len(name) <= _LONGEST:
-            found += [item for item in _like(name) if item not in found]
-    return found[:_MOST]
+            suggestions += [item for item in _like(name) if item not in suggestions]
+    return suggestions[:_MOST]
 
 
 def _like(name: str) -> list[dict[str, Any]]:
@@ -35,24 +35,26 @@ def _like(name: str) -> list[dict[str, Any]]:
 
     if name in index():
         return [_message(name)]
-    found = [_api(near) if near in apis().values() else _message(near) for near in close_names(name)]
+    suggestions = [_api(near) if near in apis().values() else _message(near) for near in close_names(name)]
     errors = get_close_matches(name.upper(), by_name(), n=2, cutoff=0.7)
-    found += [{"text": by_name()[e].name, "kind": "error", "parameters": {"name": by_name()[e].name}} for e in errors]
-    known = [release.name for release in releases()]
-    close = get_close_matches(name, known, n=2, cutoff=0.75) if name[:1].isdigit() and "." in name else []
-    found += [{"text": f"Kafka {r}", "kind": "release", "parameters": {"release": r}} for r in close]
-    return found
+    suggestions += [
+        {"text": by_name()[e].name, "kind": "error", "parameters": {"name": by_name()[e].name}} for e in errors
+    ]
+    release_names = [release.name for release in releases()]
+    close = get_close_matches(name, release_names, n=2, cutoff=0.75) if name[:1].isdigit() and "." in name else []
+    suggestions += [{"text": f"Kafka {r}", "kind": "release", "parameters": {"release": r}} for r in close]
+    return suggestions
 
 
-def not_called(what: str, name: str, kinds: Collection[str]) -> str:
+def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
     """Why there is no such page: the name is of another kind, and then where its page is, or of none."""
     other = kind_of(name)
     if other and other[1] not in kinds and other[0] == name:
         newest = None if other[1] == "API" else message(name).all_versions()[-1]
         folder = "api" if newest is None else "record" if other[1] in RECORDS else "message"
-        there = name if newest is None else f"{name}/{newest}"
-        return f"{name} is {describe_kind(*other)}: /{folder}/{there}.html"
-    return f"no {what} is called {clip(name)}{suggest(name, kinds, 'the search finds names by a part of them')}"
+        file = name if newest is None else f"{name}/{newest}"
+        return f"{name} is {describe_kind(*other)}: /{folder}/{file}.html"
+    return f"no {noun} is called {clip(name)}{suggest(name, kinds, 'the search finds names by a part of them')}"
 
 
 def _field(name: str) -> dict[str, Any]:

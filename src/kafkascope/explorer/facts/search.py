@@ -1,4 +1,4 @@
-"""What can be searched for: APIs, messages, fields, errors, releases, KIPs and their numbers, and where each leads.
+"""Searches APIs, messages, fields, errors, releases and KIPs, and builds the index for the browser's search.
 
 `entries` are the same for the script in the browser and for the server's own search page; `index_script` packs them.
 """
@@ -19,10 +19,10 @@ from kafkascope.schema.releases import releases
 
 MOST_RESULTS = 24
 # Kinds in the order in which they stand among equals.
-KINDS = ("api", "error", "release", "kip", "message", "record", "name", "field")
+_KINDS = ("api", "error", "release", "kip", "message", "record", "name", "field")
 
 
-class Entry(NamedTuple):
+class SearchEntry(NamedTuple):
     """`also` are other words that find it: numbers, earlier names."""
 
     kind: str
@@ -33,79 +33,81 @@ class Entry(NamedTuple):
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[SearchEntry, ...]:
     return (*_apis(), *_errors(), *_releases(), *_kips(), *_names(), *_messages())
 
 
-def _apis() -> Iterator[Entry]:
+def _apis() -> Iterator[SearchEntry]:
     for key, api in apis().items():
         was = tuple(alias.removesuffix("Request") for alias in index()[f"{api}Request"].aliases)
-        yield Entry("api", api, f"API {key} · {family_of(api)}", f"api/{api}.html", (str(key), *was))
+        yield SearchEntry("api", api, f"API {key} · {family_of(api)}", f"api/{api}.html", (str(key), *was))
 
 
-def _errors() -> Iterator[Entry]:
+def _errors() -> Iterator[SearchEntry]:
     for error in error_codes().values():
         also = (str(error.code), *error.aliases, *((error.exception,) if error.exception else ()))
-        yield Entry("error", error.name, f"error {error.code}", f"error/{error.name}.html", also)
+        yield SearchEntry("error", error.name, f"error {error.code}", f"error/{error.name}.html", also)
 
 
-def _releases() -> Iterator[Entry]:
+def _releases() -> Iterator[SearchEntry]:
     for release in reversed(releases()):
-        yield Entry("release", f"Kafka {release.name}", "release", f"release/{release.name}.html", (release.name,))
+        yield SearchEntry(
+            "release", f"Kafka {release.name}", "release", f"release/{release.name}.html", (release.name,)
+        )
 
 
-def _kips() -> Iterator[Entry]:
+def _kips() -> Iterator[SearchEntry]:
     for number, names in kip_apis().items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        yield Entry("kip", f"KIP-{number}", ", ".join(names[:3]) + more, f"kip/{number}.html", (str(number),))
+        yield SearchEntry("kip", f"KIP-{number}", ", ".join(names[:3]) + more, f"kip/{number}.html", (str(number),))
 
 
-def _names() -> Iterator[Entry]:
+def _names() -> Iterator[SearchEntry]:
     """Fields of one name in several places; one that is alone is found there."""
     for name, places in field_places().items():
         if len(places) > 1:
-            yield Entry("name", name, f"field in {len(places)} places", f"field/{name}.html")
+            yield SearchEntry("name", name, f"field in {len(places)} places", f"field/{name}.html")
 
 
-def _messages() -> Iterator[Entry]:
+def _messages() -> Iterator[SearchEntry]:
     for name, entry in index().items():
-        known = message(name)
-        kind = "message" if known.kind in ("request", "response", "header") else "record"
-        newest = known.all_versions()[-1]
-        about = f"{known.kind} v{newest}"
-        yield Entry(kind, name, about, f"{kind}/{name}/{newest}.html", entry.aliases)
-        for place in places_in(known):
+        definition = message(name)
+        kind = "message" if definition.kind in ("request", "response", "header") else "record"
+        newest = definition.all_versions()[-1]
+        about = f"{definition.kind} v{newest}"
+        yield SearchEntry(kind, name, about, f"{kind}/{name}/{newest}.html", entry.aliases)
+        for place in places_in(definition):
             path = ".".join(place.path)
-            yield Entry("field", place.path[-1], f"{name} {path}", f"{kind}/{name}/{place.version}.html#f-{path}")
+            yield SearchEntry("field", place.path[-1], f"{name} {path}", f"{kind}/{name}/{place.version}.html#f-{path}")
 
 
-def search(asked: str) -> list[Entry]:
+def search(query: str) -> list[SearchEntry]:
     """The best first. Every word must be in an entry; the script in the browser ranks alike."""
-    words = asked.lower().split()
+    words = query.lower().split()
     if not words:
         return []
     ranked = []
     for order, entry in enumerate(entries()):
         rank = _rank(entry, words)
         if rank is not None:
-            ranked.append(((rank, KINDS.index(entry.kind), _depth(entry), order), entry))
+            ranked.append(((rank, _KINDS.index(entry.kind), _depth(entry), order), entry))
     ranked.sort(key=lambda item: item[0])
     return [entry for _, entry in ranked[:MOST_RESULTS]]
 
 
-def _depth(entry: Entry) -> int:
+def _depth(entry: SearchEntry) -> int:
     """Of fields those at the top of a message first, those of requests and responses before those of records."""
     return 2 * entry.about.count(".") + entry.address.startswith("record/") if entry.kind == "field" else 0
 
 
-def _rank(entry: Entry, words: list[str]) -> int | None:
+def _rank(entry: SearchEntry, words: list[str]) -> int | None:
     text = entry.text.lower()
     whole = " ".join((text, entry.about.lower(), *entry.also)).lower()
     humps = _humps(entry.text)
     if not all(word in whole or humps.startswith(word) for word in words):
         return None
     first = words[0]
-    names = (text, *(other.lower() for other in entry.also))
+    names = (text, *(alias.lower() for alias in entry.also))
     if first in names:
         return 0
     if any(name.startswith(first) for name in names):
@@ -126,15 +128,15 @@ def _humps(text: str) -> str:
 
 
 def index_script() -> str:
-    packed: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    packed: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
     for entry in entries():
         if entry.kind in ("api", "error", "release", "kip", "name"):
             packed[entry.kind].append([entry.text, entry.about, *entry.also])
     for name in index():
-        known = message(name)
-        kind = "message" if known.kind in ("request", "response", "header") else "record"
-        newest = known.all_versions()[-1]
-        row = [name, known.kind, newest, _packed_fields(known, newest), *index()[name].aliases]
+        definition = message(name)
+        kind = "message" if definition.kind in ("request", "response", "header") else "record"
+        newest = definition.all_versions()[-1]
+        row = [name, definition.kind, newest, _packed_fields(definition, newest), *index()[name].aliases]
         packed[kind].append(row)
     del packed["field"]
     data = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
@@ -142,9 +144,9 @@ def index_script() -> str:
     return f"window.kafkascope={{data:{data}}};\n{finder}"
 
 
-def _packed_fields(known: Message, newest: int) -> str:
+def _packed_fields(definition: Message, newest: int) -> str:
     """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`: a version where it is not the newest."""
-    versions = {".".join(place.path): place.version for place in places_in(known)}
+    versions = {".".join(place.path): place.version for place in places_in(definition)}
     tree: dict[str, Any] = {}
     for path in versions:
         at = tree

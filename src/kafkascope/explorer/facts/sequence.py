@@ -1,25 +1,25 @@
-"""A conversation in, a small sequence diagram as SVG out; what it shows stands in words beside it too."""
+"""Draws a conversation as a small SVG sequence diagram. The page shows the same in words."""
 
 from typing import Any
 
 from markupsafe import Markup
 
 # Between two actors, by how many there are: a page is 1,100 wide, and names of APIs stand over the arrows.
-COLUMNS = {2: 300, 3: 280, 4: 250, 5: 225}
-NARROWEST = 178
-MARGIN = 90
-TOP = 56
-STEP = 50
-TIP = 7
+_COLUMNS = {2: 300, 3: 280, 4: 250, 5: 225}
+_NARROWEST = 178
+_MARGIN = 90
+_TOP = 56
+_STEP = 50
+_TIP = 7
 
 
 def sequence_svg(flow: dict[str, Any], here: str) -> Markup:
     """`flow` has `title`, `actors` and `steps` (`sender`, `receiver`, `api`, `remark`); steps of `here` stand out."""
     actors = flow["actors"]
-    column = COLUMNS.get(len(actors), NARROWEST)
-    at = {name: MARGIN + column * number for number, name in enumerate(actors)}
-    width = 2 * MARGIN + column * (len(actors) - 1)
-    height = TOP + STEP * len(flow["steps"]) + 16
+    column = _COLUMNS.get(len(actors), _NARROWEST)
+    at = {name: _MARGIN + column * number for number, name in enumerate(actors)}
+    width = 2 * _MARGIN + column * (len(actors) - 1)
+    height = _TOP + _STEP * len(flow["steps"]) + 16
     label = f"{flow['title']}: {len(flow['steps'])} requests between {', '.join(actors)}; in words below"
     parts = [
         Markup('<svg class="flow" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">').format(
@@ -33,7 +33,7 @@ def sequence_svg(flow: dict[str, Any], here: str) -> Markup:
             + Markup('<text x="{}" y="26" text-anchor="middle">{}</text>').format(x, name)
         )
     for number, step in enumerate(flow["steps"]):
-        parts.append(_step(step, at, TOP + STEP * number + 24, step["api"] == here))
+        parts.append(_step(step, at, _TOP + _STEP * number + 24, step["api"] == here))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -48,6 +48,6 @@ def _step(step: dict[str, Any], at: dict[str, int], y: int, here: bool) -> Marku
         '<text class="soft" x="{}" y="{}" text-anchor="middle">{}</text></g>'
     ).format(
         Markup(' class="here"') if here else "",
-        start, y, tip - way * TIP, tip, y, -way * TIP,
+        start, y, tip - way * _TIP, tip, y, -way * _TIP,
         middle, y - 6, step["api"], middle, y + 15, step["remark"],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A layout in, its parts on the wire as plain facts out: frame prefix, header, body, every cell with its position."""
+"""Lays out a message's parts on the wire: frame prefix, header and body, every cell with its position."""
 
 from typing import Any
 
@@ -6,34 +6,34 @@ from kafkascope.codec.frame import header_version
 from kafkascope.schema.layouts.lanes import Cell, Lane, Position, end, lanes
 from kafkascope.schema.layouts.layout import Layout, camel_case, layout
 
-FRAME = Position("frame", (), 0)
+_FRAME = Position("frame", (), 0)
 # The frame's length counts what follows it, so header fields start behind it.
-PREFIX_BYTES = 4
+_PREFIX_BYTES = 4
 
 
-def wire_facts(found: Layout) -> list[dict[str, Any]]:
+def wire_facts(body_layout: Layout) -> list[dict[str, Any]]:
     """Prefix, header and body of a request or response; a record is a body alone."""
-    if not found.message.api:
-        return [_part("body", "Body", "", lanes(found, FRAME), "frame")]
-    request = found.message.kind == "request"
-    number = header_version(found.message.name, found.version)
+    if not body_layout.message.api:
+        return [_part("body", "Body", "", lanes(body_layout, _FRAME), "frame")]
+    request = body_layout.message.kind == "request"
+    number = header_version(body_layout.message.name, body_layout.version)
     header = layout("RequestHeader" if request else "ResponseHeader", number)
-    start = Position("frame", (), PREFIX_BYTES)
+    start = Position("frame", (), _PREFIX_BYTES)
     behind = end(header, start)
     title = f"{'Request' if request else 'Response'} header v{number}"
     return [
         {"part": "frame", "title": "Frame", "remark": "", "starts": "frame", "lane": _prefix()},
-        _part("header", title, _header_remark(found, number), lanes(header, start), "frame"),
-        _part("body", "Body", "", lanes(found, behind or Position("body", (), 0)), "frame" if behind else "body"),
+        _part("header", title, _header_remark(body_layout, number), lanes(header, start), "frame"),
+        _part("body", "Body", "", lanes(body_layout, behind or Position("body", (), 0)), "frame" if behind else "body"),
     ]
 
 
-def _header_remark(found: Layout, number: int) -> str:
-    if found.message.kind == "request" and number >= 2:
+def _header_remark(body_layout: Layout, number: int) -> str:
+    if body_layout.message.kind == "request" and number >= 2:
         return "ClientId stays a classic string with an int16 length, whatever the header's version."
-    if found.message.kind == "request" and number == 0:
+    if body_layout.message.kind == "request" and number == 0:
         return "It ends behind the correlation id: there is no client id."
-    if found.message.api == "ApiVersions" and found.message.kind == "response":
+    if body_layout.message.api == "ApiVersions" and body_layout.message.kind == "response":
         return "Always v0, so that a client that does not know the broker's version can read the answer (KIP-511)."
     return ""
 

@@ -1,1 +1,1 @@
-"""One module a kind of page: parameters in, the page's facts out."""
+"""The pages of the explorer, one module per kind: each turns parameters into facts."""

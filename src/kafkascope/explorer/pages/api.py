@@ -1,4 +1,4 @@
-"""An API's name in, its page out: what it is for, who sends it, what it needs, versions by release, its neighbours."""
+"""The page of an API: purpose, senders, permissions, versions by release, errors and related exchanges."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import newest_release
 
 # An API like Metadata stands in many conversations; the first ones tell enough.
-MOST_FLOWS = 2
+_MOST_FLOWS = 2
 
 
 def make(name: str) -> Page:
@@ -26,12 +26,12 @@ def make(name: str) -> Page:
         raise NotFoundError(not_called("API", name, API))
     request, response = message(f"{name}Request"), message(f"{name}Response")
     facts = api_facts(name)
-    said = paragraphs(request)
+    prose = paragraphs(request)
     about: dict[str, Any] = {
         "api": name,
         "key": keys[name],
         "family": family_of(name),
-        "prose": list(said),
+        "prose": list(prose),
         "aliases": [
             {"name": was.removesuffix("Request"), "lastRelease": last} for was, last in request.was
         ],
@@ -50,12 +50,12 @@ def make(name: str) -> Page:
             for e in errors_of(request)
         ],
         "matrices": [
-            {"message": known.name, "byVersion": version_matrix(known), "byRelease": release_matrix(known)}
-            for known in (request, response)
+            {"message": half.name, "byVersion": version_matrix(half), "byRelease": release_matrix(half)}
+            for half in (request, response)
         ],
-        "flows": [flow_facts(flow) for flow in flows_of(name)[:MOST_FLOWS]],
+        "flows": [_flow_facts(flow) for flow in flows_of(name)[:_MOST_FLOWS]],
     }  # fmt: skip
-    description = said[0].partition(". ")[0].rstrip(".") + "." if said else ""
+    description = prose[0].partition(". ")[0].rstrip(".") + "." if prose else ""
     return Page(name, about, description)
 
 
@@ -71,7 +71,7 @@ def _version(request: Message, response: Message, version: int) -> dict[str, Any
     }
 
 
-def flow_facts(flow: Flow) -> dict[str, Any]:
+def _flow_facts(flow: Flow) -> dict[str, Any]:
     steps = [{"sender": s.sender, "receiver": s.receiver, "api": s.api, "remark": s.remark} for s in flow.steps]
     return {"title": flow.title, "actors": list(flow.actors), "steps": steps}
 

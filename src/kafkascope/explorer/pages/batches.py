@@ -1,4 +1,4 @@
-"""The formats of record data on one page: fields with positions, flags, compression, and examples byte by byte."""
+"""The page of record data formats: fields with positions, flags, compression, and examples byte by byte."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kafkascope.explorer.decode.pieces import pieces
 from kafkascope.explorer.facts.batch_examples import EXAMPLES, BatchExample
 from kafkascope.explorer.page import Kind, Page
 
-WORDS = {
+_WORDS = {
     "baseOffset": "Offset of the first record; 0 from a producer, the broker sets it.",
     "batchLength": "Bytes behind this field.",
     "partitionLeaderEpoch": "Epoch of the leader that took the batch; −1 from a producer. Outside the checksum.",
@@ -28,26 +28,26 @@ WORDS = {
     "messageSize": "Bytes behind this field.",
     "timestamp": "Milliseconds, create time or log append time; −1 for none.",
 }
-CRC = (
+_CRC = (
     "CRC-32 over everything behind it.",
     "CRC-32 over everything behind it.",
     "CRC-32C over everything from the attributes on, so that a broker can set offset and epoch without touching it.",
 )
-FLAGS = (
+_FLAGS = (
     (0b111, "0–2", "compression", "none, gzip, snappy, lz4, zstd", 0),
     (1 << 3, "3", "timestamp type", "0 create time, 1 log append time", 1),
     (1 << 4, "4", "transactional", "the batch is part of a transaction", 2),
     (1 << 5, "5", "control", "the records are markers and never reach the application", 2),
     (1 << 6, "6", "delete horizon", "the base timestamp says when tombstones may go", 2),
 )
-COMPRESSION_WORDS = {
+_COMPRESSION_WORDS = {
     "none": ("0.8.2", "0, 1, 2", ""),
     "gzip": ("0.8.2", "0, 1, 2", ""),
     "snappy": ("0.8.2", "0, 1, 2", "Java writes xerial's framing, librdkafka raw blocks; both are read."),
     "lz4": ("0.8.2", "0, 1, 2", "Of magic 0 the frame has a wrong header checksum, in every writer (KIP-57)."),
     "zstd": ("2.1", "2", "Produce v7 and Fetch v10 or newer (KIP-110)."),
 }
-RECORD_FIELDS = (
+_RECORD_FIELDS = (
     ("length", "varint", "1–5", "Bytes of the record behind it."),
     ("attributes", "int8", "1", "Not used."),
     ("timestampDelta", "varlong", "1–10", "To the base timestamp."),
@@ -62,15 +62,16 @@ def make() -> Page:
     facts = {
         "formats": [_format(2, BATCH), _format(1, MESSAGE_1), _format(0, MESSAGE_0)],
         "record": [
-            {"name": name, "type": type_, "size": size, "about": about} for name, type_, size, about in RECORD_FIELDS
+            {"name": name, "type": type_, "size": size, "about": about} for name, type_, size, about in _RECORD_FIELDS
         ],
         "flags": [
             {"bits": bits, "mask": mask, "name": name, "about": about, "sinceMagic": since}
-            for mask, bits, name, about, since in FLAGS
+            for mask, bits, name, about, since in _FLAGS
         ],
         "compressions": [
-            {"number": number, "name": name, "since": COMPRESSION_WORDS[name][0], "magics": COMPRESSION_WORDS[name][1],
-             "about": COMPRESSION_WORDS[name][2]}
+            {"number": number, "name": name, "since": _COMPRESSION_WORDS[name][0],
+             "magics": _COMPRESSION_WORDS[name][1],
+             "about": _COMPRESSION_WORDS[name][2]}
             for number, name in enumerate(COMPRESSIONS)
         ],
         "control": [{"type": number, "name": name, "value": value} for number, (name, value) in TYPES.items()],
@@ -83,7 +84,7 @@ def _format(magic: int, fields: tuple[tuple[str, str, int], ...]) -> dict[str, A
     rows = []
     at = 0
     for name, type_, size in fields:
-        about = CRC[magic] if name == "crc" else WORDS[name]
+        about = _CRC[magic] if name == "crc" else _WORDS[name]
         rows.append({"name": name, "type": type_, "at": str(at), "size": str(size), "about": about})
         at += size
     if magic < 2:

@@ -1,4 +1,4 @@
-"""The changelog of an API or message: its name in; every version, newest first, with what changed on the wire, out."""
+"""The changelog of an API or message: every version, newest first, with what changed on the wire."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,13 +51,13 @@ def _version(entry: VersionEntry, title: str) -> dict[str, Any]:
 
 def _later(entries: list[VersionEntry]) -> list[dict[str, Any]]:
     """What a release changed under numbers that were there before it, each change once with its versions."""
-    found: dict[tuple[str, str, Any], list[int]] = {}
+    versions_by_change: dict[tuple[str, str, Any], list[int]] = {}
     for entry in entries:
         for name, release, change in entry.later:
-            found.setdefault((release, name, change), []).append(entry.version)
+            versions_by_change.setdefault((release, name, change), []).append(entry.version)
     return [
         {"release": release, "message": name, "versions": format_versions(versions), **change_facts(change)}
-        for (release, name, change), versions in found.items()
+        for (release, name, change), versions in versions_by_change.items()
     ]
 
 

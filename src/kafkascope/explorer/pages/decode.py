@@ -1,4 +1,4 @@
-"""The decode page: bytes as they were given in, exchanges, tree and named bytes out, or why they cannot be read.
+"""The decode page: the submitted bytes as exchanges, tree and annotated bytes, or why they cannot be read.
 
 The static site has the page without the form: decoding runs in the local server or on the command line.
 """
@@ -12,7 +12,7 @@ from kafkascope.schema.releases import releases
 
 # Given text that comes back in the form: a byte takes up to five characters in a dump.
 MAX_ECHO_CHARACTERS = 5 * MAX_LINK_BYTES
-EXAMPLE = "0000001d000c000000000007000361707000056f726465720000000c00036d2d31"
+_EXAMPLE = "0000001d000c000000000007000361707000056f726465720000000c00036d2d31"
 
 
 def make() -> Page:
@@ -30,13 +30,13 @@ def decode_page(
     problem: str | None = None,
 ) -> Page:
     """`answer` is the worker's, `problem` says why there is none."""
-    found = answer or {}
-    decoded = found.get("decoded")
+    result = answer or {}
+    decoded = result.get("decoded")
     title = "Decode"
     if decoded and decoded["message"]:
         version = "" if decoded["version"] is None else f" v{decoded['version']}"
         title = f"Decoded: {decoded['message']}{version}"
-    elif found.get("recording"):
+    elif result.get("recording"):
         title = "Decoded: a recording"
     facts = {
         "given": {
@@ -48,10 +48,10 @@ def decode_page(
             "file": file,
         },
         "decoded": decoded,
-        "recording": found.get("recording"),
-        "permalink": found.get("permalink"),
+        "recording": result.get("recording"),
+        "permalink": result.get("permalink"),
         "problem": problem,
-        "command": command(name, release),
+        "command": _command(name, release),
         "forms": list(FORMS),
         "releases": [release.name for release in reversed(releases())],
         "limits": {
@@ -60,17 +60,17 @@ def decode_page(
             "link": MAX_LINK_BYTES,
             "pieces": MAX_SHOWN_PIECES,
         },
-        "example": EXAMPLE,
+        "example": _EXAMPLE,
     }
     return Page(title, facts, "Hex, base64, a hex dump or a small recording, decoded byte by byte.")
 
 
-def command(name: str, release: str) -> str:
+def _command(name: str, release: str) -> str:
     """The same on the command line, without what was typed: that may be anything."""
-    known = name and all(letter.isalnum() or letter in ":_-" for letter in name)
-    said = f" --as {name}" if known else ""
+    is_plain = name and all(letter.isalnum() or letter in ":_-" for letter in name)
+    option = f" --as {name}" if is_plain else ""
     at = f" --release {release}" if release and release.replace(".", "").isdigit() else ""
-    return f"kafkascope decode{said}{at} @FILE"
+    return f"kafkascope decode{option}{at} @FILE"
 
 
 KIND = Kind("decode", "decode.html", "decode.html", make, lambda: ({},))

@@ -1,4 +1,4 @@
-"""Two versions of an API or message in, every field of both side by side out, with what changed."""
+"""Compares two versions of an API or message, field by field."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -53,7 +53,7 @@ def _message(old: Layout, new: Layout) -> dict[str, Any]:
     rows = side_by_side(old, new)
     return {
         "name": new.message.name,
-        "encodings": ["flexible" if found.flexible else "classic" for found in (old, new)],
+        "encodings": ["flexible" if side.flexible else "classic" for side in (old, new)],
         "changes": all_changes(compare_layouts(old, new)),
         "rows": [_row(new, row) for row in rows],
     }
@@ -91,8 +91,8 @@ def every() -> Iterator[dict[str, str]]:
     """Neighbouring versions: of an API both ways together, and of each message."""
     versions = {name: message(name).all_versions() for name in index()}
     versions |= {api: versions[f"{api}Request"] for api in apis().values()}
-    for name, known in versions.items():
-        for a, b in pairwise(known):
+    for name, numbers in versions.items():
+        for a, b in pairwise(numbers):
             yield {"name": name, "a": str(a), "b": str(b)}
 
 

@@ -1,4 +1,4 @@
-"""One error in, all that is known of it out: cause, remedy, who answers with it in which field, a client's log."""
+"""The page of an error: cause, remedy, the APIs and fields that return it, and how logs show it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from kafkascope.schema.layouts.layout import camel_case
 from kafkascope.schema.model import Field
 from kafkascope.schema.versions import format_versions
 
-ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
+_ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
 
 
 def make(name: str) -> Page:
@@ -26,7 +26,7 @@ def make(name: str) -> Page:
         **error_json(error),
         "earlier": [_earlier(alias) for alias in error.aliases],
         "uses": [_use(use) for use in uses],
-        "origins": {origin: ORIGINS[origin] for origin in sorted({use.origin for use in uses})},
+        "origins": {origin: _ORIGINS[origin] for origin in sorted({use.origin for use in uses})},
         "java": _java(error),
         "log": _log(error, uses),
         "before": _neighbour(codes[at - 1]) if at else None,
@@ -60,41 +60,43 @@ def _use(use: ErrorUse) -> dict[str, Any]:
 def _message_fields(use: ErrorUse) -> list[str]:
     """Where the broker's own words stand beside the code, in the newest of these versions."""
     version = use.versions[-1]
-    known = message(f"{use.api}Response")
-    block = next(block for block in known.blocks if version in block.versions)
-    found = []
+    definition = message(f"{use.api}Response")
+    block = next(block for block in definition.blocks if version in block.versions)
+    places = []
     for place in use.fields:
         *parents, last = place.split(".")
         fields: tuple[Field, ...] = block.fields
         for parent in parents:
             fields = next(field.fields for field in fields if field.name == parent)
-        wanted = last.removesuffix("Code") + "Message"
-        found += [
-            ".".join((*parents, wanted)) for field in fields if field.name == wanted and version in field.versions
+        text_field = last.removesuffix("Code") + "Message"
+        places += [
+            ".".join((*parents, text_field))
+            for field in fields
+            if field.name == text_field and version in field.versions
         ]
-    return found
+    return places
 
 
 def _java(error: ErrorCode) -> dict[str, Any] | None:
-    known = java_exceptions().get(error.exception or "")
-    if known is None:
+    exception = java_exceptions().get(error.exception or "")
+    if exception is None:
         return None
     return {
-        "exception": known.full_name,
-        "parents": list(known.parents),
-        "promise": known.promise,
+        "exception": exception.full_name,
+        "parents": list(exception.parents),
+        "promise": exception.promise,
     }
 
 
 def _log(error: ErrorCode, uses: tuple[ErrorUse, ...]) -> list[dict[str, str]]:
     """What to look for, and where it stands."""
-    known = java_exceptions().get(error.exception or "")
+    exception = java_exceptions().get(error.exception or "")
     rows = []
-    if known:
+    if exception:
         rows = [
-            {"text": f"{known.full_name}: …", "where": "a consumer or producer that throws it"},
+            {"text": f"{exception.full_name}: …", "where": "a consumer or producer that throws it"},
             {
-                "text": f"java.util.concurrent.ExecutionException: {known.full_name}: …",
+                "text": f"java.util.concurrent.ExecutionException: {exception.full_name}: …",
                 "where": "a future of the producer or of Admin",
             },
         ]

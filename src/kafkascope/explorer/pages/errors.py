@@ -1,4 +1,4 @@
-"""Every error code of Kafka on one page: code, name, whether to retry, since when, and how many APIs answer with it."""
+"""Lists every Kafka error code: name, whether to retry, since when, and how many APIs return it."""
 
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.errors.error_codes import error_codes

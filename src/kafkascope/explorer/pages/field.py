@@ -1,4 +1,4 @@
-"""A field's name in, the page of all places that have such a field out."""
+"""The page of a field name: all places that have such a field."""
 
 from typing import Any
 
@@ -37,18 +37,18 @@ def make(name: str) -> Page:
 
 
 def _place(place: FieldPlace) -> dict[str, Any]:
-    known = message(place.message)
+    definition = message(place.message)
     field = place.field
     return {
         "message": place.message,
-        "kind": known.kind,
+        "kind": definition.kind,
         "path": ".".join(place.path),
         "type": f"[]{field.type}" if field.array else field.type,
         "versions": field.versions.text,
         "nullable": place.version in field.nullable,
         "tag": field.tag if place.version in field.tagged else None,
         "newest": place.version,
-        "prose": sentence(known, place.path),
+        "prose": sentence(definition, place.path),
     }
 
 

@@ -1,4 +1,4 @@
-"""The home page: nothing in, every API by family and what the newest release changed out."""
+"""The home page: every API by family, and what the newest release changed."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ def make() -> Page:
     listed = [
         {"family": family, "apis": [_api(name, keys[name]) for name in names]} for family, names in families().items()
     ]
-    known = releases()
+    all_releases = releases()
     facts: dict[str, Any] = {
         "counts": {"apis": len(apis()), "messages": len(index()), "errors": len(error_codes())},
-        "oldest": known[0].name,
+        "oldest": all_releases[0].name,
         "newest": newest_release(),
-        "releases": [release.name for release in reversed(known)],
+        "releases": [release.name for release in reversed(all_releases)],
         "families": listed,
-        "changes": _changes(known[-2].name, known[-1].name),
+        "changes": _changes(all_releases[-2].name, all_releases[-1].name),
     }
     return Page("The Kafka wire", facts, "Every message of every Kafka release, byte by byte.")
 
@@ -36,12 +36,12 @@ def _api(name: str, key: int) -> dict[str, Any]:
 
 
 def _changes(old: str, new: str) -> dict[str, Any]:
-    found = between(old, new)
+    difference = between(old, new)
     rows = [
         {"message": change.name, "what": change.what, "before": change.before, "after": change.after}
-        for change in by_kind(found.messages)["request"]
+        for change in by_kind(difference.messages)["request"]
     ]
-    errors = [{"code": error.code, "name": error.name} for error in found.errors]
+    errors = [{"code": error.code, "name": error.name} for error in difference.errors]
     return {"since": old, "messages": rows, "errors": errors}
 
 

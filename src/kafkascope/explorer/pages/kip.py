@@ -1,4 +1,4 @@
-"""A KIP's number in, the page of what it did to the wire out: APIs, versions, fields."""
+"""The page of a KIP: the APIs, versions and fields that it changed on the wire."""
 
 from kafkascope.errors import NotFoundError
 from kafkascope.explorer.facts.kips import kip_touches
@@ -15,10 +15,10 @@ def make(number: str) -> Page:
         raise NotFoundError(f"no message of the catalog has to do with KIP-{clip(number)}")
     listed = []
     for row in touched:
-        known = message(f"{row['name']}Request" if row["api"] else row["name"])
-        newest = known.all_versions()[-1]
+        definition = message(f"{row['name']}Request" if row["api"] else row["name"])
+        newest = definition.all_versions()[-1]
         version = row["version"]
-        spans = span_text(known.releases_of(version)) if version in known.all_versions() else None
+        spans = span_text(definition.releases_of(version)) if version in definition.all_versions() else None
         listed.append(row | {"releases": spans, "shown": newest if version is None else version})
     about = f"What KIP-{number} did to the messages of Kafka: APIs, versions and fields."
     return Page(f"KIP-{number}", {"number": parsed, "touched": listed}, about)

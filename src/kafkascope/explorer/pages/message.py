@@ -1,4 +1,4 @@
-"""One message at one version: name and version in, its page out; `2@4.3` is version 2 as Kafka 4.3 lays it out."""
+"""The page of one message at one version; `2@4.3` is version 2 as Kafka 4.3 lays it out."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,20 +20,22 @@ from kafkascope.schema.names import clip, parse_number
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import check_release
 
-KINDS_HERE = ("request", "response", "header")
+_KINDS_HERE = ("request", "response", "header")
 
 
 def make(name: str, version: str) -> Page:
-    found = find_layout(name, version, KINDS_HERE)
-    return message_page(found)
+    message_layout = find_layout(name, version, _KINDS_HERE)
+    return message_page(message_layout)
 
 
-def message_page(found: Layout) -> Page:
+def message_page(message_layout: Layout) -> Page:
     """Of any message, records too."""
-    in_release = f" as Kafka {found.release} has it" if found.release else ""
-    said = paragraphs(found.message)
-    about = said[0].partition(". ")[0].rstrip(".") + "." if said else ""
-    return Page(f"{found.message.name} v{found.version}{in_release}", message_facts(found), about)
+    in_release = f" as Kafka {message_layout.release} has it" if message_layout.release else ""
+    prose = paragraphs(message_layout.message)
+    about = prose[0].partition(". ")[0].rstrip(".") + "." if prose else ""
+    return Page(
+        f"{message_layout.message.name} v{message_layout.version}{in_release}", message_facts(message_layout), about
+    )
 
 
 def find_layout(name: str, version: str, kinds: tuple[str, ...]) -> Layout:
@@ -44,59 +46,63 @@ def find_layout(name: str, version: str, kinds: tuple[str, ...]) -> Layout:
     parsed = parse_number(number)
     if parsed is None or parsed < 0:
         raise UsageError(f"'{clip(version)}' is no version; {describe_versions(message(name))}")
-    known = check_release(release) if release else None
-    written = f"{parsed}@{known}" if known else str(parsed)
+    parsed_release = check_release(release) if release else None
+    written = f"{parsed}@{parsed_release}" if parsed_release else str(parsed)
     if written != version:
         raise UsageError(f"'{clip(version)}' is written {written}")  # a page has one address
-    return layout(name, parsed, known)
+    return layout(name, parsed, parsed_release)
 
 
-def message_facts(found: Layout) -> dict[str, Any]:
-    known, version = found.message, found.version
+def message_facts(message_layout: Layout) -> dict[str, Any]:
+    definition, version = message_layout.message, message_layout.version
     return {
-        "message": known.name,
-        "kind": known.kind,
-        "api": known.api,
-        "key": known.key,
+        "message": definition.name,
+        "kind": definition.kind,
+        "api": definition.api,
+        "key": definition.key,
         "version": version,
-        "release": found.release,
-        "calledThen": known.name_in(found.release) if known.name_in(found.release) != known.name else None,
-        "releases": [str(span) for span in known.releases_of(version)],
-        "flexible": found.flexible,
-        "unstableIn": [str(span) for span, unstable in known.unstable if unstable == version],
-        "deprecatedIn": [str(span) for span, versions in known.deprecated if version in versions],
-        "aliases": [{"name": name, "lastRelease": last} for name, last in known.was],
-        "versions": [{"version": v, "releases": span_text(known.releases_of(v))} for v in known.all_versions()],
-        "previous": version - 1 if version - 1 in known.all_versions() and not found.release else None,
-        "otherLayouts": other_layouts(known, version),
-        "prose": list(paragraphs(known)),
-        "kips": kips_of(known, version),
-        "errors": errors_by_field(known, version),
-        "wire": wire_facts(found),
-        "fields": tree(found),
-        "schema": typed_json(found),
-        "example": example_facts(found),
+        "release": message_layout.release,
+        "calledThen": definition.name_in(message_layout.release)
+        if definition.name_in(message_layout.release) != definition.name
+        else None,
+        "releases": [str(span) for span in definition.releases_of(version)],
+        "flexible": message_layout.flexible,
+        "unstableIn": [str(span) for span, unstable in definition.unstable if unstable == version],
+        "deprecatedIn": [str(span) for span, versions in definition.deprecated if version in versions],
+        "aliases": [{"name": name, "lastRelease": last} for name, last in definition.was],
+        "versions": [
+            {"version": v, "releases": span_text(definition.releases_of(v))} for v in definition.all_versions()
+        ],
+        "previous": version - 1 if version - 1 in definition.all_versions() and not message_layout.release else None,
+        "otherLayouts": _other_layouts(definition, version),
+        "prose": list(paragraphs(definition)),
+        "kips": kips_of(definition, version),
+        "errors": _errors_by_field(definition, version),
+        "wire": wire_facts(message_layout),
+        "fields": tree(message_layout),
+        "schema": typed_json(message_layout),
+        "example": example_facts(message_layout),
     }
 
 
-def other_layouts(known: Message, version: int) -> list[dict[str, str]]:
+def _other_layouts(definition: Message, version: int) -> list[dict[str, str]]:
     """Releases that lay the version out otherwise; `release` is the last of them that has it."""
     return [
         {"releases": str(block.releases), "release": block.releases.last or block.releases.first}
-        for block in known.blocks
+        for block in definition.blocks
         if block.releases and version in block.versions
     ]
 
 
-def errors_by_field(known: Message, version: int) -> list[dict[str, Any]]:
+def _errors_by_field(definition: Message, version: int) -> list[dict[str, Any]]:
     """`field` is the place in the response that carries the error, None where no source tells."""
-    if not known.api:
+    if not definition.api:
         return []
-    found = errors_of(known, version)
-    places: list[str | None] = [*error_fields(message(f"{known.api}Response"), version), None]
+    errors = errors_of(definition, version)
+    places: list[str | None] = [*error_fields(message(f"{definition.api}Response"), version), None]
     grouped = []
     for place in places:
-        here = [item for item in found if (place in item.fields if place else not item.fields)]
+        here = [item for item in errors if (place in item.fields if place else not item.fields)]
         if here:
             listed = [
                 {"code": i.error.code, "name": i.error.name, "retriable": i.error.retriable, "origin": i.origin,
@@ -108,17 +114,17 @@ def errors_by_field(known: Message, version: int) -> list[dict[str, Any]]:
 
 
 def every() -> Iterator[dict[str, str]]:
-    return every_of(KINDS_HERE)
+    return every_of(_KINDS_HERE)
 
 
 def every_of(kinds: tuple[str, ...]) -> Iterator[dict[str, str]]:
     """All versions of all messages of these kinds, and the layouts that some releases have of their own."""
     for name, entry in index().items():
         if entry.kind in kinds:
-            known = message(name)
-            for version in known.all_versions():
+            definition = message(name)
+            for version in definition.all_versions():
                 yield {"name": name, "version": str(version)}
-                for other in other_layouts(known, version):
+                for other in _other_layouts(definition, version):
                     yield {"name": name, "version": f"{version}@{other['release']}"}
 
 

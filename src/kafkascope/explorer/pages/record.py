@@ -1,4 +1,4 @@
-"""A record of a coordinator, of the metadata log or of a control batch, at one version: its page, as a message's."""
+"""The page of one version of a record: of a coordinator, of the metadata log, or of a control batch."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,33 +17,33 @@ KINDS_HERE = ("key", "value", "metadata", "data")
 
 
 def make(name: str, version: str) -> Page:
-    found = find_layout(name, version, KINDS_HERE)
-    page = message_page(found)
-    return Page(page.title, page.facts | {"place": _place(found)}, page.description)
+    message_layout = find_layout(name, version, KINDS_HERE)
+    page = message_page(message_layout)
+    return Page(page.title, page.facts | {"place": _place(message_layout)}, page.description)
 
 
-def _place(found: Layout) -> dict[str, Any]:
-    name = found.message.name
+def _place(message_layout: Layout) -> dict[str, Any]:
+    name = message_layout.message.name
     group = group_of(name)
-    prefix = prefix_of(name, found.version)
+    prefix = prefix_of(name, message_layout.version)
     return {
         "group": group,
         "title": GROUPS[group],
         "lies": place_of(name),
         "prefix": [
             {"name": item.name, "type": item.type, "value": item.value, "meaning": item.meaning,
-             "hex": prefix_bytes(item).hex(" ")}
+             "hex": _prefix_bytes(item).hex(" ")}
             for item in prefix
         ],
-        "prefixHex": b"".join(map(prefix_bytes, prefix)).hex(),
+        "prefixHex": b"".join(map(_prefix_bytes, prefix)).hex(),
         "partner": _partner(name),
         "controlTypes": [
-            {"type": number, "name": said} for number, (said, message) in TYPES.items() if message == name
+            {"type": number, "name": type_name} for number, (type_name, message) in TYPES.items() if message == name
         ],
     }  # fmt: skip
 
 
-def prefix_bytes(item: Prefix) -> bytes:
+def _prefix_bytes(item: Prefix) -> bytes:
     if item.type == "int16":
         return item.value.to_bytes(2, "big", signed=True)
     return uvarint(item.value)
@@ -60,8 +60,8 @@ def _partner(name: str) -> dict[str, Any] | None:
 
 def present_version(name: str) -> int:
     """The newest that the newest release with the message has: keys once had their type for a version."""
-    known = message(name)
-    return max(versions_in(known, next(r.name for r in reversed(releases()) if versions_in(known, r.name))))
+    definition = message(name)
+    return max(versions_in(definition, next(r.name for r in reversed(releases()) if versions_in(definition, r.name))))
 
 
 def every() -> Iterator[dict[str, str]]:

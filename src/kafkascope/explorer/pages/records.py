@@ -1,4 +1,4 @@
-"""Every record format of Kafka on one page, by the topic or file that holds it."""
+"""Lists every record format of Kafka by the topic or file that holds it."""
 
 from typing import Any
 
@@ -30,17 +30,17 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def _record(name: str) -> dict[str, Any]:
-    known = message(name)
-    versions = known.all_versions()
-    said = paragraphs(known)
+    definition = message(name)
+    versions = definition.all_versions()
+    prose = paragraphs(definition)
     return {
         "name": name,
-        "kind": known.kind,
-        "key": known.key,
+        "kind": definition.kind,
+        "key": definition.key,
         "version": present_version(name),
         "versions": versions,
-        "releases": span_text(known.releases_of(present_version(name))),
-        "about": said[0].partition(". ")[0].rstrip(".") + "." if said else "",
+        "releases": span_text(definition.releases_of(present_version(name))),
+        "about": prose[0].partition(". ")[0].rstrip(".") + "." if prose else "",
     }
 
 

@@ -1,4 +1,4 @@
-"""A Kafka release in, what it added, changed and removed against the release before it out."""
+"""The page of a Kafka release: what it added, changed and removed since the release before."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,12 +22,12 @@ from kafkascope.schema.versions import format_versions
 def make(release: str) -> Page:
     name = known_release(release)
     at = release_order()[name]
-    found = releases()[at]
+    entry = releases()[at]
     previous = releases()[at - 1].name if at else None
     facts: dict[str, Any] = {
         "release": name,
-        "readFrom": found.version,
-        "coverage": found.coverage,
+        "readFrom": entry.version,
+        "coverage": entry.coverage,
         "remarks": coverage_remarks(name, *([previous] if previous else [])),
         "previous": previous,
         "next": next_release(name),
@@ -44,9 +44,9 @@ def known_release(text: str) -> str:
     try:
         return check_release(text)
     except UsageError:
-        known = releases()
+        oldest, *_, newest = releases()
         raise NotFoundError(
-            f"no Kafka release is called {clip(text)}; the catalog knows {known[0].name} to {known[-1].name}"
+            f"no Kafka release is called {clip(text)}; the catalog knows {oldest.name} to {newest.name}"
         ) from None
 
 
@@ -70,7 +70,7 @@ def _apis(name: str, previous: str | None) -> list[dict[str, Any]]:
                 "api": api,
                 "key": key,
                 "family": family_of(api),
-                "about": first_sentence(request),
+                "about": _first_sentence(request),
                 "what": "added" if not before else "removed" if not after else "versions",
                 "came": [_came(api, version, version in unstable, bool(before)) for version in came],
                 "went": went,
@@ -82,9 +82,9 @@ def _apis(name: str, previous: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def first_sentence(known: Message) -> str:
-    said = paragraphs(known)
-    return said[0].partition(". ")[0].rstrip(".") + "." if said else ""
+def _first_sentence(definition: Message) -> str:
+    prose = paragraphs(definition)
+    return prose[0].partition(". ")[0].rstrip(".") + "." if prose else ""
 
 
 def _came(api: str, version: int, unstable: bool, compared: bool) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def _records(name: str, previous: str | None) -> dict[str, Any]:
     """What is no API, layouts that changed under a number that was there, names, and error codes."""
     if previous is None:
         return {"records": [], "layouts": [], "renamed": [], "errors": []}
-    found = between(previous, name)
-    groups = by_kind(found.messages)
+    difference = between(previous, name)
+    groups = by_kind(difference.messages)
     return {
         "records": [
             {"kind": kind, "title": KINDS[kind], "messages": [message_change_facts(change) for change in rows]}
@@ -118,8 +118,8 @@ def _records(name: str, previous: str | None) -> dict[str, Any]:
             if kind != "request" and rows
         ],
         "layouts": [message_change_facts(change) for change in groups["request"] if change.changes],
-        "renamed": [{"before": before, "after": after} for before, after in found.renamed],
-        "errors": [error_json(error) for error in found.errors],
+        "renamed": [{"before": before, "after": after} for before, after in difference.renamed],
+        "errors": [error_json(error) for error in difference.errors],
     }
 
 

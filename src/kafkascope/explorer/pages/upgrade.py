@@ -1,4 +1,4 @@
-"""Two Kafka releases in, what a client that goes from one to the other meets out: what breaks, what is new."""
+"""Compares two Kafka releases for a client that upgrades: what breaks, and what is new."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,7 +25,7 @@ def make(a: str, b: str) -> Page:
         "forward": order[old] <= order[new],
         "newest": newest_release(),
         "releases": [release.name for release in releases()],
-        "remarks": [said for release in releases() if release.name in (old, new) and (said := _remark(release))],
+        "remarks": [remark for release in releases() if release.name in (old, new) and (remark := _remark(release))],
         "counts": {
             verdict: sum(step.verdict == verdict for step in steps)
             for verdict in ("gone", "broken", "changed", "grown", "new", "same")
@@ -65,8 +65,8 @@ def _step(step: Step) -> dict[str, Any]:
 def every() -> Iterator[dict[str, str]]:
     """Neighbours, and every release to the newest."""
     names = [release.name for release in releases()]
-    wanted = dict.fromkeys((*pairwise(names), *((name, names[-1]) for name in names[:-1])))
-    for a, b in wanted:
+    pairs = dict.fromkeys((*pairwise(names), *((name, names[-1]) for name in names[:-1])))
+    for a, b in pairs:
         yield {"a": a, "b": b}
 
 

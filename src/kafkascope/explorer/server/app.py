@@ -1,4 +1,4 @@
-"""The web server's application: makes the page of an address; what is not there gets a 404 that suggests what is."""
+"""The web application: renders the page of an address. A 404 suggests pages that exist."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
@@ -25,8 +25,8 @@ from kafkascope.explorer.server.guard import Guard
 from kafkascope.explorer.server.routes import server_kinds, server_routes
 from kafkascope.limits import MAX_KEPT_PAGES
 
-HTML = "text/html; charset=utf-8"
-JSON = "application/json; charset=utf-8"
+_HTML = "text/html; charset=utf-8"
+_JSON = "application/json; charset=utf-8"
 
 
 def create(
@@ -50,20 +50,20 @@ def create(
     return Starlette(routes=routes, middleware=[Middleware(Guard, host=host)], exception_handlers=handlers)
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+_Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response], gate: Gate | None) -> Endpoint:
+def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response], gate: Gate | None) -> _Endpoint:
     def make(parameters: dict[str, str]) -> Response:
         page = kind.make(**parameters)
         if as_json:
-            return _answer(json_text(page), JSON)
+            return _answer(json_text(page), _JSON)
         places = {name: value for name, value in parameters.items() if name not in kind.query}
-        return _answer(renderer.html(kind, places, page), HTML)
+        return _answer(renderer.html(kind, places, page), _HTML)
 
     async def respond(request: Request) -> Response:
-        asked = request.query_params
-        parameters = {**request.path_params, **{name: asked.get(name, "") for name in kind.query}}
+        query = request.query_params
+        parameters = {**request.path_params, **{name: query.get(name, "") for name in kind.query}}
         if gate is not None:
             async with gate.entered():
                 return await run_in_threadpool(make, parameters)
@@ -82,13 +82,13 @@ def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Respons
     return respond
 
 
-def _asset(name: str) -> Endpoint:
-    made: list[Response] = []
+def _asset(name: str) -> _Endpoint:
+    kept: list[Response] = []
 
     async def respond(request: Request) -> Response:
-        if not made:
-            made.append(_answer(await run_in_threadpool(asset, name), ASSETS[name]))
-        return _unless_known(request, made[0])
+        if not kept:
+            kept.append(_answer(await run_in_threadpool(asset, name), ASSETS[name]))
+        return _unless_known(request, kept[0])
 
     return respond
 
@@ -109,7 +109,7 @@ def _failed(renderer: Renderer) -> Callable[[Request, Exception], Response]:
         status = 404 if isinstance(error, UsageError) else 503 if isinstance(error, (ReachError, Busy)) else 500
         if isinstance(error, InputError):
             status = 422
-        response = problem(renderer, request.url.path, str(error), status)
+        response = _problem(renderer, request.url.path, str(error), status)
         if isinstance(error, Busy):
             response.headers["Retry-After"] = str(error.seconds)
         return response
@@ -119,17 +119,17 @@ def _failed(renderer: Renderer) -> Callable[[Request, Exception], Response]:
 
 def _nowhere(renderer: Renderer) -> Callable[[Request, Exception], Response]:
     def respond(request: Request, error: Exception) -> Response:  # noqa: ARG001
-        return problem(renderer, request.url.path, "There is no page at this address.", 404)
+        return _problem(renderer, request.url.path, "There is no page at this address.", 404)
 
     return respond
 
 
-def problem(renderer: Renderer, path: str, said: str, status: int) -> Response:
+def _problem(renderer: Renderer, path: str, text: str, status: int) -> Response:
     """An error as a page, or as JSON where JSON was asked for."""
     title = "Not found" if status == 404 else "That did not work"
-    page = Page(title, {"error": said, "near": near(path) if status == 404 else []})
+    page = Page(title, {"error": text, "near": near(path) if status == 404 else []})
     if path.endswith(".json"):
-        return Response(json_text(page), status, media_type=JSON)
+        return Response(json_text(page), status, media_type=_JSON)
     # Quoted: a name with a colon in it would be taken for a scheme by the links of the page.
     here = quote(path.removeprefix("/"), safe="/@")
-    return Response(renderer.made("missing.html", here, page), status, media_type=HTML)
+    return Response(renderer.render("missing.html", here, page), status, media_type=_HTML)

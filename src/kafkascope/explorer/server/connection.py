@@ -1,4 +1,4 @@
-"""A connection of the web server that ends: whoever sends no request, half of one, or takes no response, is closed.
+"""Closes connections that send no request, send half of one, or do not take the response.
 
 uvicorn by itself closes a connection that is silent after a response, and nothing else: neither one that never sends a
 request, nor one that sends a byte now and then."""
@@ -18,13 +18,13 @@ _REFUSAL = (
 )
 
 
-class Connection(H11Protocol):
+class ServerConnection(H11Protocol):
     """`idle` has the connections without a request, the one that has been so longest first; all share it."""
 
     most = MAX_OPEN_CONNECTIONS
     head_seconds: float = MAX_REQUEST_HEAD_SECONDS
     response_seconds: float = MAX_RESPONSE_SECONDS
-    idle: dict["Connection", None]
+    idle: dict["ServerConnection", None]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -102,7 +102,7 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(self.response_seconds, self.transport.abort)
 
 
-def connections(open_files: int | None = None) -> type[Connection]:
+def connections(open_files: int | None = None) -> type[ServerConnection]:
     """Those of one server. `open_files` is how many the system allows: half of them stay for everything else."""
     most = MAX_OPEN_CONNECTIONS if open_files is None else max(1, min(MAX_OPEN_CONNECTIONS, open_files // 2))
-    return type("ServerConnection", (Connection,), {"idle": {}, "most": most})
+    return type("ServerConnection", (ServerConnection,), {"idle": {}, "most": most})

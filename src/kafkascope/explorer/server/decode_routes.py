@@ -1,4 +1,4 @@
-"""The decode page on the server: takes a link with a few bytes or a form with many, returns the page or its JSON."""
+"""Serves the decode page: takes a link with a few bytes or a form with many, returns the page or its JSON."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from kafkascope.explorer.gate import Busy
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.decode import KIND, MAX_ECHO_CHARACTERS, decode_page
 from kafkascope.explorer.render import Renderer, json_text
-from kafkascope.explorer.server.form_data import Part, parse_form
+from kafkascope.explorer.server.form_data import FormPart, parse_form
 from kafkascope.explorer.server.upload import TooLarge, TooSlow, announced_bytes, read_body
 from kafkascope.limits import MAX_LINK_BYTES, MAX_UPLOAD_BYTES
 
@@ -34,19 +34,19 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
     def refused(request: Request, error: KafkascopeError, **shown: Any) -> Response:
         page = decode_page(**shown, problem=for_page(str(error)))
         retry = {"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None
-        return answer(request, page, status_of(error), retry)
+        return answer(request, page, _status_of(error), retry)
 
     async def linked(request: Request) -> Response:
         """GET: `?hex=…&as=NAME:V&release=R`."""
-        asked = request.query_params
-        given = {name: asked.get(name, "") for name in ("hex", "as", "release")}
-        if not given["hex"]:
-            return answer(request, decode_page(name=given["as"], release=given["release"]), 200)
-        if len(given["hex"]) > 2 * MAX_LINK_BYTES:
-            said = f"a link holds {MAX_LINK_BYTES} bytes at the most; paste them into the form"
-            return answer(request, decode_page(problem=said), 414)
-        fields = {"data": Part(given["hex"].encode()), "form": Part(b"auto")}
-        fields |= {name: Part(given[name].encode()) for name in ("as", "release")}
+        query = request.query_params
+        values = {name: query.get(name, "") for name in ("hex", "as", "release")}
+        if not values["hex"]:
+            return answer(request, decode_page(name=values["as"], release=values["release"]), 200)
+        if len(values["hex"]) > 2 * MAX_LINK_BYTES:
+            reason = f"a link holds {MAX_LINK_BYTES} bytes at the most; paste them into the form"
+            return answer(request, decode_page(problem=reason), 414)
+        fields = {"data": FormPart(values["hex"].encode()), "form": FormPart(b"auto")}
+        fields |= {name: FormPart(values[name].encode()) for name in ("as", "release")}
         return await decoded(request, fields)
 
     async def sent(request: Request) -> Response:
@@ -54,13 +54,13 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
 
         No refusal closes the connection: a client that is still sending would get a reset and never see it. The server
         reads on and drops what comes, for as long as it waits for the head of a next request."""
-        if is_foreign(request):
+        if _is_foreign(request):
             return answer(request, decode_page(problem="a form of another site is not decoded"), 403)
         try:
             with decoder.uploads.held(announced_bytes(request)):
                 body = await read_body(request, decoder.upload_seconds)
                 async with decoder.parsing.entered():
-                    fields = await run_in_threadpool(fields_of, request, body)
+                    fields = await run_in_threadpool(_fields_of, request, body)
                 del body
                 return await decoded(request, fields)
         except ClientDisconnect:
@@ -69,18 +69,20 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
         except KafkascopeError as error:
             return refused(request, error)
 
-    async def decoded(request: Request, fields: dict[str, Part]) -> Response:
-        part, given, shown = input_of(fields)
+    async def decoded(request: Request, fields: dict[str, FormPart]) -> Response:
+        part, options, shown = _input_of(fields)
         try:
             if len(part.content) > MAX_UPLOAD_BYTES:
                 raise TooLarge(f"{len(part.content)} bytes; the decode page takes {MAX_UPLOAD_BYTES}")
             if not part.content.strip():
                 raise InputError("nothing to decode: paste bytes, or choose a file")
-            facts = await decoder.decode(part.content, given["name"], given["release"], given["form"], given["file"])
+            facts = await decoder.decode(
+                part.content, options["name"], options["release"], options["form"], options["file"]
+            )
         except KafkascopeError as error:
-            return refused(request, error, **given, text=shown)
+            return refused(request, error, **options, text=shown)
         # A page of two thousand pieces takes a while.
-        return await run_in_threadpool(answer, request, decode_page(**given, text=shown, answer=facts), 200)
+        return await run_in_threadpool(answer, request, decode_page(**options, text=shown, answer=facts), 200)
 
     return [
         Route(path, endpoint, methods=methods)
@@ -89,12 +91,12 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
     ]
 
 
-def status_of(error: KafkascopeError) -> int:
+def _status_of(error: KafkascopeError) -> int:
     statuses = ((TooLarge, 413), (TooSlow, 408), (Busy, 503), (UsageError, 404))
     return next((status for kind, status in statuses if isinstance(error, kind)), 422)
 
 
-def is_foreign(request: Request) -> bool:
+def _is_foreign(request: Request) -> bool:
     """Whether a page of another site sent it. Older browsers tell by `Origin` alone, and what is no browser by neither;
     `null` is an origin that hides itself."""
     site, origin = (request.headers.get(name, "").lower() for name in ("sec-fetch-site", "origin"))
@@ -105,28 +107,28 @@ def is_foreign(request: Request) -> bool:
     return bool(origin) and origin.partition("://")[2] != request.headers.get("host", "").lower()
 
 
-def fields_of(request: Request, body: bytearray) -> dict[str, Part]:
+def _fields_of(request: Request, body: bytearray) -> dict[str, FormPart]:
     kind = request.headers.get("content-type", "")
     if kind.lower().startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
         return parse_form(kind, body)
-    asked = request.query_params
-    words = {name: Part(asked.get(name, "").encode()) for name in ("as", "release", "form")}
-    return {"data": Part(bytes(body)), **words}
+    query = request.query_params
+    words = {name: FormPart(query.get(name, "").encode()) for name in ("as", "release", "form")}
+    return {"data": FormPart(bytes(body)), **words}
 
 
-def input_of(fields: dict[str, Part]) -> tuple[Part, dict[str, str], str]:
+def _input_of(fields: dict[str, FormPart]) -> tuple[FormPart, dict[str, str], str]:
     """What to decode, what the form says of it, and the text that the form shows again. A file counts before text."""
 
     def word(name: str) -> str:
-        field = fields.get(name, Part(b""))
+        field = fields.get(name, FormPart(b""))
         return field.content[:_MAX_WORD_BYTES].decode(errors="replace").strip()
 
     upload = fields.get("file")
     has_file = upload is not None and bool(upload.content)
-    part = upload if has_file and upload is not None else fields.get("data", Part(b""))
+    part = upload if has_file and upload is not None else fields.get("data", FormPart(b""))
     form = word("form") if word("form") in FORMS else "auto"
-    given = {"name": word("as"), "release": word("release"), "form": form}
-    given["file"] = (part.file or "") if has_file else ""
+    options = {"name": word("as"), "release": word("release"), "form": form}
+    options["file"] = (part.file or "") if has_file else ""
     # More than this is not shown anyway; as text it takes up to four times the memory.
     shown = "" if has_file else part.content[: _MAX_ECHO_BYTES + 1].decode(errors="replace")
-    return part, given, shown
+    return part, options, shown

@@ -1,4 +1,4 @@
-"""Takes the body of a form apart, url-encoded or multipart; what is neither is an `InputError`.
+"""Parses the body of a form, url-encoded or multipart. Anything else is an `InputError`.
 
 Of the body, which is whole already, each field is copied once and nothing else is.
 """
@@ -23,14 +23,14 @@ _FILE = re.compile(rb'\bfilename="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """`file` is the name that an upload has, None for a field that is no file."""
 
     content: bytes
     file: str | None = None
 
 
-def parse_form(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
+def parse_form(content_type: str, body: bytes | bytearray) -> dict[str, FormPart]:
     """The first part of each name."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
@@ -40,7 +40,7 @@ def parse_form(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
     raise InputError(f"a form is url-encoded or multipart, this is {kind[:60] or 'neither'}")
 
 
-def _urlencoded(body: bytes | bytearray) -> dict[str, Part]:
+def _urlencoded(body: bytes | bytearray) -> dict[str, FormPart]:
     if len(body) > MAX_URLENCODED_BYTES:
         raise TooLarge(
             f"a url-encoded form takes {MAX_URLENCODED_BYTES} bytes, this one has {len(body)}: send it as multipart"
@@ -48,14 +48,14 @@ def _urlencoded(body: bytes | bytearray) -> dict[str, Part]:
     fields = bytes(body).split(b"&", MAX_FIELDS)
     if len(fields) > MAX_FIELDS:
         raise InputError("the form cannot be read: it has too many fields")
-    found: dict[str, Part] = {}
+    parts: dict[str, FormPart] = {}
     for field in filter(None, fields):
         name, _, value = field.partition(b"=")
         try:
-            found.setdefault(_unescaped(name), Part(_unescaped(value).encode()))
+            parts.setdefault(_unescaped(name), FormPart(_unescaped(value).encode()))
         except UnicodeDecodeError:
             raise InputError("the form cannot be read: it is no UTF-8") from None
-    return found
+    return parts
 
 
 def _unescaped(text: bytes) -> str:
@@ -63,30 +63,30 @@ def _unescaped(text: bytes) -> str:
     all other pages meanwhile."""
     text.decode()
     text = text.replace(b"+", b" ")
-    found, at = bytearray(), 0
+    unescaped, at = bytearray(), 0
     while at < len(text):
         end = at + _PORTION_BYTES
         # No escape is cut.
         end -= next((back for back in (1, 2) if text[end - back : end - back + 1] == b"%" and end < len(text)), 0)
         # A % that begins no escape means itself. The rest is quoted-printable with another sign.
         portion = _NO_ESCAPE.sub(b"%25", text[at:end])
-        found += a2b_qp(portion.replace(b"=", b"=3D").replace(b"%", b"="))
+        unescaped += a2b_qp(portion.replace(b"=", b"=3D").replace(b"%", b"="))
         at = end
-    return found.decode(errors="replace")
+    return unescaped.decode(errors="replace")
 
 
-def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
+def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, FormPart]:
     match = _BOUNDARY.search(content_type)
     if match is None:
         raise InputError("the form cannot be read: it names no boundary")
     mark = b"\r\n--" + (match[1] or match[2]).encode()
     # The first mark may have no line end before it.
     at = len(mark) - 2 if body.startswith(mark[2:]) else _after(body, mark, 0)
-    found: dict[str, Part] = {}
+    parts: dict[str, FormPart] = {}
     view = memoryview(body)
     for _ in range(MAX_FIELDS + 1):
         if body.startswith(b"--", at):
-            return found
+            return parts
         end = _after(body, mark, at) - len(mark)
         head_end = body.find(b"\r\n\r\n", at, min(end, at + _MAX_HEAD_BYTES))
         head = bytes(view[at : max(head_end, at)])
@@ -94,8 +94,8 @@ def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, Part]:
         if name is None:
             raise InputError("the form cannot be read: a field has no name")
         file = _FILE.search(head)
-        said = None if file is None else file[1].decode(errors="replace")
-        found.setdefault(name[1].decode(errors="replace"), Part(bytes(view[head_end + 4 : end]), said))
+        file_name = None if file is None else file[1].decode(errors="replace")
+        parts.setdefault(name[1].decode(errors="replace"), FormPart(bytes(view[head_end + 4 : end]), file_name))
         at = end + len(mark)
     raise InputError("the form cannot be read: it has too many fields")
 

@@ -1,4 +1,4 @@
-"""ASGI middleware: refuses requests for other hosts, and puts the headers on every answer that keep a page to itself.
+"""ASGI middleware that refuses requests for other hosts and sets the security headers of every response.
 
 A page of another site can make its own name point to this machine (DNS rebinding) and would then read the explorer as
 its own. Its requests carry its name in `Host`; so only the names that this server goes by are answered.
@@ -12,12 +12,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = (
+_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     # With `no-referrer` a browser would hide the origin of our own form as well.
@@ -27,7 +27,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 _HOST = re.compile(r"(?:\[([^\]]+)\]|([^\s:\[\]]+))(?::[0-9]*)?")
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Guard:
@@ -35,7 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
         self.app = app
-        self.names = LOOPBACK | {host.lower()}
+        self.names = _LOOPBACK | {host.lower()}
         self.any_address = _is_wildcard(host)
         if self.any_address:
             self.names |= {gethostname().lower()}
@@ -59,15 +59,15 @@ class Guard:
         await self.app(scope, receive, with_headers)
 
     def knows(self, header: str) -> bool:
-        name = host_name(header)
+        name = _host_name(header)
         # A rebinding page goes by a name. Behind a wildcard any address of the machine is right.
         return name in self.names or (self.any_address and _is_address(name))
 
 
-def host_name(header: str) -> str:
+def _host_name(header: str) -> str:
     """`[::1]:8080` is `::1`, `localhost:8080` is `localhost`; what is no name and port is nobody's."""
-    found = _HOST.fullmatch(header)
-    return (found[1] or found[2]).lower() if found else ""
+    match = _HOST.fullmatch(header)
+    return (match[1] or match[2]).lower() if match else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -1,5 +1,4 @@
-"""The report of a lake as a page of the server: one file with its own style and script, and a policy that allows just
-these."""
+"""Serves the report of a lake: one file with its own style and script, and a policy that allows just these."""
 
 import re
 from datetime import UTC, datetime
@@ -18,20 +17,20 @@ _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]
 
 
 def report_route(where: str, gate: Gate) -> Route:
-    def made() -> tuple[str, str]:
+    def render() -> tuple[str, str]:
         from kafkascope.report.build import build
         from kafkascope.report.page.page import page
         from kafkascope.report.summaries.scope import Scope
 
         with readable(where):
             text = page(build(opened(where), Scope(), datetime.now(UTC)))
-        found = _POLICY.search(text)
-        assert found is not None, "the report has a policy"
-        return text, unescape(found[1])
+        match = _POLICY.search(text)
+        assert match is not None, "the report has a policy"
+        return text, unescape(match[1])
 
     async def respond(request: Request) -> Response:  # noqa: ARG001
         async with gate.entered():
-            text, policy = await run_in_threadpool(made)
+            text, policy = await run_in_threadpool(render)
         headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
         return Response(text, headers=headers, media_type="text/html; charset=utf-8")
 

@@ -1,4 +1,4 @@
-"""What the server has beyond the pages of the static site: kinds that need a lake, and routes that take uploads."""
+"""Adds what the static site lacks: kinds that need a lake, and routes that take uploads."""
 
 from starlette.routing import BaseRoute
 

@@ -1,4 +1,4 @@
-"""Runs the web server on a socket that listens already, until a signal ends it."""
+"""Runs the web server on a socket that already listens, until a signal ends it."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from kafkascope.explorer.decode.decoder import DECODER
-from kafkascope.explorer.server.connection import Connection, connections
+from kafkascope.explorer.server.connection import ServerConnection, connections
 
 # How long requests that are under way when it ends may still take. And all of its end: a page of a lake is made by a
 # thread, which only reads, and which nothing can end.
@@ -26,7 +26,9 @@ _QUEUED_CONNECTIONS = 512
 class Server(uvicorn.Server):
     """`on_end` is called first when it ends: nobody who ends it should wait for what is being decoded."""
 
-    def __init__(self, app: Starlette, http: type[Connection], on_end: tuple[Callable[[], None], ...] = ()) -> None:
+    def __init__(
+        self, app: Starlette, http: type[ServerConnection], on_end: tuple[Callable[[], None], ...] = ()
+    ) -> None:
         config = uvicorn.Config(
             app,
             http=http,

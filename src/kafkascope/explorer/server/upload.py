@@ -1,4 +1,4 @@
-"""Reads the body of a request: no more than the decode page takes, and for no longer than it waits.
+"""Reads the body of a request, within the limits of the decode page on size and time.
 
 An upload that is too large is refused by its announced length before a byte of it is read, and by counting where none
 is announced."""
@@ -12,7 +12,7 @@ from kafkascope.limits import MAX_UPLOAD_BYTES
 
 # Beside the file a form has a few short fields and their borders.
 _FORM_BYTES = 65_536
-MAX_BODY_BYTES = MAX_UPLOAD_BYTES + _FORM_BYTES
+_MAX_BODY_BYTES = MAX_UPLOAD_BYTES + _FORM_BYTES
 # What a request counts at the least: its connection, task and page.
 _LEAST_BYTES = 65_536
 
@@ -29,8 +29,8 @@ def announced_bytes(request: Request) -> int:
     """What it may take in memory. Of a length that is not announced, all that there may be."""
     length = request.headers.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
-        return MAX_BODY_BYTES
-    if int(length[:20]) > MAX_BODY_BYTES:
+        return _MAX_BODY_BYTES
+    if int(length[:20]) > _MAX_BODY_BYTES:
         raise TooLarge(f"the upload has {length[:20]} bytes; the decode page takes {MAX_UPLOAD_BYTES}")
     return max(int(length), _LEAST_BYTES)
 
@@ -41,9 +41,9 @@ async def read_body(request: Request, seconds: float) -> bytearray:
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > MAX_BODY_BYTES:
+                if len(body) > _MAX_BODY_BYTES:
                     raise TooLarge(
-                        f"the upload has more than {MAX_BODY_BYTES} bytes; the decode page takes {MAX_UPLOAD_BYTES}"
+                        f"the upload has more than {_MAX_BODY_BYTES} bytes; the decode page takes {MAX_UPLOAD_BYTES}"
                     )
     except TimeoutError:
         raise TooSlow(f"the upload took more than {seconds:g} s") from None

@@ -1,4 +1,4 @@
-"""A lake in, its first page out: the verdict, its recordings, its tables, and what was not read."""
+"""The overview of a lake: verdict, recordings, tables, and what was not read."""
 
 from typing import Any
 
@@ -16,36 +16,36 @@ _COLUMNS = "capture_uri kind bytes packets frames exchanges first_at last_at los
 
 
 def make(lake: Lake) -> Page:
-    found = info(lake)
+    contents = info(lake)
     rows = sorted(captures_rows(lake, _COLUMNS), key=lambda row: (str(row["first_at"]), str(row["capture_uri"])))
     tables = [
         {
-            "name": one.name,
-            "rows": one.rows,
-            "files": one.files,
-            "bytes": one.bytes,
-            "first_at": plain(one.first_at),
-            "last_at": plain(one.last_at),
+            "name": table.name,
+            "rows": table.rows,
+            "files": table.files,
+            "bytes": table.bytes,
+            "first_at": plain(table.first_at),
+            "last_at": plain(table.last_at),
         }
-        for one in found.tables
+        for table in contents.tables
     ]
     facts: dict[str, Any] = {
         "lake": lake.uri,
-        "verdict": verdict(lake),
+        "verdict": _verdict(lake),
         "recordings": [plain(row) for row in rows[:MAX_SHOWN_RECORDINGS]],
         "recordings_left": max(len(rows) - MAX_SHOWN_RECORDINGS, 0),
-        "exchanges": next((one.rows for one in found.tables if one.name == "exchanges"), 0),
+        "exchanges": next((table.rows for table in contents.tables if table.name == "exchanges"), 0),
         "tables": tables,
-        "running": len(found.running),
-        "half_done": len(found.half_done),
+        "running": len(contents.running),
+        "half_done": len(contents.half_done),
     }
     return Page("Lake", facts, "What is in this lake, and how its clusters are.")
 
 
-def verdict(lake: Lake) -> dict[str, Any] | None:
+def _verdict(lake: Lake) -> dict[str, Any] | None:
     """None where the marts were never built."""
     if not has_marts(lake):
         return None
-    told = findings_in(lake, Scope(), ()).verdict
-    counts = {"critical": told.critical, "warning": told.warning, "info": told.info}
-    return {"state": told.state, "sentence": told.sentence, **counts}
+    judged = findings_in(lake, Scope(), ()).verdict
+    counts = {"critical": judged.critical, "warning": judged.warning, "info": judged.info}
+    return {"state": judged.state, "sentence": judged.sentence, **counts}

@@ -1,4 +1,4 @@
-"""One exchange of a lake in, all that the lake knows of it out: its columns, its request and its response."""
+"""The page of one exchange of a lake: its columns, its request and its response."""
 
 from typing import Any
 
@@ -19,16 +19,16 @@ _REPEATED = frozenset((*KEYS.names, "ingest_id", DATE))
 
 
 def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
-    row = found_row(lake, exchange_id, at)
+    row = exchange_row(lake, exchange_id, at)
     facts = {
         "lake": lake.uri,
         "exchange": plain(row) | {"at": place_of(row).at},
         "bodies": [_body(name, body) for name, body in (bodies(lake, row) | _inside(lake, row)).items()],
     }
-    return Page(f"{called(row)} {exchange_id}", facts, "One request with its response.")
+    return Page(f"{row_title(row)} {exchange_id}", facts, "One request with its response.")
 
 
-def called(row: dict[str, Any]) -> str:
+def row_title(row: dict[str, Any]) -> str:
     """The catalog may not know the API."""
     return row["api"] or ("Answer alone" if row["api_key"] is None else f"API key {row['api_key']}")
 
@@ -39,14 +39,14 @@ def _inside(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]
         return {}
     requests = {body_table_name(f"{api}Request"): api for key, api in apis().items() if key != ENVELOPE}
     at = place_of(row).at
-    wanted = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
+    selection = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
     for name, files in files_in_time(lake, requests).items():
-        if len(first_rows(files, wanted, None, 1)):
+        if len(first_rows(files, selection, None, 1)):
             return bodies(lake, row | {"api": requests[name]})
     return {}
 
 
-def found_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
+def exchange_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
     if at and not is_time(at):
         raise UsageError(f"at: {at[:40]!r} is no time in microseconds; follow the links of the list")
     row = exchange(lake, exchange_id, int(at) if at else None) if exchange_id.isalnum() else None
@@ -58,5 +58,5 @@ def found_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
 def _body(table: str, body: dict[str, Any] | None) -> dict[str, Any]:
     if body is None:
         return {"table": table, "message": message_of(table), "version": None, "value": None}
-    value = {name: plain(one) for name, one in body.items() if name not in _REPEATED}
+    value = {name: plain(field) for name, field in body.items() if name not in _REPEATED}
     return {"table": table, "message": message_of(table), "version": body["api_version"], "value": value}

@@ -1,4 +1,4 @@
-"""A lake in, its findings out, the worst first, each with the exchanges that prove it."""
+"""Lists the findings of a lake, the worst first, each with the exchanges that prove it."""
 
 from dataclasses import asdict
 from typing import Any
@@ -15,27 +15,27 @@ from kafkascope.report.summaries.scope import Scope
 def make(lake: Lake) -> Page:
     if not has_marts(lake):
         raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
-    found = findings_in(lake, Scope(), ())
+    findings = findings_in(lake, Scope(), ())
     facts = {
         "lake": lake.uri,
-        "verdict": asdict(found.verdict),
-        "findings": [_facts(one) for one in found.shown],
-        "left": found.left_out,
+        "verdict": asdict(findings.verdict),
+        "findings": [_facts(finding) for finding in findings.shown],
+        "left": findings.left_out,
     }
     return Page("Findings", facts, "What is wrong in the recorded traffic, and what proves it.")
 
 
-def _facts(one: ShownFinding) -> dict[str, Any]:
+def _facts(finding: ShownFinding) -> dict[str, Any]:
     return {
-        "rule": one.rule,
-        "severity": one.severity,
-        "subject_kind": one.subject_kind,
-        "subject": one.subject,
-        "from_at": moment(one.from_at),
-        "to_at": moment(one.to_at),
-        "summary": one.summary,
-        "figures": one.figures,
-        "advice": one.advice,
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "subject_kind": finding.subject_kind,
+        "subject": finding.subject,
+        "from_at": moment(finding.from_at),
+        "to_at": moment(finding.to_at),
+        "summary": finding.summary,
+        "figures": finding.figures,
+        "advice": finding.advice,
         "evidence": [
             {
                 "exchange_id": proof.exchange_id,
@@ -44,7 +44,7 @@ def _facts(one: ShownFinding) -> dict[str, Any]:
                 "api": proof.api,
                 "client_id": proof.client_id,
             }
-            for proof in one.evidence
+            for proof in finding.evidence
         ],
-        "evidence_left": one.evidence_left_out,
+        "evidence_left": finding.evidence_left_out,
     }

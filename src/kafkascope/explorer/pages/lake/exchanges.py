@@ -1,4 +1,4 @@
-"""What is asked of a lake in, a page of its exchanges in the order of time out, and where the next one begins."""
+"""Lists the exchanges of a lake that match a filter, in time order and page by page."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,28 +28,28 @@ _COLUMNS = (
 _LONGEST = 32_767
 
 
-def make(lake: Lake, **given: str) -> Page:
-    given = {name: given.get(name, "").strip()[:_LONGEST] for name in QUERY}
-    given |= {"api": _api(given["api"]), "error": _error(given["error"]), "status": _status(given["status"])}
-    asked = Asked(
-        api=given["api"],
-        client=given["client"],
-        group=given["group"],
-        error=given["error"],
-        status=given["status"],
-        since=_time(given["since"], "since"),
-        until=_time(given["until"], "until"),
-        slower_us=_milliseconds(given["slow"]),
+def make(lake: Lake, **values: str) -> Page:
+    values = {name: values.get(name, "").strip()[:_LONGEST] for name in QUERY}
+    values |= {"api": _api(values["api"]), "error": _error(values["error"]), "status": _status(values["status"])}
+    selection = Asked(
+        api=values["api"],
+        client=values["client"],
+        group=values["group"],
+        error=values["error"],
+        status=values["status"],
+        since=_time(values["since"], "since"),
+        until=_time(values["until"], "until"),
+        slower_us=_milliseconds(values["slow"]),
     )
-    after = parse_place(given["after"]) if given["after"] else None
-    found = exchanges(lake, asked, after, MAX_LISTED_EXCHANGES, _COLUMNS)
-    filters = {name: value for name, value in given.items() if value and name != "after"}
+    after = parse_place(values["after"]) if values["after"] else None
+    listed = exchanges(lake, selection, after, MAX_LISTED_EXCHANGES, _COLUMNS)
+    filters = {name: value for name, value in values.items() if value and name != "after"}
     facts: dict[str, Any] = {
         "lake": lake.uri,
-        "asked": given,
+        "asked": values,
         "filtered": bool(filters),
-        "exchanges": [plain(row) | {"at": place_of(row).at} for row in found.rows],
-        "next": urlencode(filters | {"after": str(found.after)}) if found.after else None,
+        "exchanges": [plain(row) | {"at": place_of(row).at} for row in listed.rows],
+        "next": urlencode(filters | {"after": str(listed.after)}) if listed.after else None,
         "first": urlencode(filters) if after else None,
         "apis": sorted((*apis().values(), TOKEN_API)),
         "statuses": list(STATUSES),
@@ -69,10 +69,10 @@ def _error(text: str) -> str:
     """By name or code."""
     if not text or text.lower() == ANY_ERROR:
         return text.lower()
-    found = find_error(text)
-    if not found.code:
-        raise UsageError(f"error: {found.name} is no error; leave it empty, or write any")
-    return found.name
+    error = find_error(text)
+    if not error.code:
+        raise UsageError(f"error: {error.name} is no error; leave it empty, or write any")
+    return error.name
 
 
 def _status(text: str) -> str:
@@ -89,8 +89,8 @@ def _time(text: str, name: str) -> int | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"{name}: {text[:40]!r} is no time; write 2026-11-15 08:30:00") from None
-    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (known - _EPOCH) // timedelta(microseconds=1)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(microseconds=1)
 
 
 def _milliseconds(text: str) -> int | None:

@@ -1,0 +1,1 @@
+"""The pages of the lake browser: overview, findings, exchanges and their bytes."""
