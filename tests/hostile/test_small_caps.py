@@ -95,7 +95,7 @@ def test_what_nobody_recognises_is_left_alone_at_its_cap(cap: str) -> None:
 @pytest.mark.parametrize(
     ("cap", "module", "function"),
     [
-        ("MAX_SECRET_BYTES", "kafkascope.client.config.merge", "read_secret"),
+        ("MAX_SECRET_BYTES", "kafkascope.client.secret_file", "read_secret"),
         ("MAX_CONFIG_BYTES", "kafkascope.client.config.file", "read_config"),
         ("MAX_STORE_BYTES", "kafkascope.client.config.key_stores", "read_trust"),
     ],

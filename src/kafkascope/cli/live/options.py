@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kafkascope.client.auth.mechanisms import mechanism_names
+
 if TYPE_CHECKING:
     from kafkascope.client.config.merge import PartialSettings
     from kafkascope.client.settings import Secret, Settings
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FILE = click.Path(path_type=Path)
+*_MECHANISMS, _LAST_MECHANISM = mechanism_names()
 _SECONDS = click.FloatRange(min=0, min_open=True, max=86_400)
 
 
@@ -62,7 +65,7 @@ _OPTIONS = (
     click.option("--any-host-name", is_flag=True, help="Do not compare host name and certificate."),
     click.option("--insecure", is_flag=True, help="Take any certificate. Anyone in between can read along."),
     click.option(
-        "--sasl-mechanism", metavar="NAME", help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; turns SASL on."
+        "--sasl-mechanism", metavar="NAME", help=f"{', '.join(_MECHANISMS)} or {_LAST_MECHANISM}; turns SASL on."
     ),
     click.option("--username", metavar="NAME", help="Who we are to SASL."),
     click.option("--password-file", metavar="FILE", type=_FILE, help="Holds the password; without it, a prompt."),
@@ -108,7 +111,8 @@ def note_of_client(text: str) -> None:
 
 
 def _flags(host: str, options: Mapping[str, Any]) -> "PartialSettings":
-    from kafkascope.client.config.merge import PartialSettings, read_secret
+    from kafkascope.client.config.merge import PartialSettings
+    from kafkascope.client.secret_file import read_secret
 
     names = "timeout connect_timeout client_id tls ca certificate key server_name sasl_mechanism username token_file"
     names += " token_url token_client_id token_scope token_ca"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from kafkascope.client.config.merge import read_secret
+from kafkascope.client.secret_file import read_secret
 from kafkascope.client.settings import Sasl, Secret, Tls, told_by_others
 from kafkascope.client.transport.http_post import Reply, post_form
 from kafkascope.errors import InputError, ReachError, UsageError
@@ -23,7 +23,7 @@ async def token_of(sasl: Sasl) -> Secret:
         return _checked(sasl.token, "the given token")
     if sasl.token_url is not None:
         return await _fetch(sasl, sasl.token_url)
-    raise UsageError("OAUTHBEARER needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
+    raise UsageError(f"{sasl.mechanism} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
 
 
 def endpoint_of(sasl: Sasl) -> str | None:

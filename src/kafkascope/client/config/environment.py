@@ -4,7 +4,8 @@ for the secret itself and one for a file that holds it."""
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkascope.client.config.merge import PartialSettings, read_secret
+from kafkascope.client.config.merge import PartialSettings
+from kafkascope.client.secret_file import read_secret
 from kafkascope.client.settings import Secret
 from kafkascope.errors import UsageError
 

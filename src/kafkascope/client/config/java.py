@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from kafkascope.client.auth.mechanisms import MECHANISMS, TOKEN, mechanism_named
 from kafkascope.client.config.jaas import JaasLogin, parse_jaas
 from kafkascope.client.config.key_stores import certificates_of
 from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end, seconds_of, unread_notes
@@ -21,7 +22,7 @@ PROTOCOLS = {  # security.protocol → (TLS, SASL)
     "SASL_SSL": (True, True),
 }
 # What Java takes where the file says nothing, GSSAPI among them: such a file works with Kerberos or not at all.
-_DEFAULT_MECHANISM = "GSSAPI"
+DEFAULT_MECHANISM = "GSSAPI"
 
 READ = (
     *("bootstrap.servers", "bootstrap.controllers", "client.id", "security.protocol", "config.providers"),
@@ -49,7 +50,7 @@ _ORIGINS = (
     *(("bootstrap", "bootstrap.controllers"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.truststore.location")),
     *(("certificate", "ssl.keystore.location"), ("username", "sasl.jaas.config"), ("token_ca", "sasl.jaas.config")),
 )
-_MODULES = ("PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "Krb5LoginModule")
+_MODULES = ("Krb5LoginModule", *(mechanism.java_module for mechanism in MECHANISMS))
 _OPTIONS = ("username", "password", "tokenauth")
 _SYNONYMS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
 # Kafka's own handlers: what they do we do.
@@ -153,19 +154,18 @@ def _inline(text: str) -> bytes:
 
 def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What is said, and notes."""
-    mechanism = mechanism_of(keys.get("sasl.mechanism", "").strip() or _DEFAULT_MECHANISM, "sasl.mechanism", where)
-    settings: dict[str, Any] = {"sasl_mechanism": mechanism}
+    name = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
+    mechanism = mechanism_named(name)
+    settings: dict[str, Any] = {"sasl_mechanism": name}
     login = parse_jaas(keys["sasl.jaas.config"], where) if keys.get("sasl.jaas.config") else None
-    if mechanism == "OAUTHBEARER":
+    if mechanism is not None and mechanism.needs == TOKEN:
         return settings | _oauth(keys, login.options if login else {}, where), ()
-    if login is None:
+    if mechanism is None or login is None:
         return settings, ()
-    module = {"PLAIN": "PlainLoginModule"}.get(mechanism, "ScramLoginModule" if mechanism.startswith("SCRAM") else None)
-    if module and login.module != module:
+    module = mechanism.java_module
+    if login.module != module:
         there = login.module if login.module in _MODULES else "another login module"
-        raise InputError(f"{where}: sasl.mechanism is {mechanism}, sasl.jaas.config has {there}, not {module}")
-    if not module:
-        return settings, ()
+        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {there}, not {module}")
     return settings | _user(login), tuple(
         f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
         for name in login.options

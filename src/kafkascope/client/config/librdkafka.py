@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafkascope.client.config.java import PROTOCOLS
+from kafkascope.client.auth.mechanisms import TOKEN, mechanism_named
+from kafkascope.client.config.java import DEFAULT_MECHANISM, PROTOCOLS
 from kafkascope.client.config.key_stores import certificates_of
 from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end, seconds_of, unread_notes
 from kafkascope.client.config.merge import PartialSettings
@@ -47,7 +48,6 @@ _HARMLESS_STARTS = ("sasl.kerberos.",)
 _STARTS = ("ssl.", "sasl.", "security.", "https.")
 # Java has four names, librdkafka the same in lower case and one that is no longer there.
 _FALSE = ("false", "f", "0")
-_DEFAULT_MECHANISM = "GSSAPI"
 
 
 def parse_librdkafka(text: str) -> dict[str, str]:
@@ -118,9 +118,10 @@ def _lines(text: str) -> bytes:
 
 def _sasl(keys: Mapping[str, str], where: str) -> dict[str, Any]:
     key = "sasl.mechanisms" if keys.get("sasl.mechanisms") else "sasl.mechanism"
-    mechanism = mechanism_of(keys.get(key) or _DEFAULT_MECHANISM, key, where)
-    settings: dict[str, Any] = {"sasl_mechanism": mechanism}
-    if mechanism == "OAUTHBEARER":
+    name = mechanism_of(keys.get(key) or DEFAULT_MECHANISM, key, where)
+    mechanism = mechanism_named(name)
+    settings: dict[str, Any] = {"sasl_mechanism": name}
+    if mechanism is not None and mechanism.needs == TOKEN:
         return settings | _oauth(keys, where)
     settings["username"] = keys.get("sasl.username") or None
     settings["password"] = Secret(keys["sasl.password"]) if keys.get("sasl.password") else None

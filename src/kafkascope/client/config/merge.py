@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkascope.client.auth.mechanisms import PASSWORD, TOKEN, by_token, mechanism_named, mechanism_names
 from kafkascope.client.settings import Sasl, Secret, Settings, Tls, parse_addresses, parse_resolve
 from kafkascope.errors import InputError, UsageError
-from kafkascope.limits import MAX_SECRET_BYTES
 
 if TYPE_CHECKING:
     from kafkascope.client.config.key_stores import Identity
 
-_OAUTHBEARER = "OAUTHBEARER"
 _TLS_SCHEME = re.compile(r"\b((?:SASL_)?SSL)://", re.IGNORECASE)
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)
 
 _TLS = ("ca", "ca_pem", "certificate", "certificate_pem", "insecure", "any_host_name", "server_name")
 _SASL = ("sasl_mechanism", "username", "password", "token", "token_file", "token_url")
@@ -192,26 +190,18 @@ def _identity(partial: PartialSettings) -> "Identity | None":
 
 
 def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Sasl:
-    by_token = partial.token or partial.token_file or partial.token_url
-    mechanism = partial.sasl_mechanism or (_OAUTHBEARER if by_token else None)
-    if mechanism is None:
-        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(_MECHANISMS)}")
-    mechanism = mechanism.upper()
-    password, secret = partial.password, partial.token_client_secret
-    if mechanism == _OAUTHBEARER:
-        secret = _token_secret(partial, prompt)
-    elif mechanism in _MECHANISMS:
-        if partial.username is None:
-            path, _, key = partial.origins.get("username", "").rpartition(": ")
-            there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
-            ways = there if key else "or set KAFKASCOPE_USERNAME"
-            raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
-        password = partial.password or prompt(f"password of {partial.username}")
-        if password is None:
-            raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
+    has_token = partial.token or partial.token_file or partial.token_url
+    name = partial.sasl_mechanism or (by_token().name if has_token else None)
+    if name is None:
+        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(mechanism_names())}")
+    # One that we have not is named when the broker has said what it offers.
+    mechanism = mechanism_named(name.upper())
+    needs = mechanism.needs if mechanism else None
+    password = _password(partial, name.upper(), prompt) if needs == PASSWORD else partial.password
+    secret = _token_secret(partial, name.upper(), prompt) if needs == TOKEN else partial.token_client_secret
     token_ca = _trust(partial, "token_ca", partial.token_ca_pem, partial.token_ca_password)
     return Sasl(
-        mechanism=mechanism,
+        mechanism=name.upper(),
         username=partial.username,
         password=password,
         delegation_token=bool(partial.delegation_token),
@@ -226,12 +216,24 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
     )
 
 
-def _token_secret(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Secret | None:
+def _password(partial: PartialSettings, mechanism: str, prompt: Callable[[str], Secret | None]) -> Secret:
+    if partial.username is None:
+        path, _, key = partial.origins.get("username", "").rpartition(": ")
+        there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
+        ways = there if key else "or set KAFKASCOPE_USERNAME"
+        raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
+    password = partial.password or prompt(f"password of {partial.username}")
+    if password is None:
+        raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
+    return password
+
+
+def _token_secret(partial: PartialSettings, mechanism: str, prompt: Callable[[str], Secret | None]) -> Secret | None:
     """The client secret, where a token has to be fetched with one."""
     if partial.token is not None or partial.token_file is not None:
         return None
     if partial.token_url is None:
-        raise UsageError(f"{_OAUTHBEARER} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
+        raise UsageError(f"{mechanism} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
     if partial.token_client_id is None:
         raise UsageError("a token endpoint wants to know who asks: say --token-client-id")
     secret = partial.token_client_secret or prompt(f"client secret of {partial.token_client_id}")
@@ -240,22 +242,3 @@ def _token_secret(partial: PartialSettings, prompt: Callable[[str], Secret | Non
             "a token endpoint wants a client secret: --token-client-secret-file FILE or KAFKASCOPE_TOKEN_CLIENT_SECRET"
         )
     return secret
-
-
-def read_secret(path: Path) -> Secret:
-    """A file that holds one secret. The line end that editors put behind it is no part of it."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SECRET_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    if len(content) > MAX_SECRET_BYTES:
-        raise InputError(f"{path} is larger than {MAX_SECRET_BYTES} bytes; a secret is one line")
-    try:
-        # what Windows editors put in front is no part of it either
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no UTF-8 text; a secret is one line of it") from None
-    if not text.strip("\r\n"):
-        raise InputError(f"{path} is empty; it should hold a secret")
-    return Secret(text.removesuffix("\n").removesuffix("\r"))

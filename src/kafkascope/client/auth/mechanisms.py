@@ -1,0 +1,80 @@
+"""Lists the SASL mechanisms kafkascope has, with what each needs; to add one, write its exchange and a line here.
+
+An exchange is imported when somebody logs in by it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Protocol
+
+from kafkascope.client.settings import Sasl, Secret
+from kafkascope.errors import ReachError
+
+# What a mechanism needs to know: a user's name and password, or a token or where to fetch one.
+PASSWORD, TOKEN = "password", "token"
+
+
+class Login(Protocol):
+    """One login under way, as its mechanism sees it."""
+
+    @property
+    def sasl(self) -> Sasl: ...
+
+    async def send(self, message: bytes) -> bytes:
+        """Sends one message of the mechanism and returns the broker's. A refusal is a `ReachError`."""
+        ...
+
+    def failed(self, reason: str) -> ReachError:
+        """The error that says why the login failed."""
+        ...
+
+    def hide(self, secret: Secret) -> None:
+        """A secret that no error may repeat."""
+        ...
+
+    def waits_for(self, endpoint: str | None) -> None:
+        """Whoever waits for the login is told that an endpoint takes its time, and with None that it no longer does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """`name` is the wire's. `java_module` is the class that Java's sasl.jaas.config names for it."""
+
+    name: str
+    needs: str
+    java_module: str
+    exchange: str
+
+    def load(self) -> Callable[[Login], Awaitable[None]]:
+        exchange: Callable[[Login], Awaitable[None]] = resolve_name(self.exchange)
+        return exchange
+
+
+_HERE = "kafkascope.client.auth"
+
+MECHANISMS = (
+    Mechanism("PLAIN", PASSWORD, "PlainLoginModule", f"{_HERE}.plain:log_in"),
+    Mechanism("SCRAM-SHA-256", PASSWORD, "ScramLoginModule", f"{_HERE}.scram_exchange:log_in"),
+    Mechanism("SCRAM-SHA-512", PASSWORD, "ScramLoginModule", f"{_HERE}.scram_exchange:log_in"),
+    Mechanism("OAUTHBEARER", TOKEN, "OAuthBearerLoginModule", f"{_HERE}.oauthbearer:log_in"),
+)
+# What people meet and we have not, by the name that they know.
+MISSING = {
+    "GSSAPI": "GSSAPI (Kerberos)",
+    "AWS_MSK_IAM": "AWS_MSK_IAM (the login of Amazon MSK)",
+    "DIGEST-MD5": "DIGEST-MD5",
+}
+
+
+def mechanism_named(name: str) -> Mechanism | None:
+    return next((mechanism for mechanism in MECHANISMS if mechanism.name == name), None)
+
+
+def mechanism_names() -> list[str]:
+    return [mechanism.name for mechanism in MECHANISMS]
+
+
+def by_token() -> Mechanism:
+    """The one that is meant where somebody gives a token and no mechanism."""
+    return next(mechanism for mechanism in MECHANISMS if mechanism.needs == TOKEN)
