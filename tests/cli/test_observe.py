@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, Asked, _Run
-from kafkascope.client.observe.observer import Poll, Vain
+from kafkascope.client.observe.observer import FailedCall, Poll
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from lab.wire import until
@@ -61,7 +61,7 @@ def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.
 
     def say(*details: str) -> str:
         run.polled += 1
-        run._say(Poll(0, vain=[Vain(0, "Metadata", detail) for detail in details]))
+        run._say(Poll(0, failures=[FailedCall(0, "Metadata", detail) for detail in details]))
         return capsys.readouterr().err
 
     assert say("a: no answer", "a: no answer") == "kafkascope: a: no answer\n"

@@ -14,7 +14,7 @@ from kafkascope.client.describe.calls import MAX_CONCURRENT, MAX_GAPS, map_fairl
 from kafkascope.client.describe.features import versions_by_node
 from kafkascope.client.describe.gaps import NO_ANSWER, UNASKED
 from kafkascope.client.describe.groups import describe_groups
-from kafkascope.client.observe.observer import MOST_VAIN, Observer
+from kafkascope.client.observe.observer import MAX_FAILURES, Observer
 from kafkascope.client.probe.prober import probe
 from kafkascope.client.settings import Address, Settings
 from kafkascope.client.transport.deadline import after, within
@@ -188,9 +188,9 @@ def test_nodes_that_are_gone_fill_no_account_of_an_observer() -> None:
         return await Observer(cluster).poll()
 
     poll = asked(answering(rows=100), ask)
-    silent = [one.detail for one in poll.vain if one.api == "ListGroups" and not one.reached]
-    assert len(silent) == MOST_VAIN + 1
-    assert silent[-1] == f"ListGroups: {99 - MOST_VAIN} more calls got no answer"
+    silent = [one.detail for one in poll.failures if one.api == "ListGroups" and not one.reached]
+    assert len(silent) == MAX_FAILURES + 1
+    assert silent[-1] == f"ListGroups: {99 - MAX_FAILURES} more calls got no answer"
 
 
 def test_versions_that_nobody_knows_are_listed_up_to_a_limit() -> None:

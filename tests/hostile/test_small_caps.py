@@ -10,7 +10,7 @@ from kafkascope import limits
 from kafkascope.capture.base.flow import BYTES
 from kafkascope.capture.frames.detect.credit import Credit
 from kafkascope.capture.frames.detect.detection import Undecided, Verdict
-from kafkascope.client.observe.observer import _portions
+from kafkascope.client.observe.observer import _batches
 from kafkascope.client.settings import Address
 from kafkascope.client.transport.dialling import UnreachableError, check_address
 from kafkascope.client.view import View
@@ -119,7 +119,7 @@ except InputError as error:
 def test_groups_are_asked_for_in_portions() -> None:
     """MAX_OBSERVED_GROUPS_A_CALL"""
     most = limits.MAX_OBSERVED_GROUPS_A_CALL
-    assert [len(part) for part in _portions([str(n) for n in range(2 * most + 1)])] == [most, most, 1]
+    assert [len(part) for part in _batches([str(n) for n in range(2 * most + 1)])] == [most, most, 1]
 
 
 def test_a_host_longer_than_any_name_is_refused() -> None:

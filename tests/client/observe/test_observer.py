@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkascope.client import Answer, Cluster, connect
-from kafkascope.client.observe.observer import Observer, Poll, Vain
-from kafkascope.client.observe.portions import ENOUGH_CALLS, Portions
+from kafkascope.client.observe.buffer import MAX_CALLS, PollBuffer
+from kafkascope.client.observe.observer import FailedCall, Observer, Poll
 from kafkascope.client.settings import Address
 from kafkascope.codec.frame import DecodedFrame
 from kafkascope.limits import MAX_OBSERVED_BYTES
@@ -23,8 +23,8 @@ def answer(size: int = 10, request: bytes = b"request") -> Answer:
     return Answer("ListGroups", 5, {}, 1, address, request, bytes(size), 1, 2, 7, True, ())
 
 
-def poll(*answers: Answer, vain: list[Vain] | None = None) -> Poll:
-    return Poll(0, list(answers), vain or [])
+def poll(*answers: Answer, failures: list[FailedCall] | None = None) -> Poll:
+    return Poll(0, list(answers), failures or [])
 
 
 class Clock:
@@ -35,13 +35,13 @@ class Clock:
         return self.now
 
 
-def is_due(portions: Portions) -> bool:
+def is_due(portions: PollBuffer) -> bool:
     return portions.due
 
 
 def test_answers_wait_for_their_time_and_no_longer() -> None:
     clock = Clock()
-    portions = Portions(60, clock)
+    portions = PollBuffer(60, clock)
     assert not is_due(portions)
     portions.add(poll(answer()))
     clock.now += 59
@@ -56,26 +56,26 @@ def test_answers_wait_for_their_time_and_no_longer() -> None:
 
 
 def test_many_bytes_or_many_calls_do_not_wait() -> None:
-    portions = Portions(60, Clock())
+    portions = PollBuffer(60, Clock())
     portions.add(poll(answer(MAX_OBSERVED_BYTES)))
     assert portions.due
     portions.take()
-    portions.add(poll(*[answer()] * ENOUGH_CALLS))
+    portions.add(poll(*[answer()] * MAX_CALLS))
     assert portions.due
 
 
 def test_what_was_asked_in_vain_is_told_once_with_its_first_time() -> None:
-    portions = Portions(60, Clock())
+    portions = PollBuffer(60, Clock())
     for at in (5, 6, 7):
-        gone = Vain(at, "ListGroups", "127.0.0.1:9092: connection refused")
-        portions.add(poll(vain=[gone, gone, Vain(at, "X", "no such API", reached=True)]))
+        gone = FailedCall(at, "ListGroups", "127.0.0.1:9092: connection refused")
+        portions.add(poll(failures=[gone, gone, FailedCall(at, "X", "no such API", reached=True)]))
     taken = portions.take()
-    assert taken.vain == {"127.0.0.1:9092: connection refused": (5, 3)}
+    assert taken.failures == {"127.0.0.1:9092: connection refused": (5, 3)}
     assert taken.polls == 3
 
 
 def test_frames_of_a_login_are_left_out() -> None:
-    portions = Portions(60, Clock())
+    portions = PollBuffer(60, Clock())
     portions.add(poll(answer(request=b""), answer()))
     assert len(portions.take().answers) == 1
 
@@ -93,7 +93,7 @@ def test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers() -> None:
             assert sorted(one.node or 0 for one in listed) == [1, 2, 3]
             # answered while the controller was still waited for
             assert max(one.received_at for one in listed) - found.at < 500_000_000
-            assert {one.api for one in found.vain} == {"DescribeQuorum"}
+            assert {one.api for one in found.failures} == {"DescribeQuorum"}
 
     play(script, use, nodes=3)
 
@@ -110,7 +110,7 @@ def test_share_state_that_does_not_come_holds_up_no_other_answer() -> None:
     async def use(cluster: Cluster, _: Stage) -> None:
         found = await Observer(cluster, timeout=1.0).poll()
         assert "OffsetFetch" in {one.api for one in found.answers}
-        assert {one.api for one in found.vain} == {"DescribeShareGroupOffsets"}
+        assert {one.api for one in found.failures} == {"DescribeShareGroupOffsets"}
 
     play(script, use, nodes=1)
 
@@ -147,7 +147,7 @@ def test_a_poll_asks_for_quorum_groups_members_offsets_and_ends(request: pytest.
         "Metadata DescribeCluster DescribeQuorum ListGroups ListTransactions DescribeGroups OffsetFetch ListOffsets"
     )
     assert asked >= set(wanted.split())
-    assert found.vain == []
+    assert found.failures == []
     assert found.groups == 1
     assert all(one.exact for one in found.answers)
     (described,) = [one.value for one in found.answers if one.api == "DescribeGroups"]
@@ -188,4 +188,4 @@ def test_a_cluster_reached_by_its_controllers_is_observed_as_far_as_they_tell(cl
 
     found = run(work())
     assert {"DescribeQuorum", "DescribeCluster"} <= {one.api for one in found.answers}
-    assert found.vain == []
+    assert found.failures == []

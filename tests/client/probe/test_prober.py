@@ -12,12 +12,12 @@ import pytest
 
 from kafkascope.client import connect
 from kafkascope.client.cluster import Cluster as Live
-from kafkascope.client.probe.arguments import ARGUMENTS, MISSING, PREFIX, Survey, Topic, cases, prune
-from kafkascope.client.probe.nowhere import FIRST_NODE, STRIDE, names_directory, names_node
+from kafkascope.client.probe.arguments import ARGUMENTS, MISSING, PREFIX, ClusterSurvey, Topic, cases, prune
+from kafkascope.client.probe.missing_ids import FIRST_NODE, STRIDE, names_directory, names_node
 from kafkascope.client.probe.prober import _example, probe
-from kafkascope.client.probe.release import looks_like
+from kafkascope.client.probe.release import matching_releases
 from kafkascope.client.probe.result import Probe
-from kafkascope.client.probe.stage import stage
+from kafkascope.client.probe.temporary import temporary_resources
 from kafkascope.client.settings import Settings
 from kafkascope.client.writes import READS, effect
 from kafkascope.codec.frame import DecodedFrame
@@ -31,7 +31,7 @@ from kafkascope.schema.releases import releases
 from lab.cluster import Cluster
 from tests.client.servers import BROKER, Peer, serving
 
-SURVEY = Survey(
+SURVEY = ClusterSurvey(
     topics=(Topic("orders", UUID(int=7), 3),), groups={"classic": ("g",), "share": ("s",)}, transactional_ids=("t",)
 )
 
@@ -40,15 +40,15 @@ def test_every_api_that_reads_has_arguments_and_no_other() -> None:
     assert ARGUMENTS.keys() == READS
 
 
-@pytest.mark.parametrize("survey", [SURVEY, Survey()], ids=["something there", "nothing there"])
-def test_every_version_has_a_case_that_can_be_encoded_and_changes_nothing(survey: Survey) -> None:
+@pytest.mark.parametrize("survey", [SURVEY, ClusterSurvey()], ids=["something there", "nothing there"])
+def test_every_version_has_a_case_that_can_be_encoded_and_changes_nothing(survey: ClusterSurvey) -> None:
     for api in ARGUMENTS:
         for version in message(f"{api}Request").all_versions():
             made = cases(api, version, survey)
             assert made or not survey.topics, (api, version)
             for case in made:
                 encode(f"{api}Request", version, case.value)
-                assert not effect(api, version, case.value).changes, (api, version, case.what)
+                assert not effect(api, version, case.value).changes, (api, version, case.label)
 
 
 def test_no_case_waits() -> None:
@@ -72,12 +72,12 @@ def test_a_release_looks_like_itself(release: str) -> None:
         versions = message(f"{api}Request").versions_in(release)
         if versions:
             offered[key] = (versions.ranges[0][0], versions.ranges[-1][1])
-    assert release in looks_like(offered)
-    assert len(looks_like(offered)) <= 2
+    assert release in matching_releases(offered)
+    assert len(matching_releases(offered)) <= 2
 
 
 def test_versions_of_no_release_look_like_none() -> None:
-    assert looks_like(dict.fromkeys(apis(), (90, 99))) == ()
+    assert matching_releases(dict.fromkeys(apis(), (90, 99))) == ()
 
 
 # Numbers and uuids of requests that are of no node and of no directory; another one has to be classed.
@@ -161,7 +161,7 @@ def assert_reads_proven(found: Probe) -> None:
 def test_what_was_made_to_ask_about_is_removed_and_what_is_somebodys_left_alone(cluster: Cluster) -> None:
     async def run() -> tuple[Probe, set[str], set[str]]:
         async with connect(cluster.bootstrap) as live, in_use(live):
-            async with stage(live) as name:
+            async with temporary_resources(live) as name:
                 found = await probe(live, write=True, prefer=name)
             return found, *(await names(live))
 

@@ -72,7 +72,7 @@ async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Pr
     from kafkascope.cli.live.options import note_of_client
     from kafkascope.client.cluster import connect, looking
     from kafkascope.client.probe.prober import check_offered, probe
-    from kafkascope.client.probe.stage import stage
+    from kafkascope.client.probe.temporary import temporary_resources
 
     began = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -82,5 +82,5 @@ async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Pr
             left = max(settings.timeout - (time.monotonic() - began), 0.0)
             return await probe(cluster, write=write, apis_only=only, seconds=left)
         await check_offered(cluster, only)  # before anything is made
-        async with stage(cluster) as name:
+        async with temporary_resources(cluster) as name:
             return await probe(cluster, write=True, prefer=name, apis_only=only)

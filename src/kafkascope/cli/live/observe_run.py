@@ -15,8 +15,8 @@ from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note, notes_width, takes_commands
 from kafkascope.cli.units import number, plural
 from kafkascope.client.cluster import connect, looking
+from kafkascope.client.observe.buffer import PollBatch, PollBuffer
 from kafkascope.client.observe.observer import Observer, Poll
-from kafkascope.client.observe.portions import Gathered, Portions
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.client_calls import Called, Key
@@ -152,7 +152,7 @@ class _Run:
 
     def __init__(self, asked: Asked, observer: Observer, landing: "Landing", stop: _Stop) -> None:
         self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
-        self._portions = Portions(asked.commit_every / MICROSECONDS)
+        self._portions = PollBuffer(asked.commit_every / MICROSECONDS)
         self._loading: asyncio.Task[None] | None = None
         self._landings: asyncio.Task[None] | None = None
         # What was said, and in which poll it last held.
@@ -202,9 +202,9 @@ class _Run:
             await self._commit()
 
     def _say(self, poll: Poll) -> None:
-        missed = [one for one in poll.vain if not one.reached]
+        missed = [one for one in poll.failures if not one.reached]
         self.unanswered += bool(missed)
-        for one in poll.vain:
+        for one in poll.failures:
             if one.detail not in self._told:
                 self._watched.remark(f"kafkascope: {one.detail}")
             self._told[one.detail] = self.polled
@@ -225,11 +225,11 @@ class _Run:
         still_open = frozenset() if last else self._observer.open_connections()
         self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion, still_open))
 
-    def _land(self, gathered: Gathered, still_open: "frozenset[Key]") -> None:
+    def _land(self, gathered: PollBatch, still_open: "frozenset[Key]") -> None:
         from kafkascope.pipeline.observed import Hole, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
-        holes = [Hole(at, polls, said) for said, (at, polls) in gathered.vain.items()]
+        holes = [Hole(at, polls, said) for said, (at, polls) in gathered.failures.items()]
         self._landing.land(Portion(calls, holes, gathered.polls, still_open))
 
     async def _landed(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from kafkascope.cli.terminal import heading, paint, plural, prose, table, title
-from kafkascope.client.probe.result import Probe, Proof
+from kafkascope.client.probe.result import Probe, VersionProof
 from kafkascope.schema.versions import format_versions
 
 
@@ -36,12 +36,12 @@ def print_probe(probe: Probe, *, full: bool) -> None:
     _print_sum(probe)
 
 
-def _by_api(probe: Probe) -> Iterator[tuple[str, list[Proof]]]:
+def _by_api(probe: Probe) -> Iterator[tuple[str, list[VersionProof]]]:
     for api, proofs in groupby(probe.proofs, key=lambda proof: proof.api):
         yield api, list(proofs)
 
 
-def _row(api: str, proofs: list[Proof]) -> tuple[str, ...]:
+def _row(api: str, proofs: list[VersionProof]) -> tuple[str, ...]:
     proven = [proof.version for proof in proofs if proof.state == "proven"]
     some = "" if len(proven) == len(proofs) else f" of {format_versions([proof.version for proof in proofs])}"
     examples = [proof for proof in proofs if proof.example != "not sent"]
@@ -56,11 +56,11 @@ def _row(api: str, proofs: list[Proof]) -> tuple[str, ...]:
     )
 
 
-def _errors(proofs: list[Proof]) -> list[str]:
+def _errors(proofs: list[VersionProof]) -> list[str]:
     return sorted({seen.error for proof in proofs for seen in proof.sightings})
 
 
-def _left_row(api: str, proofs: list[Proof]) -> tuple[str, ...]:
+def _left_row(api: str, proofs: list[VersionProof]) -> tuple[str, ...]:
     versions = format_versions([proof.version for proof in proofs])
     return str(proofs[0].key), api, versions, proofs[-1].why or proofs[-1].example_why
 

@@ -1,5 +1,5 @@
-"""A cluster in, everything that an observer asks of it once out: every answer with its bytes and times, and what was
-asked in vain. A poll never raises for what brokers say or fail to say."""
+"""Polls a cluster: every response with its bytes and times, and the calls that failed. A poll never raises for what
+brokers respond or fail to respond."""
 
 import asyncio
 import time
@@ -20,26 +20,26 @@ from kafkascope.schema.names import matches
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+_CLASSIC, _CONSUMER, _SHARE, _STREAMS = "classic", "consumer", "share", "streams"
 # What is asked of the groups of each type: the description, then what lag is reckoned from.
-DESCRIBES = {
-    SHARE: "ShareGroupDescribe",
-    STREAMS: "StreamsGroupDescribe",
-    CONSUMER: "ConsumerGroupDescribe",
-    CLASSIC: "DescribeGroups",
+_DESCRIBE_APIS = {
+    _SHARE: "ShareGroupDescribe",
+    _STREAMS: "StreamsGroupDescribe",
+    _CONSUMER: "ConsumerGroupDescribe",
+    _CLASSIC: "DescribeGroups",
 }
 # From version 10 on OffsetFetch knows topics by their ids alone (KIP-848); names need no lookup. Before version 8 it is
 # about one group (KIP-709).
-FIRST_OFFSET_FETCH, LAST_OFFSET_FETCH = 8, 9
-LATEST = -1
-# Calls to an API in vain that are told one by one in a poll: nodes that are gone differ in their address alone.
-MOST_VAIN = 10
+_FIRST_OFFSET_FETCH, _LAST_OFFSET_FETCH = 8, 9
+_LATEST = -1
+# Failed calls to an API that are reported one by one in a poll: nodes that are gone differ in their address alone.
+MAX_FAILURES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Vain:
+class FailedCall:
     """A call that got no answer: when, what was asked, and why as one line. `reached` is True where the cluster is
     there and cannot be asked that."""
 
@@ -55,7 +55,7 @@ class Poll:
 
     at: int
     answers: list[Answer] = field(default_factory=list)
-    vain: list[Vain] = field(default_factory=list)
+    failures: list[FailedCall] = field(default_factory=list)
     groups: int = 0
     brokers: int = 0
 
@@ -80,9 +80,9 @@ class Observer:
         self._groups = tuple(groups)
         self._timeout = timeout
         self._poll = Poll(0)
-        self._told: set[str] = set()
-        # Calls in vain of a poll, by API.
-        self._silent: Counter[str] = Counter()
+        self._identified: set[str] = set()
+        # Failed calls of a poll, by API.
+        self._failed: Counter[str] = Counter()
 
     async def poll(self, into: Poll | None = None) -> Poll:
         """`into` is filled as answers come, so that a poll that is cut short leaves what it had."""
@@ -90,18 +90,20 @@ class Observer:
         poll.answers += self._early
         self._early.clear()
         self._cluster.every_answer = poll.answers.append
-        self._silent.clear()
+        self._failed.clear()
         with self._cluster.look(), self._cluster.together():
             await self._round()
-        for api, silent in self._silent.items():
-            if silent > MOST_VAIN:
-                told = f"{api}: {silent - MOST_VAIN:,} more calls got no answer"
-                poll.vain.append(Vain(poll.at, api, told))
+        for api, silent in self._failed.items():
+            if silent > MAX_FAILURES:
+                detail = f"{api}: {silent - MAX_FAILURES:,} more calls got no answer"
+                poll.failures.append(FailedCall(poll.at, api, detail))
         return poll
 
     def open_connections(self) -> frozenset[tuple[str, str, int]]:
         """Those that later polls may go on with, between two polls."""
-        return frozenset((own, str(address), at) for own, address, at in self._cluster.open_connections())
+        return frozenset(
+            (own, str(address), connected_at) for own, address, connected_at in self._cluster.open_connections()
+        )
 
     async def _round(self) -> None:
         # The first call tells whether anybody is there: one wait for a cluster that is gone, not one for each question.
@@ -111,32 +113,32 @@ class Observer:
             return
         keys = {name: key for key, name in apis().items()}
 
-        def has(api: str) -> bool:
+        def serves(api: str) -> bool:
             return keys[api] in served
 
-        first: list[Awaitable[object]] = [self._quorum(has)] if has("DescribeQuorum") else []
-        if has("DescribeCluster") and nodes:
+        first: list[Awaitable[object]] = [self._quorum(serves)] if serves("DescribeQuorum") else []
+        if serves("DescribeCluster") and nodes:
             first.append(self._ask("DescribeCluster", {}, AnyBroker()))
         listing = asyncio.ensure_future(
-            map_fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=has("ListTransactions")))
+            map_fairly(self._cluster, nodes, lambda node: self._of_node(node, transactions=serves("ListTransactions")))
         )
         await asyncio.gather(listing, *first)
         listed = listing.result()
         unasked = sum(groups is None for groups in listed)
         if unasked:
-            told = f"ListGroups: there was no time left to ask {unasked:,} of {len(nodes):,} nodes"
-            self._poll.vain.append(Vain(self._poll.at, "ListGroups", told))
+            detail = f"ListGroups: there was no time left to ask {unasked:,} of {len(nodes):,} nodes"
+            self._poll.failures.append(FailedCall(self._poll.at, "ListGroups", detail))
         by_node = {
             node: groups for node, groups in zip(nodes, listed, strict=True) if isinstance(groups, dict) and groups
         }
         self._poll.groups = sum(len(names) for groups in by_node.values() for names in groups.values())
         offsets = served.get(keys["OffsetFetch"], (0, -1))
-        version = min(offsets[1], LAST_OFFSET_FETCH)
-        asked = [(node, kind, names) for node, groups in by_node.items() for kind, names in groups.items()]
+        version = min(offsets[1], _LAST_OFFSET_FETCH)
+        jobs = [(node, kind, names) for node, groups in by_node.items() for kind, names in groups.items()]
         places: dict[str, set[int]] = defaultdict(set)
-        fetched = version if version >= FIRST_OFFSET_FETCH else None
-        for found in await map_limited(asked, lambda one: self._of_type(*one, has, fetched)):
-            for topic, partitions in found.items():
+        fetched = version if version >= _FIRST_OFFSET_FETCH else None
+        for partitions_by_topic in await map_limited(jobs, lambda job: self._of_type(*job, serves, fetched)):
+            for topic, partitions in partitions_by_topic.items():
                 places[topic] |= partitions
         if places:
             await self._ends(places)
@@ -144,23 +146,28 @@ class Observer:
     async def _who(self) -> list[int] | None:
         """The brokers, None where nobody answers; controllers know no groups, and tell who they are another way."""
         if self._cluster.controllers:
-            answer = await self._ask("DescribeCluster", {"endpointType": 2}, AnyBroker())
-            return None if answer is None else []
-        answer = await self._ask("Metadata", {"topics": []}, AnyBroker())
-        if answer is None:
+            response = await self._ask("DescribeCluster", {"endpointType": 2}, AnyBroker())
+            return None if response is None else []
+        response = await self._ask("Metadata", {"topics": []}, AnyBroker())
+        if response is None:
             return None
         # By the cluster's id in it the marts know whose quorum an address tells of: DescribeQuorum does not say.
-        self._told.add(str(answer.address))
-        nodes = sorted({broker["nodeId"] for broker in answer.value["brokers"]})
+        self._identified.add(str(response.address))
+        nodes = sorted({broker["nodeId"] for broker in response.value["brokers"]})
         self._poll.brokers = len(nodes)
         return nodes
 
-    async def _quorum(self, has: Callable[[str], bool]) -> None:
+    async def _quorum(self, serves: Callable[[str], bool]) -> None:
         # A broker passes it on to the controller: while that one is frozen, nobody else's answer waits behind it.
-        answer = await self._ask("DescribeQuorum", QUORUM, apart=True)
-        if answer is not None and has("Metadata") and str(answer.address) not in self._told and answer.node is not None:
-            self._told.add(str(answer.address))
-            await self._ask("Metadata", {"topics": []}, Node(answer.node))
+        response = await self._ask("DescribeQuorum", QUORUM, apart=True)
+        if (
+            response is not None
+            and serves("Metadata")
+            and str(response.address) not in self._identified
+            and response.node is not None
+        ):
+            self._identified.add(str(response.address))
+            await self._ask("Metadata", {"topics": []}, Node(response.node))
 
     async def _of_node(self, node: int, *, transactions: bool) -> dict[str, list[str]]:
         if not transactions:
@@ -170,57 +177,59 @@ class Observer:
 
     async def _list(self, node: int) -> dict[str, list[str]]:
         """Type to ids of the groups that this broker coordinates: nobody has to look for their coordinators."""
-        answer = await self._ask("ListGroups", {}, Node(node))
-        found: dict[str, list[str]] = defaultdict(list)
-        for group in answer.value["groups"] if answer is not None else ():
+        response = await self._ask("ListGroups", {}, Node(node))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for group in response.value["groups"] if response is not None else ():
             # Before version 5 there was one type that ListGroups knew.
-            kind = (group.get("groupType") or CLASSIC).lower()
+            kind = (group.get("groupType") or _CLASSIC).lower()
             if self._takes(group["groupId"]):
-                found[kind].append(group["groupId"])
-        return found
+                groups[kind].append(group["groupId"])
+        return groups
 
     def _takes(self, group: str) -> bool:
-        return not self._groups or any(matches(group, one) for one in self._groups)
+        return not self._groups or any(matches(group, pattern) for pattern in self._groups)
 
     async def _of_type(
-        self, node: int, kind: str, names: list[str], has: Callable[[str], bool], offset_fetch: int | None
+        self, node: int, kind: str, names: list[str], serves: Callable[[str], bool], offset_fetch: int | None
     ) -> dict[str, set[int]]:
         """The partitions whose ends are worth asking for."""
-        found: dict[str, set[int]] = defaultdict(set)
-        api = DESCRIBES.get(kind)
-        for some in _portions(sorted(names)):
-            if api is not None and has(api):
-                await self._ask(api, {"groups" if kind == CLASSIC else "groupIds": some}, Node(node))
-            if kind == SHARE and has("DescribeShareGroupOffsets"):
-                groups = [{"groupId": name, "topics": None} for name in some]
+        partitions: dict[str, set[int]] = defaultdict(set)
+        api = _DESCRIBE_APIS.get(kind)
+        for batch in _batches(sorted(names)):
+            if api is not None and serves(api):
+                await self._ask(api, {"groups" if kind == _CLASSIC else "groupIds": batch}, Node(node))
+            if kind == _SHARE and serves("DescribeShareGroupOffsets"):
+                groups = [{"groupId": name, "topics": None} for name in batch]
                 # The broker asks the coordinators of the share state for it, and one of them may be frozen.
-                answer = await self._ask("DescribeShareGroupOffsets", {"groups": groups}, Node(node), apart=True)
-                _note(found, answer, "topicName")
-            elif kind != SHARE and offset_fetch is not None:
-                asked = {"groups": [{"groupId": name, "topics": None} for name in some], "requireStable": False}
-                answer = await self._ask("OffsetFetch", asked, Node(node), offset_fetch)
-                _note(found, answer, "name")
-        return found
+                response = await self._ask("DescribeShareGroupOffsets", {"groups": groups}, Node(node), apart=True)
+                _add_partitions(partitions, response, "topicName")
+            elif kind != _SHARE and offset_fetch is not None:
+                request = {"groups": [{"groupId": name, "topics": None} for name in batch], "requireStable": False}
+                response = await self._ask("OffsetFetch", request, Node(node), offset_fetch)
+                _add_partitions(partitions, response, "name")
+        return partitions
 
     async def _ends(self, places: Mapping[str, set[int]]) -> None:
         """Log end offsets, from the leaders."""
-        asked = {"topics": [{"name": topic} for topic in sorted(places)], "allowAutoTopicCreation": False}
-        answer = await self._ask("Metadata", asked, AnyBroker())
-        if answer is None:
+        request = {"topics": [{"name": topic} for topic in sorted(places)], "allowAutoTopicCreation": False}
+        response = await self._ask("Metadata", request, AnyBroker())
+        if response is None:
             return
         by_leader: dict[int, dict[str, list[dict[str, int]]]] = defaultdict(lambda: defaultdict(list))
-        for topic in answer.value["topics"]:
+        for topic in response.value["topics"]:
             for partition in topic["partitions"]:
                 number = partition["partitionIndex"]
                 if number in places.get(topic["name"], ()) and partition["leaderId"] >= 0:
-                    at = {"partitionIndex": number, "timestamp": LATEST}
-                    by_leader[partition["leaderId"]][topic["name"]].append(at)
+                    row = {"partitionIndex": number, "timestamp": _LATEST}
+                    by_leader[partition["leaderId"]][topic["name"]].append(row)
 
-        def asked_of(topics: Mapping[str, list[dict[str, int]]]) -> dict[str, Any]:
-            named = [{"name": name, "partitions": some} for name, some in topics.items()]
+        def list_offsets_request(topics: Mapping[str, list[dict[str, int]]]) -> dict[str, Any]:
+            named = [{"name": name, "partitions": rows} for name, rows in topics.items()]
             return {"replicaId": -1, "topics": named}
 
-        await map_limited(by_leader.items(), lambda one: self._ask("ListOffsets", asked_of(one[1]), Node(one[0])))
+        await map_limited(
+            by_leader.items(), lambda item: self._ask("ListOffsets", list_offsets_request(item[1]), Node(item[0]))
+        )
 
     async def _ask(
         self,
@@ -234,24 +243,26 @@ class Observer:
         call = self._cluster.call(api, value, to=to, version=version, timeout=self._timeout, apart=apart)
         return await self._try(api, call)
 
-    async def _try(self, api: str, asked: Awaitable[T]) -> T | None:
-        """None where it was in vain. What a broker lacks or refuses is told once a poll; it does not end it."""
-        at = time.time_ns()
+    async def _try(self, api: str, call: Awaitable[_T]) -> _T | None:
+        """None where it failed. What a broker lacks or refuses is told once a poll; it does not end it."""
+        started_at = time.time_ns()
         try:
-            return await asked
+            return await call
         except KafkascopeError as error:
             reached = not isinstance(error, ReachError)
-            self._silent[api] += not reached
-            if reached or self._silent[api] <= MOST_VAIN:
-                self._poll.vain.append(Vain(at, api, str(error), reached))
+            self._failed[api] += not reached
+            if reached or self._failed[api] <= MAX_FAILURES:
+                self._poll.failures.append(FailedCall(started_at, api, str(error), reached))
             return None
 
 
-def _portions(names: list[str]) -> Iterable[list[str]]:
-    return (names[at : at + MAX_OBSERVED_GROUPS_A_CALL] for at in range(0, len(names), MAX_OBSERVED_GROUPS_A_CALL))
+def _batches(names: list[str]) -> Iterable[list[str]]:
+    return (
+        names[start : start + MAX_OBSERVED_GROUPS_A_CALL] for start in range(0, len(names), MAX_OBSERVED_GROUPS_A_CALL)
+    )
 
 
-def _note(found: dict[str, set[int]], answer: Answer | None, name: str) -> None:
-    for group in answer.value["groups"] if answer is not None else ():
+def _add_partitions(partitions: dict[str, set[int]], response: Answer | None, name: str) -> None:
+    for group in response.value["groups"] if response is not None else ():
         for topic in group["topics"] or ():
-            found[topic[name]].update(one["partitionIndex"] for one in topic["partitions"])
+            partitions[topic[name]].update(row["partitionIndex"] for row in topic["partitions"])

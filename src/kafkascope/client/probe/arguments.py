@@ -1,4 +1,4 @@
-"""What a cluster has in, arguments for every API that only reads out: what is there, what is not, and edge values.
+"""Builds request arguments for every read-only API: existing resources, missing ones, and edge values.
 
 Each case says all that any version can say; what a version lacks is cut off before it is sent.
 """
@@ -11,7 +11,7 @@ from uuid import UUID
 from kafkascope import __version__
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
-NO_ID = UUID(int=0)
+_NO_ID = UUID(int=0)
 # How the names of all begin that a probe makes.
 PREFIX = "kafkascope-probe-"
 # Nobody's: made up, so that brokers say what they say of what does not exist.
@@ -28,7 +28,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class ClusterSurvey:
     """A few of everything that there is; `groups` by type in lower case (`classic`, `consumer`, `share`, `streams`)."""
 
     node: int = 1
@@ -47,23 +47,23 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ProbeCase:
     """`first` and `last` are the versions that it is for; `any_broker` where its subject lives nowhere."""
 
-    what: str
+    label: str
     value: dict[str, Any]
     first: int = 0
     last: int = 32_767
     any_broker: bool = False
 
 
-def cases(api: str, version: int, survey: Survey) -> list[Case]:
+def cases(api: str, version: int, survey: ClusterSurvey) -> list[ProbeCase]:
     """Those of a version, cut to its fields; none for an API that nobody wrote arguments for."""
     fields = layout(f"{api}Request", version).fields
-    made = ARGUMENTS[api](survey) if api in ARGUMENTS else ()
+    all_cases = ARGUMENTS[api](survey) if api in ARGUMENTS else ()
     return [
-        Case(case.what, prune(fields, case.value), case.first, case.last, case.any_broker)
-        for case in made
+        ProbeCase(case.label, prune(fields, case.value), case.first, case.last, case.any_broker)
+        for case in all_cases
         if case.first <= version <= case.last
     ]
 
@@ -71,57 +71,57 @@ def cases(api: str, version: int, survey: Survey) -> list[Case]:
 def prune(fields: tuple[LayoutField, ...], value: dict[str, Any]) -> dict[str, Any]:
     """Without what the version has no field for, and without null where it has none."""
     kept: dict[str, Any] = {}
-    for known in fields:
-        if known.name not in value:
+    for layout_field in fields:
+        if layout_field.name not in value:
             continue
-        content = value[known.name]
-        if content is None and not known.nullable:
+        content = value[layout_field.name]
+        if content is None and not layout_field.nullable:
             continue
-        if known.type == "struct" and content is not None:
-            inner = content if known.array else [content]
-            pruned = [prune(known.fields, item) for item in inner]
-            content = pruned if known.array else pruned[0]
-        kept[known.name] = content
+        if layout_field.type == "struct" and content is not None:
+            inner = content if layout_field.array else [content]
+            pruned = [prune(layout_field.fields, item) for item in inner]
+            content = pruned if layout_field.array else pruned[0]
+        kept[layout_field.name] = content
     return kept
 
 
-def _named(topic: Topic | None, **more: Any) -> dict[str, Any]:
+def _named(topic: Topic | None, **fields: Any) -> dict[str, Any]:
     """A topic under every name that some request has for it."""
     name, topic_id = (topic.name, topic.topic_id) if topic else (MISSING, MISSING_ID)
-    return {"name": name, "topic": name, "topicName": name, "topicId": topic_id, **more}
+    return {"name": name, "topic": name, "topicName": name, "topicId": topic_id, **fields}
 
 
-def _partition(number: int = 0, **more: Any) -> dict[str, Any]:
-    return {"partitionIndex": number, "partition": number, **more}
+def _partition(number: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"partitionIndex": number, "partition": number, **fields}
 
 
-def _each_topic(survey: Survey) -> Iterator[tuple[str, Topic | None]]:
+def _each_topic(survey: ClusterSurvey) -> Iterator[tuple[str, Topic | None]]:
     for topic in survey.topics[:2]:
         yield f"topic {topic.name}", topic
     yield "a topic that does not exist", None
 
 
-def _api_versions(_: Survey) -> Iterator[Case]:
-    yield Case("as clients do", {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": __version__})
+def _api_versions(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("as clients do", {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": __version__})
 
 
-def _metadata(survey: Survey) -> Iterator[Case]:
-    told = {
+def _metadata(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    options = {
         "allowAutoTopicCreation": False,
         "includeClusterAuthorizedOperations": True,
         "includeTopicAuthorizedOperations": True,
     }
-    yield Case("all topics", {"topics": None, **told})
-    yield Case("no topic", {"topics": [], **told}, first=1)
-    for what, topic in _each_topic(survey):
-        named = {"name": topic.name if topic else MISSING, "topicId": NO_ID}
-        yield Case(what, {"topics": [named], **told}, first=4)
+    yield ProbeCase("all topics", {"topics": None, **options})
+    yield ProbeCase("no topic", {"topics": [], **options}, first=1)
+    for label, topic in _each_topic(survey):
+        named = {"name": topic.name if topic else MISSING, "topicId": _NO_ID}
+        yield ProbeCase(label, {"topics": [named], **options}, first=4)
         by_id = {"name": None, "topicId": topic.topic_id if topic else MISSING_ID}
-        yield Case(f"{what}, by id", {"topics": [by_id], **told}, first=12)
+        yield ProbeCase(f"{label}, by id", {"topics": [by_id], **options}, first=12)
 
 
-def _fetch(survey: Survey) -> Iterator[Case]:
-    def asked(topic: Topic | None, **partition: Any) -> dict[str, Any]:
+def _fetch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    def request(topic: Topic | None, **partition: Any) -> dict[str, Any]:
         row = _partition(partition.pop("number", 0), partitionMaxBytes=65_536, **partition)
         return {
             "replicaId": -1,
@@ -132,235 +132,239 @@ def _fetch(survey: Survey) -> Iterator[Case]:
             "topics": [_named(topic, partitions=[row])],
         }
 
-    for what, topic in _each_topic(survey):
-        yield Case(what, asked(topic, fetchOffset=0), any_broker=topic is None)
+    for label, topic in _each_topic(survey):
+        yield ProbeCase(label, request(topic, fetchOffset=0), any_broker=topic is None)
     for topic in survey.topics[:1]:
-        yield Case("an offset past the end", asked(topic, fetchOffset=_PAST_END))
-        yield Case("a newer leader epoch", asked(topic, fetchOffset=0, currentLeaderEpoch=1_000_000), first=9)
-        yield Case("a partition that does not exist", asked(topic, fetchOffset=0, number=100_000), any_broker=True)
-    unknown = {**asked(None, fetchOffset=0), "sessionId": 7, "sessionEpoch": 3, "topics": []}
-    yield Case("a session that does not exist", unknown, first=7)
+        yield ProbeCase("an offset past the end", request(topic, fetchOffset=_PAST_END))
+        yield ProbeCase("a newer leader epoch", request(topic, fetchOffset=0, currentLeaderEpoch=1_000_000), first=9)
+        yield ProbeCase(
+            "a partition that does not exist", request(topic, fetchOffset=0, number=100_000), any_broker=True
+        )
+    unknown = {**request(None, fetchOffset=0), "sessionId": 7, "sessionEpoch": 3, "topics": []}
+    yield ProbeCase("a session that does not exist", unknown, first=7)
 
 
 # Special timestamps and the version that brought each (-6: KIP-1023).
 _TIMESTAMPS = {-1: 0, -2: 0, 0: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
-def _list_offsets(survey: Survey) -> Iterator[Case]:
-    def asked(topic: Topic | None, timestamp: int, **more: Any) -> dict[str, Any]:
-        row = _partition(more.pop("number", 0), timestamp=timestamp, maxNumOffsets=1, **more)
+def _list_offsets(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    def request(topic: Topic | None, timestamp: int, **fields: Any) -> dict[str, Any]:
+        row = _partition(fields.pop("number", 0), timestamp=timestamp, maxNumOffsets=1, **fields)
         return {"replicaId": -1, "timeoutMs": 1000, "topics": [_named(topic, partitions=[row])]}
 
     for topic in survey.topics[:1]:
         for timestamp, first in _TIMESTAMPS.items():
-            yield Case(f"timestamp {timestamp}", asked(topic, timestamp), first=first)
-        yield Case("read committed", {**asked(topic, -1), "isolationLevel": 1}, first=2)
-        yield Case("a newer leader epoch", asked(topic, -1, currentLeaderEpoch=1_000_000), first=4)
-        yield Case("a partition that does not exist", asked(topic, -1, number=100_000), any_broker=True)
-    yield Case("a topic that does not exist", asked(None, -1), any_broker=True)
+            yield ProbeCase(f"timestamp {timestamp}", request(topic, timestamp), first=first)
+        yield ProbeCase("read committed", {**request(topic, -1), "isolationLevel": 1}, first=2)
+        yield ProbeCase("a newer leader epoch", request(topic, -1, currentLeaderEpoch=1_000_000), first=4)
+        yield ProbeCase("a partition that does not exist", request(topic, -1, number=100_000), any_broker=True)
+    yield ProbeCase("a topic that does not exist", request(None, -1), any_broker=True)
 
 
-def _offset_for_leader_epoch(survey: Survey) -> Iterator[Case]:
-    for what, topic in _each_topic(survey):
+def _offset_for_leader_epoch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, topic in _each_topic(survey):
         for epoch in (0, 1_000_000):
             rows = [_partition(leaderEpoch=epoch, currentLeaderEpoch=-1)]
-            asked = {"replicaId": -2, "topics": [_named(topic, partitions=rows)]}
-            yield Case(f"{what}, epoch {epoch}", asked, any_broker=topic is None)
+            request = {"replicaId": -2, "topics": [_named(topic, partitions=rows)]}
+            yield ProbeCase(f"{label}, epoch {epoch}", request, any_broker=topic is None)
 
 
-def _every_group(survey: Survey) -> Iterator[tuple[str, str]]:
+def _each_group(survey: ClusterSurvey) -> Iterator[tuple[str, str]]:
     for kind, names in survey.groups.items():
         for name in names[:2]:
             yield f"{kind} group {name}", name
     yield "a group that does not exist", MISSING
 
 
-def _offset_fetch(survey: Survey) -> Iterator[Case]:
-    for what, group in _every_group(survey):
+def _offset_fetch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, group in _each_group(survey):
         # before version 2 null did not mean all
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "groupId": group,
             "topics": None,
             "requireStable": True,
             "groups": [{"groupId": group, "topics": None}],
         }
-        yield Case(f"{what}, all topics", asked)
+        yield ProbeCase(f"{label}, all topics", request)
         topics = [_named(topic, partitionIndexes=[0]) for topic in (*survey.topics[:1], None)]
-        asked = {"groupId": group, "topics": topics, "groups": [{"groupId": group, "topics": topics}]}
-        yield Case(f"{what}, some topics", asked)
+        request = {"groupId": group, "topics": topics, "groups": [{"groupId": group, "topics": topics}]}
+        yield ProbeCase(f"{label}, some topics", request)
 
 
-def _find_coordinator(survey: Survey) -> Iterator[Case]:
-    def asked(key: str, kind: int) -> dict[str, Any]:
+def _find_coordinator(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    def request(key: str, kind: int) -> dict[str, Any]:
         return {"key": key, "keyType": kind, "coordinatorKeys": [key]}
 
-    for what, group in _every_group(survey):
-        yield Case(what, asked(group, 0))
+    for label, group in _each_group(survey):
+        yield ProbeCase(label, request(group, 0))
     for name in (*survey.transactional_ids[:1], MISSING):
-        yield Case(f"transactional id {name}", asked(name, 1), first=1)
+        yield ProbeCase(f"transactional id {name}", request(name, 1), first=1)
     for topic in survey.topics[:1]:
         from kafkascope.client.routing import uuid_key
 
         key = f"{next(iter(survey.groups.get('share', ())), MISSING)}:{uuid_key(topic.topic_id)}:0"
-        yield Case("state of a share partition", asked(key, 2), first=6)
-    yield Case("share state by a key that is none", asked(MISSING, 2), first=6)
+        yield ProbeCase("state of a share partition", request(key, 2), first=6)
+    yield ProbeCase("share state by a key that is none", request(MISSING, 2), first=6)
 
 
-def _describe_groups(survey: Survey) -> Iterator[Case]:
-    for what, group in _every_group(survey):
-        yield Case(what, {"groups": [group], "includeAuthorizedOperations": True})
+def _describe_groups(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, group in _each_group(survey):
+        yield ProbeCase(label, {"groups": [group], "includeAuthorizedOperations": True})
 
 
-def _list_groups(_: Survey) -> Iterator[Case]:
-    yield Case("all", {})
-    yield Case("by state", {"statesFilter": ["Stable", "Empty", "Dead"]}, first=4)
-    yield Case("by type", {"typesFilter": ["classic", "consumer"]}, first=5)
+def _list_groups(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {})
+    yield ProbeCase("by state", {"statesFilter": ["Stable", "Empty", "Dead"]}, first=4)
+    yield ProbeCase("by type", {"typesFilter": ["classic", "consumer"]}, first=5)
 
 
-def _group_describe(survey: Survey) -> Iterator[Case]:
-    for what, group in _every_group(survey):
-        asked = {"groupIds": [group], "includeAuthorizedOperations": True, "includeTopologyDescription": True}
-        yield Case(what, asked)
+def _group_describe(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, group in _each_group(survey):
+        request = {"groupIds": [group], "includeAuthorizedOperations": True, "includeTopologyDescription": True}
+        yield ProbeCase(label, request)
 
 
-def _share_state_summary(survey: Survey) -> Iterator[Case]:
+def _share_state_summary(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     for group in (*survey.groups.get("share", ())[:1], MISSING):
         for topic in survey.topics[:1]:
             rows = [_partition(leaderEpoch=0)]
-            yield Case(f"share group {group}", {"groupId": group, "topics": [_named(topic, partitions=rows)]})
+            yield ProbeCase(f"share group {group}", {"groupId": group, "topics": [_named(topic, partitions=rows)]})
 
 
-def _share_group_offsets(survey: Survey) -> Iterator[Case]:
-    for what, group in _every_group(survey):
-        yield Case(f"{what}, all topics", {"groups": [{"groupId": group, "topics": None}]})
+def _share_group_offsets(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, group in _each_group(survey):
+        yield ProbeCase(f"{label}, all topics", {"groups": [{"groupId": group, "topics": None}]})
         topics = [_named(topic, partitions=[0]) for topic in (*survey.topics[:1], None)]
-        yield Case(f"{what}, some topics", {"groups": [{"groupId": group, "topics": topics}]})
+        yield ProbeCase(f"{label}, some topics", {"groups": [{"groupId": group, "topics": topics}]})
 
 
-def _describe_producers(survey: Survey) -> Iterator[Case]:
-    for what, topic in _each_topic(survey):
-        asked = {"topics": [_named(topic, partitionIndexes=[0])]}
-        yield Case(what, asked, any_broker=topic is None)
+def _describe_producers(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    for label, topic in _each_topic(survey):
+        request = {"topics": [_named(topic, partitionIndexes=[0])]}
+        yield ProbeCase(label, request, any_broker=topic is None)
 
 
-def _describe_transactions(survey: Survey) -> Iterator[Case]:
+def _describe_transactions(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     for name in (*survey.transactional_ids[:2], MISSING):
-        yield Case(f"transactional id {name}", {"transactionalIds": [name]})
+        yield ProbeCase(f"transactional id {name}", {"transactionalIds": [name]})
 
 
-def _list_transactions(_: Survey) -> Iterator[Case]:
-    yield Case("all", {})
-    yield Case("by state", {"stateFilters": ["Ongoing", "Nonsense"], "producerIdFilters": [0]})
-    yield Case("by duration", {"durationFilter": 0}, first=1)
-    yield Case("by pattern", {"transactionalIdPattern": ".*"}, first=2)
-    yield Case("by a pattern that is none", {"transactionalIdPattern": "["}, first=2)
+def _list_transactions(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {})
+    yield ProbeCase("by state", {"stateFilters": ["Ongoing", "Nonsense"], "producerIdFilters": [0]})
+    yield ProbeCase("by duration", {"durationFilter": 0}, first=1)
+    yield ProbeCase("by pattern", {"transactionalIdPattern": ".*"}, first=2)
+    yield ProbeCase("by a pattern that is none", {"transactionalIdPattern": "["}, first=2)
 
 
-def _describe_quorum(_: Survey) -> Iterator[Case]:
+def _describe_quorum(_: ClusterSurvey) -> Iterator[ProbeCase]:
     for name in ("__cluster_metadata", MISSING):
-        yield Case(name, {"topics": [{"topicName": name, "partitions": [{"partitionIndex": 0}]}]})
+        yield ProbeCase(name, {"topics": [{"topicName": name, "partitions": [{"partitionIndex": 0}]}]})
 
 
 # ConfigResource.Type: topic, broker, broker logger, client metrics, group.
 _TOPIC, _BROKER, _LOGGER, _METRICS, _GROUP = 2, 4, 8, 16, 32
 
 
-def _describe_configs(survey: Survey) -> Iterator[Case]:
-    def asked(kind: int, name: str) -> dict[str, Any]:
+def _describe_configs(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    def request(kind: int, name: str) -> dict[str, Any]:
         row = {"resourceType": kind, "resourceName": name, "configurationKeys": None}
         return {"resources": [row], "includeSynonyms": True, "includeDocumentation": True}
 
     for topic in survey.topics[:1]:
-        yield Case(f"topic {topic.name}", asked(_TOPIC, topic.name))
-    yield Case("a topic that does not exist", asked(_TOPIC, MISSING))
-    for kind, what in ((_BROKER, "this node"), (_LOGGER, "loggers of this node")):
-        yield Case(what, asked(kind, str(survey.node)))
-    yield Case("the default of all brokers", asked(_BROKER, ""))
-    yield Case("client metrics", asked(_METRICS, MISSING))
-    yield Case("a group", asked(_GROUP, next(iter(survey.groups.get("consumer", ())), MISSING)))
+        yield ProbeCase(f"topic {topic.name}", request(_TOPIC, topic.name))
+    yield ProbeCase("a topic that does not exist", request(_TOPIC, MISSING))
+    for kind, label in ((_BROKER, "this node"), (_LOGGER, "loggers of this node")):
+        yield ProbeCase(label, request(kind, str(survey.node)))
+    yield ProbeCase("the default of all brokers", request(_BROKER, ""))
+    yield ProbeCase("client metrics", request(_METRICS, MISSING))
+    yield ProbeCase("a group", request(_GROUP, next(iter(survey.groups.get("consumer", ())), MISSING)))
 
 
-def _describe_log_dirs(survey: Survey) -> Iterator[Case]:
-    yield Case("all", {"topics": None})
-    for what, topic in _each_topic(survey):
-        yield Case(what, {"topics": [_named(topic, partitions=[0])]})
+def _describe_log_dirs(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {"topics": None})
+    for label, topic in _each_topic(survey):
+        yield ProbeCase(label, {"topics": [_named(topic, partitions=[0])]})
 
 
-def _reassignments(survey: Survey) -> Iterator[Case]:
-    yield Case("all", {"timeoutMs": 1000, "topics": None})
-    for what, topic in _each_topic(survey):
-        yield Case(what, {"timeoutMs": 1000, "topics": [_named(topic, partitionIndexes=[0])]})
+def _reassignments(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {"timeoutMs": 1000, "topics": None})
+    for label, topic in _each_topic(survey):
+        yield ProbeCase(label, {"timeoutMs": 1000, "topics": [_named(topic, partitionIndexes=[0])]})
 
 
-def _client_quotas(_: Survey) -> Iterator[Case]:
-    yield Case("all", {"components": [], "strict": False})
-    yield Case("of users", {"components": [{"entityType": "user", "matchType": 2, "match": None}], "strict": False})
-    yield Case("of nonsense", {"components": [{"entityType": "nonsense", "matchType": 2, "match": None}]})
+def _client_quotas(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {"components": [], "strict": False})
+    yield ProbeCase(
+        "of users", {"components": [{"entityType": "user", "matchType": 2, "match": None}], "strict": False}
+    )
+    yield ProbeCase("of nonsense", {"components": [{"entityType": "nonsense", "matchType": 2, "match": None}]})
 
 
-def _describe_cluster(survey: Survey) -> Iterator[Case]:
-    told = {"includeClusterAuthorizedOperations": True, "includeFencedBrokers": not survey.controllers}
-    yield Case("brokers", {**told, "endpointType": 1})
-    yield Case("controllers", {**told, "endpointType": 2, "includeFencedBrokers": False}, first=1)
+def _describe_cluster(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    options = {"includeClusterAuthorizedOperations": True, "includeFencedBrokers": not survey.controllers}
+    yield ProbeCase("brokers", {**options, "endpointType": 1})
+    yield ProbeCase("controllers", {**options, "endpointType": 2, "includeFencedBrokers": False}, first=1)
 
 
-def _telemetry(_: Survey) -> Iterator[Case]:
-    yield Case("a new instance", {"clientInstanceId": NO_ID})
+def _telemetry(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("a new instance", {"clientInstanceId": _NO_ID})
 
 
-def _config_resources(_: Survey) -> Iterator[Case]:
-    yield Case("all", {})
+def _config_resources(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {})
     for kind in (_TOPIC, _BROKER, _LOGGER, _METRICS, _GROUP):
-        yield Case(f"type {kind}", {"resourceTypes": [kind]}, first=1)
+        yield ProbeCase(f"type {kind}", {"resourceTypes": [kind]}, first=1)
 
 
-def _topic_partitions(survey: Survey) -> Iterator[Case]:
-    yield Case("all", {"topics": [], "responsePartitionLimit": 100})
-    for what, topic in _each_topic(survey):
-        yield Case(what, {"topics": [_named(topic)], "responsePartitionLimit": 100})
+def _topic_partitions(survey: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {"topics": [], "responsePartitionLimit": 100})
+    for label, topic in _each_topic(survey):
+        yield ProbeCase(label, {"topics": [_named(topic)], "responsePartitionLimit": 100})
     for topic in survey.topics[:1]:
         cursor = {"topicName": topic.name, "partitionIndex": 0}
-        yield Case("from a cursor", {"topics": [_named(topic)], "responsePartitionLimit": 1, "cursor": cursor})
+        yield ProbeCase("from a cursor", {"topics": [_named(topic)], "responsePartitionLimit": 1, "cursor": cursor})
 
 
-def _acls(_: Survey) -> Iterator[Case]:
-    asked = {"resourceTypeFilter": 1, "patternTypeFilter": 1, "operation": 1, "permissionType": 1}
+def _acls(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    request = {"resourceTypeFilter": 1, "patternTypeFilter": 1, "operation": 1, "permissionType": 1}
     # before version 1 there were literal patterns alone
-    yield Case("all", {**asked, "resourceNameFilter": None, "principalFilter": None, "hostFilter": None})
+    yield ProbeCase("all", {**request, "resourceNameFilter": None, "principalFilter": None, "hostFilter": None})
 
 
-def _delegation_tokens(_: Survey) -> Iterator[Case]:
-    yield Case("all", {"owners": None})
-    yield Case("of a user", {"owners": [{"principalType": "User", "principalName": MISSING}]})
+def _delegation_tokens(_: ClusterSurvey) -> Iterator[ProbeCase]:
+    yield ProbeCase("all", {"owners": None})
+    yield ProbeCase("of a user", {"owners": [{"principalType": "User", "principalName": MISSING}]})
 
 
-def _scram(_: Survey) -> Iterator[Case]:
+def _scram(_: ClusterSurvey) -> Iterator[ProbeCase]:
     # null means all too, but whoever is not allowed to ask gets no answer to it at all (3.9 to 4.3)
-    yield Case("all", {"users": []})
-    yield Case("a user that does not exist", {"users": [{"name": MISSING}]})
-    yield Case("a user twice", {"users": [{"name": MISSING}, {"name": MISSING}]})
+    yield ProbeCase("all", {"users": []})
+    yield ProbeCase("a user that does not exist", {"users": [{"name": MISSING}]})
+    yield ProbeCase("a user twice", {"users": [{"name": MISSING}, {"name": MISSING}]})
 
 
-def _fetch_snapshot(_: Survey) -> Iterator[Case]:
+def _fetch_snapshot(_: ClusterSurvey) -> Iterator[ProbeCase]:
     snapshot = {"endOffset": 0, "epoch": 0}
     row = _partition(currentLeaderEpoch=0, snapshotId=snapshot, position=0)
-    asked = {"replicaId": -1, "maxBytes": 1024}
+    request = {"replicaId": -1, "maxBytes": 1024}
     for name in ("__cluster_metadata", MISSING):
-        yield Case(name, {**asked, "topics": [{"name": name, "partitions": [row]}]})
+        yield ProbeCase(name, {**request, "topics": [{"name": name, "partitions": [row]}]})
 
 
-def _sasl_handshake(survey: Survey) -> Iterator[Case]:
+def _sasl_handshake(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     # on a connection that is logged in it would begin another login
     if not survey.sasl:
-        yield Case("where no login is wanted", {"mechanism": "PLAIN"})
+        yield ProbeCase("where no login is wanted", {"mechanism": "PLAIN"})
 
 
-def _sasl_authenticate(survey: Survey) -> Iterator[Case]:
+def _sasl_authenticate(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     if not survey.sasl:
-        yield Case("where no login is wanted", {"authBytes": b""})
+        yield ProbeCase("where no login is wanted", {"authBytes": b""})
 
 
-ARGUMENTS: dict[str, Callable[[Survey], Iterator[Case]]] = {
+ARGUMENTS: dict[str, Callable[[ClusterSurvey], Iterator[ProbeCase]]] = {
     "ApiVersions": _api_versions,
     "ConsumerGroupDescribe": _group_describe,
     "DescribeAcls": _acls,

@@ -1,5 +1,5 @@
-"""A cluster in, a `Probe` out: every version of every API that a node offers, called, each answer decoded and encoded
-back. One call at a time, nothing that waits, nothing that changes state unless told so."""
+"""Calls every version of every API that a node offers and checks that each response decodes and encodes back to its
+bytes. One call at a time, nothing that waits, nothing that changes state unless `write` is set."""
 
 import asyncio
 import time
@@ -9,11 +9,11 @@ from typing import Any
 
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.names import substitute
-from kafkascope.client.probe.arguments import PREFIX, Case, Survey, cases
-from kafkascope.client.probe.nowhere import nowhere
-from kafkascope.client.probe.release import looks_like
-from kafkascope.client.probe.result import Probe, Proof, Sighting, sorted_sightings
-from kafkascope.client.probe.survey import survey
+from kafkascope.client.probe.arguments import PREFIX, ClusterSurvey, ProbeCase, cases
+from kafkascope.client.probe.missing_ids import with_missing_ids
+from kafkascope.client.probe.release import matching_releases
+from kafkascope.client.probe.result import ObservedError, Probe, VersionProof, unique_errors
+from kafkascope.client.probe.survey import survey_cluster
 from kafkascope.client.routing import target_of
 from kafkascope.client.targets import COORDINATOR_KEY_TYPES, AnyBroker, Coordinator, Target
 from kafkascope.client.transport.reading import Response, read_response
@@ -29,9 +29,9 @@ from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.releases import newest_release
 
-INVALID_REQUEST, UNSUPPORTED_VERSION = 42, 35
+_INVALID_REQUEST, _UNSUPPORTED_VERSION = 42, 35
 # The id of the topic that all examples are about.
-ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
+_ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
 # Offered, and answered with UNSUPPORTED_VERSION whatever is asked.
 UNSERVED = {
     ("OffsetCommit", 0): "it kept offsets in ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
@@ -41,9 +41,9 @@ UNSERVED = {
 }
 # A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
 _LONGEST_PAUSE = 2.0
-CALL_SECONDS = 5.0
+_CALL_SECONDS = 5.0
 # What a call takes that waits for nothing. The rest of it counts as waiting, and there are two thousand calls.
-USUAL_SECONDS = 0.2
+_USUAL_SECONDS = 0.2
 
 
 async def probe(
@@ -61,17 +61,17 @@ async def probe(
     patience, began = cluster.settings.timeout if seconds is None else seconds, time.monotonic()
     with cluster.look(patience):
         await check_offered(cluster, apis_only)
-        found = await survey(cluster, prefer, write=write)
+        survey = await survey_cluster(cluster, prefer, write=write)
     patience -= time.monotonic() - began
-    return await _Prober(cluster, write, found, patience).run(apis_only)
+    return await _Prober(cluster, write, survey, patience).run(apis_only)
 
 
-async def check_offered(cluster: Cluster, wanted: Iterable[str]) -> None:
+async def check_offered(cluster: Cluster, names: Iterable[str]) -> None:
     offered = await cluster.versions()
-    for api in sorted(wanted):
-        known = message(f"{api}Request")
-        if known.key not in offered:
-            served = known.listeners_in(newest_release())
+    for api in sorted(names):
+        request = message(f"{api}Request")
+        if request.key not in offered:
+            served = request.listeners_in(newest_release())
             here, other = ("controller", "broker") if cluster.controllers else ("broker", "controller")
             hint = f"; it is for {other}s" if other in served and here not in served else ""
             raise NotFoundError(f"this {here} does not offer {api}{hint}")
@@ -82,15 +82,15 @@ class _Tally:
     """What the calls of one (API, version) have shown so far."""
 
     answers: int = 0
-    sightings: list[Sighting] = field(default_factory=list)
+    sightings: list[ObservedError] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
 class _Prober:
-    def __init__(self, cluster: Cluster, write: bool, found: Survey, patience: float) -> None:
+    def __init__(self, cluster: Cluster, write: bool, survey: ClusterSurvey, patience: float) -> None:
         self.cluster = cluster
         self.write = write
-        self.survey = found
+        self.survey = survey
         self.correlation_id = 1_000_000
         # Seconds that may still be waited.
         self.patience = patience
@@ -103,28 +103,28 @@ class _Prober:
             api = apis().get(key)
             if apis_only and api not in apis_only:
                 continue
-            known = message(f"{api}Request").all_versions() if api else []
+            known_versions = message(f"{api}Request").all_versions() if api else []
             unknown = 0
             for version in range(first, last + 1):
-                if api is not None and version in known:
+                if api is not None and version in known_versions:
                     proofs.append(await self._prove(api, key, version))
                 elif unknown < MAX_UNKNOWN_VERSIONS:
                     unknown += 1
                     name = api or f"API key {key}"
-                    more = f"; up to v{last} are offered" if unknown == MAX_UNKNOWN_VERSIONS else ""
-                    why = f"newer than the catalog, or not in it{more}"
-                    proofs.append(Proof(name, key, version, "unknown", "unknown", 0, why=why))
+                    range_note = f"; up to v{last} are offered" if unknown == MAX_UNKNOWN_VERSIONS else ""
+                    why = f"newer than the catalog, or not in it{range_note}"
+                    proofs.append(VersionProof(name, key, version, "unknown", "unknown", 0, why=why))
         address = ", ".join(map(str, self.cluster.settings.bootstrap))
-        return Probe(address, looks_like(offered), self.write, tuple(proofs))
+        return Probe(address, matching_releases(offered), self.write, tuple(proofs))
 
-    async def _prove(self, api: str, key: int, version: int) -> Proof:
+    async def _prove(self, api: str, key: int, version: int) -> VersionProof:
         tally = _Tally()
-        refused: list[Sighting] | str = []
+        refused: list[ObservedError] | str = []
         skipped: list[str] = []
         for case in cases(api, version, self.survey):
             why = self._why_not(api, version, case.value)
             if why:
-                skipped.append(f"{case.what}: {why}")
+                skipped.append(f"{case.label}: {why}")
                 continue
             await self._one(api, version, case, tally)
         case = _example(api, version, self.survey)
@@ -133,49 +133,49 @@ class _Prober:
             refused = await self._one(api, version, case, tally)
         state = "failed" if tally.wrong else "proven" if tally.answers else "not sent"
         reason = "; ".join(dict.fromkeys(tally.wrong)) or ("" if tally.answers else "; ".join([*skipped, why][:1]))
-        return Proof(
+        return VersionProof(
             api,
             key,
             version,
             kind_of(api),
             state,
             tally.answers,
-            sorted_sightings(tally.sightings),
+            unique_errors(tally.sightings),
             reason,
             *self._judged(api, version, refused, why),
         )
 
-    def _judged(self, api: str, version: int, refused: list[Sighting] | str, why: str) -> tuple[str, str]:
+    def _judged(self, api: str, version: int, refused: list[ObservedError] | str, why: str) -> tuple[str, str]:
         """What became of the example, and why."""
         if why:
             return "not sent", why
         if isinstance(refused, str):
             return "refused", refused
-        if refused and all(seen.code == UNSUPPORTED_VERSION for seen in refused) and (api, version) in UNSERVED:
+        if refused and all(seen.code == _UNSUPPORTED_VERSION for seen in refused) and (api, version) in UNSERVED:
             return "unserved", UNSERVED[api, version]
-        told = "; ".join(f"{seen.error} in {seen.place}" for seen in refused)
-        return ("refused" if refused else "accepted"), told
+        errors = "; ".join(f"{seen.error} in {seen.place}" for seen in refused)
+        return ("refused" if refused else "accepted"), errors
 
     def _why_not(self, api: str, version: int, value: Mapping[str, Any]) -> str:
         """Empty where it may be sent."""
-        found = effect(api, version, value)
-        creates = found.unless_topic is not None and found.unless_topic not in self.survey.internal
-        if found.changes or creates:
+        writes = effect(api, version, value)
+        creates = writes.unless_topic is not None and writes.unless_topic not in self.survey.internal
+        if writes.changes or creates:
             if not self.write:
-                return f"would {found.does}"
-            if found.changes and self.survey.in_use:
-                return f"would {found.does}, and this cluster is in use"
-        return _never(api, self.survey)
+                return f"would {writes.does}"
+            if writes.changes and self.survey.in_use:
+                return f"would {writes.does}, and this cluster is in use"
+        return _never_sent(api, self.survey)
 
     def _why_no_example(self, api: str) -> str:
         """Examples are what brokers are asked, save for what only controllers serve."""
         served = message(f"{api}Request").listeners_in(newest_release())
         return "the example is for brokers" if self.survey.controllers and "broker" in served else ""
 
-    async def _one(self, api: str, version: int, case: Case, tally: _Tally) -> list[Sighting] | str:
+    async def _one(self, api: str, version: int, case: ProbeCase, tally: _Tally) -> list[ObservedError] | str:
         """Sends one and notes what came; what the broker's validation has against it is given back, or why there is no
         answer."""
-        place = f"{case.what}: " if case.what else ""
+        place = f"{case.label}: " if case.label else ""
         began = time.monotonic()
         try:
             response = await self._exchange(api, version, case)
@@ -189,12 +189,12 @@ class _Prober:
         if not response.exact:
             tally.wrong.append(f"{place}not exact: {', '.join(response.reasons)}")
             return []
-        found = list(_sightings(layout(f"{api}Response", response.version).fields, response.value, ""))
-        tally.sightings += found
+        errors = list(_sightings(layout(f"{api}Response", response.version).fields, response.value, ""))
+        tally.sightings += errors
         await self._pause(f"{api} v{version}", response.value)
-        return [seen for seen in found if seen.code in (INVALID_REQUEST, UNSUPPORTED_VERSION)]
+        return [seen for seen in errors if seen.code in (_INVALID_REQUEST, _UNSUPPORTED_VERSION)]
 
-    async def _exchange(self, api: str, version: int, case: Case) -> Response:
+    async def _exchange(self, api: str, version: int, case: ProbeCase) -> Response:
         """One request, one answer, and the answer encoded again must be the same bytes."""
         self.correlation_id += 1
         header: dict[str, Any] = {"correlationId": self.correlation_id}
@@ -216,9 +216,9 @@ class _Prober:
         return response
 
     def _call_seconds(self) -> float:
-        return min(CALL_SECONDS, max(self.patience, 0.0) + USUAL_SECONDS)
+        return min(_CALL_SECONDS, max(self.patience, 0.0) + _USUAL_SECONDS)
 
-    def _target(self, api: str, case: Case) -> Target:
+    def _target(self, api: str, case: ProbeCase) -> Target:
         if case.any_broker:
             return AnyBroker()
         target = target_of(api, case.value, controllers=self.survey.controllers)
@@ -233,47 +233,47 @@ class _Prober:
         throttled = value.get("throttleTimeMs", 0)
         if throttled > 0:
             seconds = min(throttled / 1000, _LONGEST_PAUSE)
-            self._waited(f"{place}: {throttled} ms of pause are asked for", seconds + USUAL_SECONDS)
+            self._waited(f"{place}: {throttled} ms of pause are asked for", seconds + _USUAL_SECONDS)
             await asyncio.sleep(seconds)
 
     def _waited(self, place: str, seconds: float) -> None:
         """ReachError where that was too long, with what went before."""
-        self.patience -= max(0.0, seconds - USUAL_SECONDS)
+        self.patience -= max(0.0, seconds - _USUAL_SECONDS)
         if self.patience < 0:
-            told = "calls and pauses took longer than the time for them; --timeout SECONDS waits longer"
-            raise ReachError(f"{place}; {told}")
+            reason = "calls and pauses took longer than the time for them; --timeout SECONDS waits longer"
+            raise ReachError(f"{place}; {reason}")
 
 
-def _never(api: str, found: Survey) -> str:
-    if api in ("SaslHandshake", "SaslAuthenticate") and found.sasl:
+def _never_sent(api: str, survey: ClusterSurvey) -> str:
+    if api in ("SaslHandshake", "SaslAuthenticate") and survey.sasl:
         return "this connection is logged in already"
-    if found.controllers and kind_of(api) == "internal":
+    if survey.controllers and kind_of(api) == "internal":
         return "what nodes of the quorum say to each other is never sent"
     return ""
 
 
-def _example(api: str, version: int, found: Survey) -> Case:
+def _example(api: str, version: int, survey: ClusterSurvey) -> ProbeCase:
     """As the catalog has it, save that nothing is waited for, that it names no node, directory or feature of a
     cluster, and that its topic `orders` has the id of one that the probe made, where it made one. Topics, groups and
-    users that it names are nobody's: it is not sent where there are any (`Survey.in_use`)."""
-    value = nowhere(layout(f"{api}Request", version).fields, example(f"{api}Request", version), found.nodes)
+    users that it names are nobody's: it is not sent where there are any (`ClusterSurvey.in_use`)."""
+    value = with_missing_ids(layout(f"{api}Request", version).fields, example(f"{api}Request", version), survey.nodes)
     for wait in ("maxWaitMs", "maxWait"):
         if wait in value:
             value[wait] = 0
     if api == "JoinGroup":
         # a member of one version would wait for that of another
         value["groupId"] += f"-{version}"
-    if found.topics and found.topics[0].name.startswith(PREFIX):
-        value = substitute(value, {ORDERS: found.topics[0].topic_id})
-    return Case("the catalog's example", value, any_broker=True)
+    if survey.topics and survey.topics[0].name.startswith(PREFIX):
+        value = substitute(value, {_ORDERS: survey.topics[0].topic_id})
+    return ProbeCase("the catalog's example", value, any_broker=True)
 
 
-def _sightings(fields: tuple[LayoutField, ...], value: Mapping[str, Any], place: str) -> Iterator[Sighting]:
-    for known in fields:
-        content = value.get(known.name)
-        at = f"{place}{known.source.name}"
-        if known.type == "int16" and not known.array and is_error_field(known.name) and content:
-            yield Sighting(at, error_name(content), content)
-        elif known.type == "struct" and content is not None:
-            for item in content if known.array else [content]:
-                yield from _sightings(known.fields, item, f"{at}.")
+def _sightings(fields: tuple[LayoutField, ...], value: Mapping[str, Any], place: str) -> Iterator[ObservedError]:
+    for layout_field in fields:
+        content = value.get(layout_field.name)
+        path = f"{place}{layout_field.source.name}"
+        if layout_field.type == "int16" and not layout_field.array and is_error_field(layout_field.name) and content:
+            yield ObservedError(path, error_name(content), content)
+        elif layout_field.type == "struct" and content is not None:
+            for item in content if layout_field.array else [content]:
+                yield from _sightings(layout_field.fields, item, f"{path}.")

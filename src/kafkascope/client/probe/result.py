@@ -1,4 +1,5 @@
-"""What a probe found, as values: one `Proof` for each (API, version) that a node offers, and their account as JSON."""
+"""Value types of a probe's results, one `VersionProof` for each (API, version) that a node offers, and their form as
+JSON."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,14 +8,14 @@ from typing import Any
 
 # proven: every answer was exact and encodes back to its bytes. failed: one was not, or none came.
 # not sent: it changes something, or nothing sensible can be asked. unknown: newer than the catalog.
-STATES = ("proven", "failed", "not sent", "unknown")
+_STATES = ("proven", "failed", "not sent", "unknown")
 # accepted: answered, and neither with INVALID_REQUEST nor with UNSUPPORTED_VERSION. unserved: the node offers the
 # version and serves it to nobody.
 EXAMPLES = ("accepted", "refused", "unserved", "not sent")
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ObservedError:
     """An error code in an answer: `place` is the field's, as the catalog names it (`Topics.Partitions.ErrorCode`)."""
 
     place: str
@@ -23,7 +24,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class VersionProof:
     """`why` says what went wrong or why nothing was sent; `example_why` the same of the catalog's example."""
 
     api: str
@@ -32,7 +33,7 @@ class Proof:
     kind: str  # reads, writes, joins, internal
     state: str
     answers: int
-    sightings: tuple[Sighting, ...] = ()
+    sightings: tuple[ObservedError, ...] = ()
     why: str = ""
     example: str = "not sent"
     example_why: str = ""
@@ -45,7 +46,7 @@ class Probe:
     address: str
     releases: tuple[str, ...]
     wrote: bool
-    proofs: tuple[Proof, ...]
+    proofs: tuple[VersionProof, ...]
 
     def count(self, state: str) -> int:
         return sum(proof.state == state for proof in self.proofs)
@@ -67,7 +68,7 @@ def as_json(probe: Probe) -> dict[str, Any]:
         "wrote": probe.wrote,
         "counts": {
             "offered": len(probe.proofs),
-            **{_camel(state): probe.count(state) for state in STATES},
+            **{_camel(state): probe.count(state) for state in _STATES},
             "answers": sum(proof.answers for proof in probe.proofs),
             "examplesAccepted": probe.count_examples("accepted"),
             "examplesRefused": probe.count_examples("refused"),
@@ -78,11 +79,11 @@ def as_json(probe: Probe) -> dict[str, Any]:
 
 
 def _camel(state: str) -> str:
-    first, *rest = state.split(" ")
-    return first + "".join(word.capitalize() for word in rest)
+    first, *others = state.split(" ")
+    return first + "".join(word.capitalize() for word in others)
 
 
-def _proof(proof: Proof) -> dict[str, Any]:
+def _proof(proof: VersionProof) -> dict[str, Any]:
     return {
         "api": proof.api,
         "key": proof.key,
@@ -97,8 +98,8 @@ def _proof(proof: Proof) -> dict[str, Any]:
     }
 
 
-def sorted_sightings(found: Iterable[Sighting]) -> tuple[Sighting, ...]:
-    return tuple(sorted(set(found), key=lambda seen: (seen.place, seen.code)))
+def unique_errors(errors: Iterable[ObservedError]) -> tuple[ObservedError, ...]:
+    return tuple(sorted(set(errors), key=lambda seen: (seen.place, seen.code)))
 
 
 def schema_text() -> str:

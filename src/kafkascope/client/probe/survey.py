@@ -1,4 +1,5 @@
-"""A cluster in, a few of everything that it has out, for arguments; what may not be seen is as if it were not there."""
+"""Collects a few topics, groups and ids of a cluster as arguments for the probe. What the user may not see counts as
+absent."""
 
 import contextlib
 from typing import Any
@@ -7,56 +8,59 @@ from kafkascope.client.arguments import with_defaults
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.describe.gaps import only_row
 from kafkascope.client.describe.quorum import QUORUM_REQUEST as QUORUM
-from kafkascope.client.probe.arguments import PREFIX, Survey, Topic
+from kafkascope.client.probe.arguments import PREFIX, ClusterSurvey, Topic
 from kafkascope.client.targets import AnyBroker, Node
 from kafkascope.client.writes import COORDINATOR_TOPICS
 from kafkascope.errors import NotFoundError, RefusedError, UsageError
 from kafkascope.schema.catalog import message
 
-SECURITY_DISABLED = 54
+_SECURITY_DISABLED = 54
 # Of each kind: more would prove the same again.
 _FEW = 3
 _NODES = 3
 _WITH_FENCED = 2  # of DescribeCluster, KIP-1073
 
 
-async def survey(cluster: Cluster, prefer: str = "", *, write: bool = False) -> Survey:
+async def survey_cluster(cluster: Cluster, prefer: str = "", *, write: bool = False) -> ClusterSurvey:
     """Topics and groups whose name starts with `prefer` come first. Whether it is in use is looked into for `write`."""
     sasl = cluster.settings.sasl is not None
     if cluster.controllers:
         nodes = await cluster.brokers()
-        return Survey(
+        return ClusterSurvey(
             node=nodes[0].node_id if nodes else 1,
-            nodes=frozenset(one.node_id for one in nodes),
+            nodes=frozenset(node.node_id for node in nodes),
             cluster_id=await cluster.cluster_id(),
             controllers=True,
             sasl=sasl,
         )
     brokers = await cluster.brokers()
-    answer = await cluster.call("Metadata", {"topics": None}, to=AnyBroker())
-    rows = [row for row in answer.value["topics"] if row["errorCode"] == 0 and row["name"]]
+    response = await cluster.call("Metadata", {"topics": None}, to=AnyBroker())
+    rows = [row for row in response.value["topics"] if row["errorCode"] == 0 and row["name"]]
     internal = frozenset(row["name"] for row in rows) & frozenset(COORDINATOR_TOPICS.values())
     groups = await _groups(cluster, [broker.node_id for broker in brokers[:_NODES]])
-    return Survey(
-        node=answer.node if answer.node is not None else only_row(brokers, "Metadata").node_id,
-        nodes=frozenset(broker.node_id for broker in brokers) | (await _more_nodes(cluster) if write else frozenset()),
+    return ClusterSurvey(
+        node=response.node if response.node is not None else only_row(brokers, "Metadata").node_id,
+        nodes=frozenset(broker.node_id for broker in brokers)
+        | (await _unlisted_nodes(cluster) if write else frozenset()),
         cluster_id=await cluster.cluster_id(),
         topics=_topics(rows, prefer),
-        groups={kind: tuple(sorted(names, key=_first(prefer))[:_FEW]) for kind, names in sorted(groups.items())},
+        groups={
+            kind: tuple(sorted(names, key=_preferred_first(prefer))[:_FEW]) for kind, names in sorted(groups.items())
+        },
         transactional_ids=await _transactional_ids(cluster, prefer) if COORDINATOR_TOPICS[1] in internal else (),
         internal=internal,
-        in_use=not write or _others(rows, groups) or await _secured(cluster),
+        in_use=not write or _has_user_data(rows, groups) or await _has_security_data(cluster),
         sasl=sasl,
     )
 
 
-def _others(rows: list[dict[str, Any]], groups: dict[str, list[str]]) -> bool:
+def _has_user_data(rows: list[dict[str, Any]], groups: dict[str, list[str]]) -> bool:
     """Whether there are topics or groups that are neither Kafka's nor a probe's."""
     names = [*(row["name"] for row in rows), *(name for names in groups.values() for name in names)]
     return any(not name.startswith(("__", PREFIX)) for name in names)
 
 
-async def _secured(cluster: Cluster) -> bool:
+async def _has_security_data(cluster: Cluster) -> bool:
     """Whether it holds users, ACLs or quotas, or does not say."""
     for api, rows in (
         ("DescribeUserScramCredentials", "results"),
@@ -64,40 +68,40 @@ async def _secured(cluster: Cluster) -> bool:
         ("DescribeClientQuotas", "entries"),
     ):
         try:
-            version = await _newest(cluster, api)
+            version = await _newest_version(cluster, api)
             if version is not None:
                 value = (await cluster.call(api, with_defaults(api, version, {}), version=version)).value
-                if value[rows] or value["errorCode"] not in (0, SECURITY_DISABLED):
+                if value[rows] or value["errorCode"] not in (0, _SECURITY_DISABLED):
                     return True
         except (RefusedError, NotFoundError, UsageError):
             return True
     return False
 
 
-async def _more_nodes(cluster: Cluster) -> frozenset[int]:
+async def _unlisted_nodes(cluster: Cluster) -> frozenset[int]:
     """Those that Metadata does not name: fenced brokers, and the quorum."""
-    found: set[int] = set()
+    nodes: set[int] = set()
     with contextlib.suppress(RefusedError, NotFoundError, UsageError):
-        version = await _newest(cluster, "DescribeCluster")
+        version = await _newest_version(cluster, "DescribeCluster")
         if version is not None and version >= _WITH_FENCED:
-            answer = await cluster.call("DescribeCluster", {"includeFencedBrokers": True}, to=AnyBroker())
-            found |= {row["brokerId"] for row in answer.value["brokers"]}
+            response = await cluster.call("DescribeCluster", {"includeFencedBrokers": True}, to=AnyBroker())
+            nodes |= {row["brokerId"] for row in response.value["brokers"]}
     with contextlib.suppress(RefusedError, NotFoundError, UsageError):
-        if await _newest(cluster, "DescribeQuorum") is not None:
-            answer = await cluster.call("DescribeQuorum", QUORUM)
-            parts = [part for topic in answer.value["topics"] for part in topic["partitions"]]
-            found |= {row["replicaId"] for part in parts for row in (*part["currentVoters"], *part["observers"])}
-    return frozenset(found)
+        if await _newest_version(cluster, "DescribeQuorum") is not None:
+            response = await cluster.call("DescribeQuorum", QUORUM)
+            parts = [part for topic in response.value["topics"] for part in topic["partitions"]]
+            nodes |= {row["replicaId"] for part in parts for row in (*part["currentVoters"], *part["observers"])}
+    return frozenset(nodes)
 
 
-async def _newest(cluster: Cluster, api: str) -> int | None:
+async def _newest_version(cluster: Cluster, api: str) -> int | None:
     """That both sides know."""
-    known = message(f"{api}Request")
-    first, last = (await cluster.versions()).get(known.key or 0, (0, -1))
-    return max((version for version in known.all_versions() if first <= version <= last), default=None)
+    request = message(f"{api}Request")
+    first, last = (await cluster.versions()).get(request.key or 0, (0, -1))
+    return max((version for version in request.all_versions() if first <= version <= last), default=None)
 
 
-def _first(prefer: str) -> Any:
+def _preferred_first(prefer: str) -> Any:
     return lambda name: (not name.startswith(prefer), name)
 
 
@@ -111,19 +115,19 @@ def _topics(rows: list[dict[str, Any]], prefer: str) -> tuple[Topic, ...]:
 
 
 async def _groups(cluster: Cluster, nodes: list[int]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for node in nodes:
         with contextlib.suppress(RefusedError, NotFoundError, UsageError):
-            answer = await cluster.call("ListGroups", to=Node(node))
-            for row in answer.value["groups"]:
+            response = await cluster.call("ListGroups", to=Node(node))
+            for row in response.value["groups"]:
                 kind = (row.get("groupType") or "classic").lower()
-                found.setdefault(kind, []).append(row["groupId"])
-    return found
+                groups.setdefault(kind, []).append(row["groupId"])
+    return groups
 
 
 async def _transactional_ids(cluster: Cluster, prefer: str) -> tuple[str, ...]:
     with contextlib.suppress(RefusedError, NotFoundError, UsageError):
-        answer = await cluster.call("ListTransactions")
-        names = [row["transactionalId"] for row in answer.value["transactionStates"]]
-        return tuple(sorted(names, key=_first(prefer))[:_FEW])
+        response = await cluster.call("ListTransactions")
+        names = [row["transactionalId"] for row in response.value["transactionStates"]]
+        return tuple(sorted(names, key=_preferred_first(prefer))[:_FEW])
     return ()

@@ -1,5 +1,5 @@
-"""A cluster in, things of the probe's own in it, for as long as the block lasts: a topic with a record, groups of
-every type that the node serves, an open transaction. What cannot be made is left out, what was made is removed."""
+"""Creates temporary resources for a probe and removes them afterwards: a topic with a record, groups of every type that
+the node serves, an open transaction. What can't be created is left out."""
 
 import contextlib
 import time
@@ -18,7 +18,7 @@ from kafkascope.schema.catalog import message
 from kafkascope.schema.layouts.layout import layout
 
 
-class _Stage:
+class _TemporaryResources:
     """Names of this run alone, so that two probes do not meet."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -41,8 +41,8 @@ class _Stage:
 
     async def set_up(self) -> None:
         topic = {"name": self.name, "numPartitions": 1, "replicationFactor": -1}
-        made = await self.ask("CreateTopics", {"topics": [topic], "timeoutMs": 10_000})
-        if not made or not made["topics"] or made["topics"][0]["errorCode"]:
+        created = await self.ask("CreateTopics", {"topics": [topic], "timeoutMs": 10_000})
+        if not created or not created["topics"] or created["topics"][0]["errorCode"]:
             return
         for step in (self._produce, self._commit, self._join, self._begin_transaction):
             # rights, features or versions may be missing: the rest is worth having
@@ -118,11 +118,11 @@ class _Stage:
 
 
 @asynccontextmanager
-async def stage(cluster: Cluster) -> AsyncIterator[str]:
+async def temporary_resources(cluster: Cluster) -> AsyncIterator[str]:
     """Gives the name that all of it begins with."""
-    made = _Stage(cluster)
+    resources = _TemporaryResources(cluster)
     try:
-        await made.set_up()
-        yield made.name
+        await resources.set_up()
+        yield resources.name
     finally:
-        await made.take_down()
+        await resources.take_down()
