@@ -136,6 +136,15 @@ def test_changelog_reports_where_a_version_was_unstable(cli: Cli, api: str, vers
     assert f"unstable in {span}" in after.splitlines()[0]
 
 
+def test_a_patch_without_a_version_is_named_beside_it(cli: Cli) -> None:
+    # KAFKA-19444
+    rows = {row["version"]: row["missingInPatches"] for row in json.loads(cli.out("changelog", "JoinGroup", "--json"))}
+    assert (rows[1], rows[2]) == (["4.0.0"], [])
+    assert "v1\n  Kafka 0.10.1+ · KIP-62 · not in 4.0.0" in cli.out("changelog", "JoinGroup")
+    assert re.search(r"^  1 .*not in 4\.0\.0, deprecated", cli.out("show", "JoinGroup"), re.MULTILINE)
+    assert re.search(r"^  11 +JoinGroup +0-9 +2-9 +broker$", cli.out("apis", "--release", "4.0.0"), re.MULTILINE)
+
+
 def test_changelog_of_a_message_is_of_that_message_alone(cli: Cli) -> None:
     assert "Response" not in cli.out("changelog", "ShareFetchRequest")
 

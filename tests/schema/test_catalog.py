@@ -4,6 +4,7 @@ import pytest
 
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index, message
+from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Field
 from kafkascope.schema.names import MESSAGES, find, find_api, matches, suggest
 from kafkascope.schema.releases import Release, check_release, newest_release, releases
@@ -41,6 +42,23 @@ def test_every_request_has_its_response_with_the_same_versions() -> None:
         request, response = message(f"{api}Request"), message(f"{api}Response")
         assert request.key == response.key == key
         assert request.all_versions() == response.all_versions()
+
+
+def test_a_patch_that_lacks_versions_is_known() -> None:
+    # KAFKA-19444: 4.0.0 serves JoinGroup 2-9, 4.0.1 brought 0 and 1 back
+    known = {name: message(name).patches for name in index() if message(name).patches}
+    assert {name: [(patch, v.text) for patch, v in found] for name, found in known.items()} == {
+        "JoinGroupRequest": [("4.0.0", "2-9")],
+        "JoinGroupResponse": [("4.0.0", "2-9")],
+    }
+    request = message("JoinGroupRequest")
+    assert (request.patches_without(1), request.patches_without(2)) == (("4.0.0",), ())
+    assert [versions and versions.text for versions in map(request.versions_in, ("4.0", "4.0.0"))] == ["0-9", "2-9"]
+    assert layout("JoinGroupRequest", 1, "4.0.1").release == "4.0"
+    with pytest.raises(
+        UsageError, match="JoinGroupRequest v1 is not in Kafka 4.0.0, though other patches of 4.0 have it"
+    ):
+        layout("JoinGroupRequest", 1, "4.0.0")
 
 
 def test_six_messages_have_two_layouts_under_one_number() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tools.catalog.definitions import Definition, parse
 from tools.catalog.facts import ErrorFact, ask
-from tools.catalog.jars import ROOT, Release, definition_texts, fetch_releases, source_texts
-from tools.catalog.merge import Merged, merge, release_key
+from tools.catalog.jars import ROOT, Release, definition_texts, fetch_releases, read_patches, source_texts
+from tools.catalog.merge import Merged, merge, release_key, valid_versions
 from tools.catalog.versions import format_set
 from tools.catalog.write import message_lines, write_folder
 
@@ -25,7 +25,8 @@ class Catalog:
 
 def build(releases: list[Release], source: tuple[str, Path] | None = None, only: set[str] | None = None) -> Catalog:
     """`source` adds a release out of a source folder; `only` keeps the messages of these APIs or names."""
-    fetch_releases(releases)
+    patches = read_patches(releases)
+    fetch_releases([*releases, *patches])
     facts = ask(releases)
     definitions: dict[Key, dict[str, Definition]] = {}
     in_clients: set[Key] = set()
@@ -45,6 +46,7 @@ def build(releases: list[Release], source: tuple[str, Path] | None = None, only:
                 in_clients.add(key)
             if release not in covered[clients]:
                 covered[clients].append(release)
+    in_patches = _versions_in_patches(patches)
     names = [r.name for r in releases] + ([source[0]] if source else [])
     catalog = Catalog({}, [], _release_lines(releases, source), _error_lines({n: f.errors for n, f in facts.items()}))
     merged: list[Merged] = []
@@ -55,10 +57,20 @@ def build(releases: list[Release], source: tuple[str, Path] | None = None, only:
         merged.append(message)
         api_key = key[1] if isinstance(key, tuple) else None
         older = {n: f.versions[api_key] for n, f in facts.items() if api_key in f.versions}
-        lines = message_lines(message, older, names, covered[key in in_clients])
+        lines = message_lines(message, older, names, covered[key in in_clients], in_patches.get(key, {}))
         catalog.messages[message.name] = lines
     catalog.index = [index_line(catalog.messages[name]) for name in sorted(catalog.messages)]
     return catalog
+
+
+def _versions_in_patches(patches: list[Release]) -> dict[Key, dict[tuple[str, str], frozenset[int]]]:
+    """By message, then by release and patch."""
+    found: dict[Key, dict[tuple[str, str], frozenset[int]]] = {}
+    for patch in patches:
+        for _, text in definition_texts(patch):
+            definition = parse(text)
+            found.setdefault(_key(definition), {})[patch.name, patch.version] = valid_versions(definition)
+    return found
 
 
 def write(catalog: Catalog, data: Path = DATA) -> None:

@@ -43,6 +43,14 @@ def read_releases() -> list[Release]:
     return [Release(n, v, tuple(a)) for n, v, *a in (line.split() for line in lines if not line.startswith("#"))]
 
 
+def read_patches(releases: list[Release]) -> list[Release]:
+    """Those of `patches.txt` by the name of their release; their clients tell what they serve."""
+    names = {release.name for release in releases}
+    versions = [line for line in (HERE / "patches.txt").read_text().splitlines() if not line.startswith("#")]
+    found = [Release(version.rpartition(".")[0], version, ("kafka-clients",)) for version in versions]
+    return [patch for patch in found if patch.name in names]
+
+
 def fetch(items: list[tuple[str, str, str]]) -> None:
     """(group, artifact, version) jars into the cache; what is there already is not asked for again."""
     if not _missing(items):

@@ -81,7 +81,7 @@ class Merged:
 
 
 def merge(definitions: dict[str, Definition]) -> Merged:
-    valid = {release: _valid(definition) for release, definition in definitions.items()}
+    valid = {release: valid_versions(definition) for release, definition in definitions.items()}
     newest = list(definitions)[-1]
     merged = Merged(definitions[newest].name, definitions, valid, [])
     main: dict[str, set[int]] = {}  # authority release -> versions
@@ -166,7 +166,7 @@ def _cut(fields: list[FieldDefinition], versions: frozenset[int]) -> list[Merged
     return cut
 
 
-def _valid(definition: Definition) -> frozenset[int]:
+def valid_versions(definition: Definition) -> frozenset[int]:
     bounds = parse_range(definition.valid)
     return frozenset() if bounds is None else frozenset(range(bounds[0], bounds[1] + 1))
 

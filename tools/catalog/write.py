@@ -1,17 +1,23 @@
 """`Merged` messages in, the catalog's text files out, one a message, so that a new release is a small diff."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tools.catalog.merge import Block, Merged, MergedField
 from tools.catalog.versions import format_set, within
 
 
 def message_lines(
-    merged: Merged, older: dict[str, frozenset[int]], releases: list[str], covered: list[str]
+    merged: Merged,
+    older: dict[str, frozenset[int]],
+    releases: list[str],
+    covered: list[str],
+    in_patches: Mapping[tuple[str, str], frozenset[int]] = MappingProxyType({}),
 ) -> list[str]:
     """`older` holds the version ranges of releases that have no definition files; `covered` are the releases
-    whose jars were read for this kind of message, so that absence there means removal."""
+    whose jars were read for this kind of message, so that absence there means removal. `in_patches` are version
+    ranges by release and patch; those that are not the release's are written down."""
     newest_definition = list(merged.definitions.values())[-1]
     newest = max(frozenset().union(*merged.valid.values()))
     lines = [merged.name, f"kind {newest_definition.kind}"]
@@ -31,6 +37,9 @@ def message_lines(
     }
     for word, by_release in facts.items():
         lines += _runs(word, by_release, releases, covered[-1])
+    for (release, patch), versions in in_patches.items():
+        if versions != merged.valid[release]:
+            lines.append(f"patch {patch} {_plain(versions)}")
     # The newest release that names a version's KIPs is right: 2.5 has a typo, KIP-599 for KIP-559.
     kips = {
         version: numbers for definition in merged.definitions.values() for version, numbers in definition.kips.items()

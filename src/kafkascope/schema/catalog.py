@@ -85,6 +85,7 @@ def parse_message(content: str) -> Message:
         listeners=tuple((parse_span(span), tuple(v.split(","))) for span, v in facts.get("listeners", [])),
         unstable=tuple((parse_span(span), int(v)) for span, v in facts.get("unstable", [])),
         deprecated=tuple((parse_span(span), parse_versions(v)) for span, v in facts.get("deprecated", [])),
+        patches=tuple((patch, parse_versions(v)) for patch, v in facts.get("patch", [])),
         kips=tuple((int(v), tuple(map(int, numbers))) for v, *numbers in facts.get("kip", [])),
         errors=tuple(
             ListedError(name, parse_versions(v), () if fields == "-" else tuple(fields.split(",")))

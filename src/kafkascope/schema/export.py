@@ -62,6 +62,7 @@ def version_json(known: Message, version: int) -> dict[str, Any]:
         "version": version,
         "since": spans[0].first,
         "removedIn": next_release(spans[-1].last) if spans[-1].last else None,
+        "missingInPatches": list(known.patches_without(version)),
         "flexible": any(version in block.flexible for block in known.blocks if block.releases is None),
         "unstableIn": [str(span) for span, unstable in known.unstable if unstable == version],
         "deprecatedIn": [str(span) for span, versions in known.deprecated if version in versions],

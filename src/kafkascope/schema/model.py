@@ -76,6 +76,7 @@ class Message:
     listeners: tuple[tuple[ReleaseSpan, tuple[str, ...]], ...]
     unstable: tuple[tuple[ReleaseSpan, int], ...]
     deprecated: tuple[tuple[ReleaseSpan, Versions], ...]
+    patches: tuple[tuple[str, Versions], ...]  # those that have other versions than their release's newest patch
     kips: tuple[tuple[int, tuple[int, ...]], ...]
     errors: tuple[ListedError, ...]
     blocks: tuple[Block, ...]
@@ -111,8 +112,14 @@ class Message:
                 spans.append(span)
         return spans
 
+    def patches_without(self, version: int) -> tuple[str, ...]:
+        """Patches that lack a version which their release has: `4.0.0` lacks JoinGroup v0."""
+        return tuple(patch for patch, versions in self.patches if version not in versions)
+
     def versions_in(self, release: str) -> Versions | None:
-        return next((versions for span, versions in self.valid if release in span), None)
+        """Of a release by its short name, or of a patch that differs from it."""
+        in_patch = dict(self.patches).get(release)
+        return in_patch or next((versions for span, versions in self.valid if release in span), None)
 
     def listeners_in(self, release: str) -> tuple[str, ...]:
         """Empty where the release does not serve it, or is older than listeners in definitions (2.8)."""

@@ -35,6 +35,13 @@ def test_every_release_looks_like_itself(release: str) -> None:
     assert release in names and differences == ()
 
 
+def test_a_patch_that_serves_other_versions_looks_like_its_release() -> None:
+    # 4.0.0 serves JoinGroup 2-9, 4.0.1 and later 0-9 (KAFKA-19444)
+    ranges = expected_ranges("4.0")
+    ranges[11] = (2, 9)
+    assert closest_releases(ranges) == (("4.0",), ())
+
+
 def test_release_is_found_though_some_apis_differ() -> None:
     """As of a broker with a patch of its vendor; without a plugin for telemetry it lacks two more."""
     ranges = expected_ranges("3.9")

@@ -75,7 +75,8 @@ def _versions(known: Message) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for version in reversed(known.all_versions()):
         flexible = any(version in block.flexible for block in known.blocks if block.releases is None)
-        marks = [f"unstable in {span}" for span, unstable in known.unstable if unstable == version]
+        marks = [f"not in {patch}" for patch in known.patches_without(version)]
+        marks += [f"unstable in {span}" for span, unstable in known.unstable if unstable == version]
         marks += [f"deprecated in {span}" for span, versions in known.deprecated if version in versions]
         kips = " ".join(map(str, kips_of_version(known, version)))
         rows.append(

@@ -67,6 +67,7 @@ def _title(found: Layout) -> None:
     facts = [f"API key {known.key}" if known.api else known.kind]
     facts.append(f"Kafka {span_text(known.releases_of(found.version))}")
     facts.append("flexible" if found.flexible else "classic encoding")
+    facts += [f"not in {patch}" for patch in known.patches_without(found.version)]
     facts += [f"unstable in {span}" for span, unstable in known.unstable if unstable == found.version]
     facts += [f"deprecated in {span}" for span, versions in known.deprecated if found.version in versions]
     remark(" · ".join(facts))

@@ -126,10 +126,24 @@ def closest_releases(ranges: _Ranges, listener: str = "broker") -> tuple[tuple[s
     for release in releases():
         release_ranges = expected_ranges(release.name, listener)
         keys = {*release_ranges, *ranges} - _TELEMETRY
-        scores[release.name] = sorted(key for key in keys if release_ranges.get(key) != ranges.get(key))
+        scores[release.name] = sorted(
+            key
+            for key in keys
+            if release_ranges.get(key) != ranges.get(key) and not _in_a_patch(key, ranges.get(key), release.name)
+        )
     least = min(len(keys) for keys in scores.values())
     best = [name for name, keys in scores.items() if len(keys) == least]
     return tuple(best), tuple(apis().get(key, str(key)) for key in scores[best[-1]])
+
+
+def _in_a_patch(key: int, served: tuple[int, int] | None, release: str) -> bool:
+    """4.0.0 serves JoinGroup 2-9, where later patches of 4.0 serve 0-9 (KAFKA-19444)."""
+    patches = message(f"{apis()[key]}Request").patches if key in apis() else ()
+    return any(
+        served == (versions.ranges[0][0], versions.ranges[-1][1])
+        for patch, versions in patches
+        if check_release(patch) == release
+    )
 
 
 def api_line(key: int, served: tuple[int, int] | None) -> ApiLine:

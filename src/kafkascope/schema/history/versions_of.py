@@ -14,11 +14,12 @@ from kafkascope.schema.releases import ReleaseSpan, releases
 @dataclass(frozen=True, slots=True)
 class VersionEntry:
     """`older` is None for the first version; `changes` are against it, by message. `later` are changes that a release
-    made under this very number: (message, release, change)."""
+    made under this very number: (message, release, change). `missing_in` are patches of its releases that lack it."""
 
     version: int
     older: int | None
     spans: tuple[ReleaseSpan, ...]
+    missing_in: tuple[str, ...]
     kips: tuple[int, ...]
     unstable: tuple[ReleaseSpan, ...]
     deprecated: tuple[ReleaseSpan, ...]
@@ -39,6 +40,7 @@ def history(names: tuple[str, ...]) -> list[VersionEntry]:
                 version,
                 older,
                 tuple(first.releases_of(version)),
+                first.patches_without(version),
                 tuple(kips_of_version(first, version)),
                 tuple(span for span, unstable in first.unstable if unstable == version),
                 tuple(span for span, deprecated in first.deprecated if version in deprecated),

@@ -90,7 +90,12 @@ class Layout:
 
 def layout(name: str, version: int, release: str | None = None) -> Layout:
     """By the message's present or earlier name. UsageError names the versions and releases that there are."""
-    return _layout(name, version, None if release is None else check_release(release))
+    if release is None:
+        return _layout(name, version, None)
+    found = _layout(name, version, check_release(release))
+    if release in found.message.patches_without(found.version):
+        raise UsageError(f"{found.title} is not in Kafka {release}, though other patches of {found.release} have it")
+    return found
 
 
 # Bounded: 1,100 layouts exist, and each holds its compiled functions alive.

@@ -24,7 +24,7 @@ def run(release: str | None, every: bool, as_json: bool) -> None:
     rows = []
     for key, api in apis().items():
         request = message(f"{api}Request")
-        now = versions_in(request, shown)
+        now = versions_in(request, release if release in dict(request.patches) else shown)
         if release and not now:
             continue
         rows.append(

@@ -32,6 +32,7 @@ def run(name: str, as_json: bool) -> None:
                     "version": entry.version,
                     "releases": spans,
                     "kips": list(entry.kips),
+                    "missingInPatches": list(entry.missing_in),
                     "unstableIn": [str(span) for span in entry.unstable],
                     "deprecatedIn": [str(span) for span in entry.deprecated],
                     "changes": listed,
@@ -40,6 +41,7 @@ def run(name: str, as_json: bool) -> None:
             continue
         heading(f"v{entry.version}")
         facts = [f"Kafka {spans}", *(f"KIP-{number}" for number in entry.kips)]
+        facts += [f"not in {patch}" for patch in entry.missing_in]
         facts += [f"unstable in {span}" for span in entry.unstable]
         facts += [f"deprecated in {span}" for span in entry.deprecated]
         remark(" · ".join(facts), "  ")
