@@ -56,7 +56,7 @@ def test_a_patch_that_lacks_versions_is_known() -> None:
     assert [versions and versions.text for versions in map(request.versions_in, ("4.0", "4.0.0"))] == ["0-9", "2-9"]
     assert layout("JoinGroupRequest", 1, "4.0.1").release == "4.0"
     with pytest.raises(
-        UsageError, match="JoinGroupRequest v1 is not in Kafka 4.0.0, though other patches of 4.0 have it"
+        UsageError, match=r"JoinGroupRequest v1 is not in Kafka 4\.0\.0, though other patches of 4\.0 have it"
     ):
         layout("JoinGroupRequest", 1, "4.0.0")
 

@@ -24,7 +24,7 @@ def _is_default(field: Field, content: Any) -> bool:
     if field.default == "null":
         return False
     if field.array:
-        return content == []
+        return bool(content == [])
     if field.is_struct:
         return isinstance(content, dict) and all(says_nothing(*item, field.fields) for item in content.items())
     if field.type == "bool":
@@ -32,6 +32,6 @@ def _is_default(field: Field, content: Any) -> bool:
     if field.type == "uuid":
         return content in _ZERO_UUIDS
     if field.type in ("string", "bytes", "records"):
-        return content == (field.default or "")
+        return bool(content == (field.default or ""))
     # true == 1 in Python, and no number in JSON
-    return not isinstance(content, bool) and content == float(field.default or 0)
+    return not isinstance(content, bool) and bool(content == float(field.default or 0))
