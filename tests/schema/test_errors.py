@@ -9,8 +9,9 @@ from kafkascope.errors import NotFoundError
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name, error_codes, error_name, find_error
 from kafkascope.schema.errors.message_errors import MessageError, error_fields, errors_of
-from kafkascope.schema.files import lines
+from kafkascope.schema.files import lines, text
 from kafkascope.schema.releases import release_order
+from kafkascope.schema.versions import parse_versions
 from tools.catalog.jars import fetch_releases, read_releases
 
 
@@ -31,6 +32,66 @@ def test_every_error_of_the_compiled_broker_exists() -> None:
         api, error, _ = line.split(" ")
         assert api in apis().values(), line
         assert error in {known.name for known in error_codes().values()}, line
+
+
+def test_every_checked_error_its_fields_and_versions_exist_and_tell_something_new() -> None:
+    in_code = {tuple(line.split(" ")[:2]) for line in lines("handler_errors.txt")}
+    for line in lines("checked_errors.txt"):
+        api, error, fields, versions, _ = line.split(" ")
+        response = message(f"{api}Response")
+        numbers = [version for version in response.all_versions() if version in parse_versions(versions)]
+        assert numbers, line
+        assert error in by_name(), line
+        for version in numbers:
+            places = error_fields(response, version)
+            assert set(fields.split(",")) <= set(places), line
+            # where the tool has the error and there is one field, the line says nothing
+            assert (api, error) not in in_code or len(places) > 1, line
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "error", "field"),
+    [
+        ("Envelope", 0, "NOT_CONTROLLER", "ErrorCode"),
+        ("Envelope", 0, "PRINCIPAL_DESERIALIZATION_FAILURE", "ErrorCode"),
+        ("WriteTxnMarkers", 1, "TRANSACTION_COORDINATOR_FENCED", "Markers.Topics.Partitions.ErrorCode"),
+        ("CreateTopics", 7, "REQUEST_TIMED_OUT", "Topics.ErrorCode"),
+        ("DeleteRecords", 2, "REQUEST_TIMED_OUT", "Topics.Partitions.ErrorCode"),
+        ("UnregisterController", 0, "CONTROLLER_ID_NOT_REGISTERED", "ErrorCode"),
+        ("Produce", 11, "TRANSACTION_ABORTABLE", "Responses.PartitionResponses.ErrorCode"),
+        ("DescribeQuorum", 1, "NOT_LEADER_OR_FOLLOWER", "Topics.Partitions.ErrorCode"),
+    ],
+)
+def test_errors_that_the_tool_does_not_reach_are_listed_with_their_field(
+    api: str, version: int, error: str, field: str
+) -> None:
+    item = errors(f"{api}Response", version)[error]
+    assert (item.origin, item.fields) == ("code", (field,))
+
+
+def test_transactions_that_can_be_aborted_are_told_so_from_version_11_on() -> None:
+    # AddPartitionsToTxnManager sends INVALID_TXN_STATE to producers of older versions
+    assert "TRANSACTION_ABORTABLE" not in errors("ProduceResponse", 10)
+
+
+# Errors that an API's prose names of another API, or of a case that no released broker makes
+OF_OTHERS = {
+    "Metadata": {"REBOOTSTRAP_REQUIRED"},
+    "FindCoordinator": {"NOT_COORDINATOR"},
+    "CreateTopics": {"UNKNOWN_TOPIC_OR_PARTITION"},
+    "EndTxn": {"TRANSACTION_ABORTABLE"},
+    "TxnOffsetCommit": {"UNSTABLE_OFFSET_COMMIT"},
+    "UnregisterBroker": {"STALE_BROKER_EPOCH"},
+    "AllocateProducerIds": {"STALE_BROKER_EPOCH"},
+    "GetTelemetrySubscriptions": {"UNKNOWN_SUBSCRIPTION_ID"},
+}
+
+
+def test_every_error_that_the_prose_of_an_api_names_is_in_its_list() -> None:
+    for api in apis().values():
+        named = set(re.findall(r"\b[A-Z][A-Z_]+\b", text(f"prose/messages/{api}.txt"))) & by_name().keys() - {"NONE"}
+        named = {by_name()[name].name for name in named}
+        assert named - errors(f"{api}Response").keys() == OF_OTHERS.get(api, set()), api
 
 
 def test_every_error_is_of_a_known_release_and_no_name_is_used_twice() -> None:

@@ -31,6 +31,17 @@ def _in_code() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+@cache
+def _checked() -> dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]]:
+    """By API: errors that a person found in the broker's code where the tool does not follow it, with their fields."""
+    found: dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]] = {}
+    for line in lines("checked_errors.txt"):
+        api, error, fields, versions, where = line.split(" ")
+        row = (error, tuple(fields.split(",")), parse_versions(versions), None if where == "-" else where)
+        found.setdefault(api, []).append(row)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An error that a live broker answered with, in a field, at some versions."""
@@ -69,6 +80,12 @@ def errors_of(message: Message, version: int | None = None) -> list[MessageError
         error = by_name()[name]
         if name not in found and not _came_too_late(error, response, version):
             found[name] = MessageError(error, "code", only, where)
+    for name, fields, versions, where in _checked().get(message.api, []):
+        known = found.get(name)
+        if (version is None or version in versions) and (
+            known is None or (known.origin == "code" and not known.fields)
+        ):
+            found[name] = MessageError(by_name()[name], "code", tuple(f for f in fields if f in places), where)
     for name, fields in _seen_places(message.api, version).items():
         known = found.get(name)
         if known is None:
