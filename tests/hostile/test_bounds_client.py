@@ -163,17 +163,17 @@ from kafkascope.cli.live.observe_run import Asked, _Run, _Stop
 from kafkascope.client import connect
 from kafkascope.client.observe.observer import Observer
 from kafkascope.lake.home import make_lake
-from kafkascope.pipeline.observed import Landing
-landing = Landing(make_lake(sys.argv[1]), "somewhere", "run")
-landing.load()
+from kafkascope.pipeline.observed import ObservationWriter
+writer = ObservationWriter(make_lake(sys.argv[1]), "somewhere", "run")
+writer.load()
 async def observe(host, polls):
     async with connect(host, timeout=300.0) as cluster:
         asked = Asked("", 1, None, False, (), 10**12)
-        observing = _Run(asked, Observer(cluster), landing, _Stop())
+        observing = _Run(asked, Observer(cluster), writer, _Stop())
         for _ in range(polls):
             await observing._poll()
         await observing.finish()
-        print(landing.landed.commits, landing.landed.rows["list_transactions_response"])
+        print(writer.totals.commits, writer.totals.rows["list_transactions_response"])
 """
 # What a commit of any size takes beside its frames: a batch of them as columns and as files, and what allocators keep.
 LANDING_BYTES = 448 * MIB

@@ -13,15 +13,15 @@ import pytest
 from kafkascope.health.streams.events import statuses_of
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
-from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
+from kafkascope.pipeline.mart import apis, facts, quorum, share, streams, topics_and_groups
+from kafkascope.pipeline.mart.health_marts import streams_rows, writer
 from kafkascope.pipeline.mart.share_ranges import Columns, events_of
-from kafkascope.pipeline.mart.sources import narrowed
-from kafkascope.pipeline.mart.walk import streams_rows, writer
+from kafkascope.pipeline.mart.sources import narrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SUBJECTS = (apis, facts, names, quorum, share, streams)
+SUBJECTS = (apis, facts, topics_and_groups, quorum, share, streams)
 SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TOPIC = "x67f1zwCR96dV41oFufCfw"
@@ -183,7 +183,7 @@ def test_a_task_does_not_move_from_one_cluster_to_another(spark: "SparkSession",
     def written(clusters: dict[str, str]) -> dict[str, int]:
         events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
         assert events is not None
-        write = writer(make_lake(tmp_path), "mart", streams_rows, ("group_id", "cluster"), facts.Facts())
+        write = writer(make_lake(tmp_path), "mart", streams_rows, ("group_id", "cluster"), facts.LakeFacts())
         files = [
             json.loads(text)
             for batch in write(iter(events.toArrow().to_batches()))
@@ -203,7 +203,7 @@ def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSess
     calls.append({**call, "exchange_id": "d", "api": "Vote", "latency_us": None, "status": "unanswered"})
 
     def named(rows: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-        schema = narrowed(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
+        schema = narrow_schema(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
         found = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema))).collect()
         marts = [(row.mart, row[row.mart]) for row in found]
         whose = {"api_latency": "slowest", "api_errors": "first", "throttling": "longest", "client_versions": "last"}
@@ -273,8 +273,8 @@ def test_all_that_is_needed_of_a_table_is_there(module: Any) -> None:
     for name, paths in module.TABLES.items():
         schema = table_named(name).schema
         for path in paths.split():
-            assert len(narrowed(schema, {path})) == 1, (name, path)
-            assert _depth(narrowed(schema, {path}).field(0).type, path.split(".")[1:]), (name, path)
+            assert len(narrow_schema(schema, {path})) == 1, (name, path)
+            assert _depth(narrow_schema(schema, {path}).field(0).type, path.split(".")[1:]), (name, path)
 
 
 def _depth(type_: pa.DataType, below: list[str]) -> bool:

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.lake.tables import table_named
-from kafkascope.pipeline.mart import names
+from kafkascope.pipeline.mart import topics_and_groups
 from kafkascope.pipeline.mart.brokers import broker_rows
 from kafkascope.pipeline.mart.events import NO_TOPIC
-from kafkascope.pipeline.mart.facts import Called, Facts, Named
-from kafkascope.pipeline.mart.sources import narrowed
+from kafkascope.pipeline.mart.facts import LakeFacts, NamedBroker, RecordedCalls
+from kafkascope.pipeline.mart.sources import narrow_schema
 from tests.capture.truth_events import topic_ids
 from tests.captures import NAMES, recording, truth
 from tests.pipeline.mart_lakes import PACKETS, incidents
@@ -109,15 +109,15 @@ def made(
     frames: dict[str, Any] = {}
     for table, rows in tables.items():
         if table == "exchanges":
-            schema = narrowed(table_named(table).schema, set(names.TABLES[table].split()))
+            schema = narrow_schema(table_named(table).schema, set(topics_and_groups.TABLES[table].split()))
             frames[table] = spark.createDataFrame(pa.Table.from_pylist(rows, schema))
         else:
             message = "".join(word.capitalize() for word in table.split("_"))
             frames[table] = bodies(spark, message, *rows)
-    absent = frozenset(table for table in names.TABLES if table not in frames)
+    absent = frozenset(table for table in topics_and_groups.TABLES if table not in frames)
     # The only one that is joined from the left.
     frames.setdefault("create_topics_request", bodies(spark, "CreateTopicsRequest"))
-    rows_of_both = names.name_rows(spark, frames, absent, clusters or {})
+    rows_of_both = topics_and_groups.topic_and_group_rows(spark, frames, absent, clusters or {})
     assert rows_of_both is not None
     return sorted((row[name].asDict() for row in rows_of_both.collect() if row.mart == name), key=repr)
 
@@ -255,15 +255,19 @@ def test_a_group_that_was_only_listed_is_there_as_listed(spark: "SparkSession") 
 
 def test_an_address_is_of_the_one_cluster_that_names_it() -> None:
     named = [
-        Named("a:9092", "A", 2, "10.0.0.2", 9092, "east", 5, 9),
-        Named("b:9092", "B", 3, "10.0.0.3", 9092, None, 1, 2),
+        NamedBroker("a:9092", "A", 2, "10.0.0.2", 9092, "east", 5, 9),
+        NamedBroker("b:9092", "B", 3, "10.0.0.3", 9092, None, 1, 2),
     ]
     named += [
-        Named("a:9092", None, 2, "10.0.0.2", 9092, None, 11, 12),
-        Named("b:9092", "A", 3, "10.0.0.3", 9092, None, 1, 2),
+        NamedBroker("a:9092", None, 2, "10.0.0.2", 9092, None, 11, 12),
+        NamedBroker("b:9092", "A", 3, "10.0.0.3", 9092, None, 1, 2),
     ]
-    called = {"10.0.0.2:9092": Called(7, 3, 8), "10.0.0.3:9092": Called(4, 3, 4), "a:9092": Called(1)}
-    rows = broker_rows(Facts(clusters={"a:9092": "A"}, named=named, called=called))
+    called = {
+        "10.0.0.2:9092": RecordedCalls(7, 3, 8),
+        "10.0.0.3:9092": RecordedCalls(4, 3, 4),
+        "a:9092": RecordedCalls(1),
+    }
+    rows = broker_rows(LakeFacts(clusters={"a:9092": "A"}, named_brokers=named, calls_by_address=called))
     columns = ("broker_address", "cluster_id", "node_id", "rack", "calls", "first_at", "last_at")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         ("10.0.0.2:9092", "A", 2, "east", 7, 3, 12),
@@ -284,29 +288,31 @@ def test_an_address_is_of_the_one_cluster_that_names_it() -> None:
     ],
 )
 def test_an_address_that_nobody_names_has_its_own_host_and_port(address: str, host: str, port: int | None) -> None:
-    (row,) = broker_rows(Facts(called={address: Called(1, 2, 3)}))
+    (row,) = broker_rows(LakeFacts(calls_by_address={address: RecordedCalls(1, 2, 3)}))
     assert (row["broker_address"], row["host"], row["port"]) == (address, host, port)
 
 
 def test_an_advertised_address_is_written_as_that_of_exchanges() -> None:
     named = [
-        Named("a:1", "A", 1, "2001:0db8::0001", 9092, None, 1, 1),
-        Named("a:1", "A", 1, "[2001:db8::1]", 9092, None, 2, 2),
+        NamedBroker("a:1", "A", 1, "2001:0db8::0001", 9092, None, 1, 1),
+        NamedBroker("a:1", "A", 1, "[2001:db8::1]", 9092, None, 2, 2),
     ]
-    (row,) = broker_rows(Facts(named=named, called={"[2001:db8::1]:9092": Called(3, 1, 1)}))
+    (row,) = broker_rows(
+        LakeFacts(named_brokers=named, calls_by_address={"[2001:db8::1]:9092": RecordedCalls(3, 1, 1)})
+    )
     assert (row["broker_address"], row["calls"], row["last_at"]) == ("[2001:db8::1]:9092", 3, 2)
 
 
 def test_a_node_that_moved_has_its_newest_name() -> None:
     """FindCoordinator has no cluster id: the cluster is that of the broker which responded."""
     named = [
-        Named("a:1", "A", 2, "10.0.0.2", 9092, "east", 1, 1),
-        Named("a:1", None, 1, "10.0.0.2", 9092, None, 5, 5),
-        Named("a:1", None, 3, "10.0.0.3", 9092, None, 5, 5),
+        NamedBroker("a:1", "A", 2, "10.0.0.2", 9092, "east", 1, 1),
+        NamedBroker("a:1", None, 1, "10.0.0.2", 9092, None, 5, 5),
+        NamedBroker("a:1", None, 3, "10.0.0.3", 9092, None, 5, 5),
         # By a broker whose own cluster is known by name alone.
-        Named("10.0.0.2:9092", None, 4, "10.0.0.4", 9092, None, 5, 5),
+        NamedBroker("10.0.0.2:9092", None, 4, "10.0.0.4", 9092, None, 5, 5),
     ]
-    rows = broker_rows(Facts(clusters={"a:1": "A"}, named=named))
+    rows = broker_rows(LakeFacts(clusters={"a:1": "A"}, named_brokers=named))
     columns = ("broker_address", "cluster_id", "node_id", "rack")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         ("10.0.0.2:9092", "A", 1, "east"),

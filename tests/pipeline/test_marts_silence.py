@@ -6,9 +6,9 @@ import pytest
 
 from kafkascope.health.share.events import ShareEvent
 from kafkascope.health.streams.events import StreamsEvent
-from kafkascope.pipeline.mart.facts import Facts, _joined
-from kafkascope.pipeline.mart.silence import MOST_US, STEP_US, with_seen
-from kafkascope.pipeline.mart.walk import share_rows, streams_rows
+from kafkascope.pipeline.mart.facts import LakeFacts, _joined
+from kafkascope.pipeline.mart.health_marts import share_rows, streams_rows
+from kafkascope.pipeline.mart.silence import _MAX_US, STEP_US, with_seen
 
 TOPIC = "x67f1zwCR96dV41oFufCfw"
 
@@ -39,7 +39,7 @@ def test_a_silence_of_days_is_told_in_an_hour() -> None:
     day = 86_400_000_000
     found = seen_after([(0, 30 * day)], 0)
     assert found[-1] == 30 * day
-    assert len(found) == MOST_US // STEP_US
+    assert len(found) == _MAX_US // STEP_US
 
 
 def test_files_of_a_rotated_recording_are_one() -> None:
@@ -60,7 +60,7 @@ def test_a_member_that_fell_silent_is_lost_where_the_recording_went_on(
     recorded: list[tuple[int, int]], ended_by: str
 ) -> None:
     rows = [heartbeat(0, "m", 0), heartbeat(1_000_000, "m", 1, "0_0"), heartbeat(900_000_000, "n", 0)]
-    found = list(streams_rows("g", rows, Facts(recorded={"b:9092": recorded})))
+    found = list(streams_rows("g", rows, LakeFacts(recorded={"b:9092": recorded})))
     (task,) = (row for name, row in found if name == "streams_tasks")
     assert task.ended_by == ended_by
     assert sum(name == "streams_lost_members" for name, _ in found) == (ended_by == "lost")
@@ -73,5 +73,7 @@ def test_a_lock_runs_out_only_where_its_broker_was_recorded_until_then(until: in
     )
     rows = [("g", "b:9092", acquired)]
     recorded = {"b:9092": [(0, until)], "other:9092": [(0, 900_000_000)]}
-    (delivery,) = (row for name, row in share_rows("g", rows, Facts(recorded=recorded)) if name == "share_deliveries")
+    (delivery,) = (
+        row for name, row in share_rows("g", rows, LakeFacts(recorded=recorded)) if name == "share_deliveries"
+    )
     assert delivery.outcome == outcome

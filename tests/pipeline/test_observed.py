@@ -19,7 +19,7 @@ from kafkascope.lake.upkeep.retention import vacuum
 from kafkascope.lake.write import heartbeat as running
 from kafkascope.lake.write.heartbeat import running_ingests
 from kafkascope.pipeline import observed
-from kafkascope.pipeline.observed import Hole, Landing, Portion
+from kafkascope.pipeline.observed import FailedPolls, ObservationWriter, Portion
 from tests.support.other_tools import arrow_rows
 
 SOURCE = "127.0.0.1:9092"
@@ -52,8 +52,8 @@ def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
 
 
 def test_a_call_lands_as_exchange_bodies_connection_and_capture(home: Lake) -> None:
-    landing = Landing(home, SOURCE, "run", {"every": "10s"})
-    landing.land(Portion([quorum(1), quorum(11)], polls=2))
+    writer = ObservationWriter(home, SOURCE, "run", {"every": "10s"})
+    writer.commit_portion(Portion([quorum(1), quorum(11)], polls=2))
     assert [row["api"] for row in rows(home, "exchanges")] == ["DescribeQuorum", "DescribeQuorum"]
     bodies = rows(home, "describe_quorum_response")
     assert {row["exchange_id"] for row in bodies} == {row["exchange_id"] for row in rows(home, "exchanges")}
@@ -68,9 +68,9 @@ def test_a_call_lands_as_exchange_bodies_connection_and_capture(home: Lake) -> N
 
 
 def test_commits_of_a_run_are_one_recording_that_grows(home: Lake) -> None:
-    landing = Landing(home, SOURCE, "run")
+    writer = ObservationWriter(home, SOURCE, "run")
     for at in (1, 11):
-        landing.land(Portion([quorum(at)], polls=1))
+        writer.commit_portion(Portion([quorum(at)], polls=1))
     assert {row["capture_uri"] for row in rows(home, "captures")} == {f"observe://{SOURCE}/run"}
     assert sorted(row["packet"] for row in rows(home, "exchanges")) == [0, 1]
     assert len({row["ingest_id"] for row in rows(home, "captures")}) == 2
@@ -109,7 +109,7 @@ def summed(*calls: Called) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize("left_open", [True, False])
 def test_a_connection_has_one_row_for_every_reader_after_every_commit(home: Lake, left_open: bool) -> None:
-    landing = Landing(home, SOURCE, "run")
+    writer = ObservationWriter(home, SOURCE, "run")
     # The other connection is closed after the second commit; the last two have nothing of it.
     commits = [[quorum(1), other(2)], [quorum(11), other(12)], [quorum(21)], [quorum(31)]]
     seen: list[Called] = []
@@ -117,19 +117,19 @@ def test_a_connection_has_one_row_for_every_reader_after_every_commit(home: Lake
         seen += calls
         still_open = {key(calls[0]), *([key(other(0))] if number == 0 else [])}
         last = number == len(commits) - 1 and not left_open
-        landing.land(Portion(calls, polls=1, still_open=() if last else still_open))
+        writer.commit_portion(Portion(calls, polls=1, still_open=() if last else still_open))
         assert sizes(rows(home, "connections")) == sizes(plain_rows(home, "connections")) == summed(*seen)
     assert {row["first_at"].timestamp() * SECOND for row in rows(home, "connections")} == {NOON}
     # The row of a connection that has ended is final.
     going_on = {row["client_address"] for row in rows(home, "connections") if row["ingest_id"].endswith(PENDING)}
     assert going_on == ({quorum(0).client_address} if left_open else set())
-    assert landing.landed.rows["connections"] == 2
+    assert writer.totals.rows["connections"] == 2
 
 
 def test_a_portion_without_calls_keeps_the_connections(home: Lake) -> None:
-    landing = Landing(home, SOURCE, "run")
-    for portion in (Portion([quorum(1)]), Portion([], [Hole(NOON, 1, "gone")]), Portion([quorum(21)])):
-        landing.land(portion)
+    writer = ObservationWriter(home, SOURCE, "run")
+    for portion in (Portion([quorum(1)]), Portion([], [FailedPolls(NOON, 1, "gone")]), Portion([quorum(21)])):
+        writer.commit_portion(portion)
         assert len(rows(home, "connections")) == len(plain_rows(home, "connections")) == 1
     assert sizes(rows(home, "connections")) == summed(quorum(1), quorum(21))
 
@@ -139,15 +139,15 @@ def test_a_commit_that_is_cut_off_neither_loses_nor_doubles_a_connection(
     home: Lake, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A killed observer does nothing more at that step."""
-    landing = Landing(home, SOURCE, "run")
-    landing.land(Portion([quorum(1)]))
+    writer = ObservationWriter(home, SOURCE, "run")
+    writer.commit_portion(Portion([quorum(1)]))
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(observed, step, killed)
     with pytest.raises(KeyboardInterrupt):
-        landing.land(Portion([quorum(11)]))
+        writer.commit_portion(Portion([quorum(11)]))
     monkeypatch.undo()
     landed = [quorum(1), quorum(11)] if step == "without" else [quorum(1)]
     assert sizes(rows(home, "connections")) == summed(*landed)
@@ -157,23 +157,25 @@ def test_a_commit_that_is_cut_off_neither_loses_nor_doubles_a_connection(
 
 def test_an_observer_lands_beside_another(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run lands between its look at the lake and its last commit."""
-    first, second = Landing(home, SOURCE, "one"), Landing(home, SOURCE, "two")
-    first.land(Portion([quorum(1)]))
+    first, second = ObservationWriter(home, SOURCE, "one"), ObservationWriter(home, SOURCE, "two")
+    first.commit_portion(Portion([quorum(1)]))
     waiting = iter([Portion([other(2)])])
 
     def turn_of(lake: Lake) -> int:
         turn = running.turn_of(lake)
         for portion in waiting:
-            second.land(portion)
+            second.commit_portion(portion)
         return turn
 
     monkeypatch.setattr(observed, "turn_of", turn_of)
-    first.land(Portion([quorum(11)]))
+    first.commit_portion(Portion([quorum(11)]))
     assert sizes(rows(home, "connections")) == summed(quorum(1), other(2), quorum(11))
 
 
-def test_a_hole_lands_as_a_fact_of_its_time(home: Lake) -> None:
-    Landing(home, SOURCE, "run").land(Portion([], [Hole(NOON, 3, "127.0.0.1:9092: connection refused")], polls=3))
+def test_a_failed_poll_lands_as_a_fact_of_its_time(home: Lake) -> None:
+    ObservationWriter(home, SOURCE, "run").commit_portion(
+        Portion([], [FailedPolls(NOON, 3, "127.0.0.1:9092: connection refused")], polls=3)
+    )
     (hole,) = rows(home, "quarantine")
     assert (hole["kind"], hole["detail"]) == ("unreachable", "127.0.0.1:9092: connection refused (3 in a row)")
     assert hole["recorded_at"].timestamp() * SECOND == NOON
@@ -182,21 +184,21 @@ def test_a_hole_lands_as_a_fact_of_its_time(home: Lake) -> None:
 
 
 def test_nothing_asked_leaves_nothing(home: Lake) -> None:
-    Landing(home, SOURCE, "run").land(Portion([]))
+    ObservationWriter(home, SOURCE, "run").commit_portion(Portion([]))
     assert home.tables() == []
 
 
 def test_two_runs_do_not_take_each_other_for_the_same(home: Lake) -> None:
     for run in ("one", "two"):
-        Landing(home, SOURCE, run).land(Portion([quorum(1)], polls=1))
+        ObservationWriter(home, SOURCE, run).commit_portion(Portion([quorum(1)], polls=1))
     assert len({row["ingest_id"] for row in rows(home, "exchanges")}) == 2
 
 
 def test_files_stay_few_however_long_it_runs(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observed, "COMPACT_AFTER", 10)
-    landing = Landing(home, SOURCE, "run")
+    writer = ObservationWriter(home, SOURCE, "run")
     for at in range(20):
-        landing.land(Portion([quorum(at)], polls=1))
+        writer.commit_portion(Portion([quorum(at)], polls=1))
     assert len(rows(home, "exchanges")) == 20
     assert len(visible_files(home, "exchanges")) == 1
     assert len(DeltaTable(home.table("connections").uri).file_uris()) == 1
@@ -205,28 +207,28 @@ def test_files_stay_few_however_long_it_runs(home: Lake, monkeypatch: pytest.Mon
 def test_secrets_of_configs_and_authentication_are_not_stored(home: Lake) -> None:
     secret = b"hunter2-of-the-observer"
     sasl = called(1, "SaslAuthenticate", 2, {"authBytes": b"\0alice\0" + secret}, {"authBytes": secret})
-    Landing(home, SOURCE, "run").land(Portion([sasl], polls=1))
+    ObservationWriter(home, SOURCE, "run").commit_portion(Portion([sasl], polls=1))
     assert [row["api"] for row in rows(home, "exchanges")] == ["SaslAuthenticate"]
     stored = [repr(rows(home, name)) for name in home.tables()]
     assert not any("hunter2" in text for text in stored)
 
 
-def test_a_landing_that_fails_shows_nothing_and_leaves_no_sign(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_fails_shows_nothing_and_leaves_no_sign(home: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> bool:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(observed, "seal", refuse)
     with pytest.raises(OSError, match="no space"):
-        Landing(home, SOURCE, "run").land(Portion([quorum(1)], polls=1))
+        ObservationWriter(home, SOURCE, "run").commit_portion(Portion([quorum(1)], polls=1))
     assert rows(home, "exchanges") == []
     assert not running_ingests(home)
     monkeypatch.undo()
     assert vacuum(home).ingests
-    Landing(home, SOURCE, "another").land(Portion([quorum(1)], polls=1))
+    ObservationWriter(home, SOURCE, "another").commit_portion(Portion([quorum(1)], polls=1))
     assert len(rows(home, "exchanges")) == 1
 
 
-def test_landing_loads_no_spark() -> None:
+def test_the_writer_loads_no_spark() -> None:
     said = subprocess.run(
         [sys.executable, "-c", "import sys, kafkascope.pipeline.observed; print('pyspark' in sys.modules)"],
         capture_output=True,

@@ -12,7 +12,7 @@ import pytest
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline import ingest, marts
-from kafkascope.pipeline.mart.facts import TABLES, facts_of
+from kafkascope.pipeline.mart.facts import TABLES, collect_facts
 from kafkascope.pipeline.mart.sources import Sources
 from lab.cluster import Cluster
 from lab.settings import CONTROLLER, PLAIN, USERS
@@ -282,7 +282,7 @@ def test_an_observer_is_no_recording_of_what_others_do(spark: "SparkSession", se
     """Else a member that it never hears would be taken for silent."""
     for lake, recorded in ((seen.observed, False), (seen.captured, True)):
         sources = Sources(spark, open_lake(lake), TABLES)
-        assert bool(facts_of(spark, sources, sources.absent).recorded) is recorded
+        assert bool(collect_facts(spark, sources, sources.absent).recorded) is recorded
 
 
 def test_no_secret_of_the_observer_is_in_its_lake(seen: Seen) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from kafkascope.pipeline.spark_jobs import together
+from kafkascope.pipeline.spark_jobs import parallel_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ def test_what_runs_is_cut_off(spark: "SparkSession", wait: float) -> None:
     began = time.monotonic()
 
     def interrupted() -> None:
-        with ThreadPoolExecutor(2) as pool, together(spark, f"cut-{wait}", pool) as begun:
+        with ThreadPoolExecutor(2) as pool, parallel_jobs(spark, f"cut-{wait}", pool) as begun:
             for _ in range(3):
                 begun.submit(lambda: spark.range(4).mapInArrow(slow, "id long").collect())
             time.sleep(wait)

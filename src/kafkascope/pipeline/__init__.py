@@ -1,5 +1,5 @@
-"""The Spark room: recordings of any size into the lake, and from there into the marts. `ingest`, `marts` and `decode`
-work on any session.
+"""Ingests recordings of any size into the lake and builds the marts, on Spark. `ingest`, `marts` and `decode` work on
+any session.
 
 Names are loaded when first used: a data source is found by importing this, and needs none of them."""
 

@@ -1,4 +1,4 @@
-"""Calls of an observer in, rows of the lake out, a commit a batch: the same tables as `ingest` fills, `captures` last.
+"""Writes an observer's calls to the lake, one commit per batch: the same tables as `ingest` fills, `captures` last.
 Nothing here needs Spark."""
 
 import json
@@ -26,27 +26,27 @@ from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
 from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 
-KIND = "observe"
-CONNECTIONS_TABLE = "connections"
+_KIND = "observe"
+_CONNECTIONS_TABLE = "connections"
 # Any that has a request and a response.
-_CALL = Called(
+_SAMPLE_CALL = Called(
     "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
     encode_frame("ApiVersionsResponse", 0, {}, {"correlationId": 0}, length=False), 0, 0,
 )  # fmt: skip
 # Of quarantine: a poll, or a part of one, that got no answer.
-UNREACHABLE = "unreachable"
+_UNREACHABLE = "unreachable"
 # Frames that become rows at a time: on the way they are there up to ten times.
-BATCH_BYTES = 8 << 20
+_BATCH_BYTES = 8 << 20
 # Of ingests that land between two looks.
-_LANDINGS = 50
+_MAX_SEALS = 50
 # A commit a minute leaves so many small files a table before they are merged.
 COMPACT_AFTER = 30
 # Files that were merged away are deleted when readers that began before are done; looked at as often.
-VACUUM_AFTER = 8 * COMPACT_AFTER
+_VACUUM_AFTER = 8 * COMPACT_AFTER
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class FailedPolls:
     """What was asked in vain: when first, how often in a row, and why as the client says it."""
 
     at_ns: int
@@ -60,13 +60,13 @@ class Portion:
     connections that later calls may go over; None where that is not known."""
 
     calls: Sequence[Called]
-    holes: Sequence[Hole] = ()
+    failed: Sequence[FailedPolls] = ()
     polls: int = 0
     still_open: Collection[Key] | None = None
 
 
 @dataclass(slots=True)
-class Landed:
+class WrittenTotals:
     """What has come to the lake so far; `rows` that gave way to others are not among them."""
 
     commits: int = 0
@@ -76,31 +76,31 @@ class Landed:
     rows: dict[str, int] = field(default_factory=dict)
 
 
-class Landing:
+class ObservationWriter:
     """One run of an observer, a recording that grows with each commit. `source` is where it asks, `run` a word that no
-    other run has, `told` what it was asked to do, for the column `options`."""
+    other run has, `options` what it was asked to do, for the column of that name."""
 
-    def __init__(self, lake: Lake, source: str, run: str, told: dict[str, object] | None = None) -> None:
+    def __init__(self, lake: Lake, source: str, run: str, options: dict[str, object] | None = None) -> None:
         self._lake = lake
         self._uri = f"observe://{source}/{run}"
-        self._told = told or {}
+        self._options = options or {}
         self._reader = CallReader()
         # The commit whose connections may go on, and how many they are.
         self._left: tuple[str, int] | None = None
-        self.landed = Landed()
+        self.totals = WrittenTotals()
 
     def load(self) -> None:
         """Loads the kernels that `land` calls, which takes ten times as long as the rest of it, or compiles them."""
-        batch, _ = CallReader().batch([_CALL], self._uri)
+        batch, _ = CallReader().batch([_SAMPLE_CALL], self._uri)
         messages = Messages()
         for _ in (*messages.add(batch), *messages.finish()):
             pass
 
-    def land(self, portion: Portion) -> None:
+    def commit_portion(self, portion: Portion) -> None:
         """A portion without calls and holes leaves nothing."""
-        if not portion.calls and not portion.holes:
+        if not portion.calls and not portion.failed:
             return
-        ingest_id = blake2b(f"{self._uri}/{self.landed.commits}".encode(), digest_size=10).hexdigest()
+        ingest_id = blake2b(f"{self._uri}/{self.totals.commits}".encode(), digest_size=10).hexdigest()
         sign = begin(self._lake, ingest_id)
         try:
             written, lasting, quarantined = self._written(portion, ingest_id)
@@ -117,18 +117,18 @@ class Landing:
         self._count(portion, by_table, quarantined)
         if self._left is not None:
             # Should it be killed here, compaction, `vacuum` or an ingest does it.
-            without(self._lake, CONNECTIONS_TABLE, frozenset([pending(self._left[0])]))
+            without(self._lake, _CONNECTIONS_TABLE, frozenset([pending(self._left[0])]))
         self._left = (ingest_id, sum(file.rows for file in lasting)) if lasting else None
         self._tidy()
 
     def _land(self, sign: Running, files: list[NewFile]) -> None:
         """In turn with ingests: a reader that has opened `connections` looks again where rows of it were replaced."""
-        for _ in range(_LANDINGS):
+        for _ in range(_MAX_SEALS):
             with suppress(Overtaken):
                 seal(self._lake, sign, files, turn_of(self._lake))
                 return
         discard(self._lake, files)
-        raise InputError(f"{self._lake.uri}: ingests were first {_LANDINGS} times; observe again when they are done")
+        raise InputError(f"{self._lake.uri}: ingests were first {_MAX_SEALS} times; observe again when they are done")
 
     def _written(self, portion: Portion, ingest_id: str) -> tuple[list[NewFile], list[NewFile], int]:
         """New files, those of connections that may go on, and rows of quarantine; none where it fails. What fails later
@@ -138,8 +138,8 @@ class Landing:
             quarantined = self._write(files, portion)
             ended, lasting = self._reader.links(portion.still_open)
             # Those that nothing came over this time too: the rows of the commit before go.
-            files.add(table_named(CONNECTIONS_TABLE), connection_rows(ended))
-            later.add(table_named(CONNECTIONS_TABLE), connection_rows(lasting))
+            files.add(table_named(_CONNECTIONS_TABLE), _connection_rows(ended))
+            later.add(table_named(_CONNECTIONS_TABLE), _connection_rows(lasting))
             return files.close(), later.close(), quarantined
         except BaseException:
             files.abort()
@@ -148,7 +148,7 @@ class Landing:
 
     def _write(self, files: Files, portion: Portion) -> int:
         intake = ExchangeWriter(files)
-        for calls in batches(portion.calls):
+        for calls in _batches(portion.calls):
             batch, _ = self._reader.batch(calls, self._uri)
             intake.add(batch)
         intake.finish()
@@ -156,12 +156,12 @@ class Landing:
             {
                 "capture_uri": self._uri,
                 "packet": -1,
-                "recorded_at": hole.at_ns // 1000,
-                "kind": UNREACHABLE,
-                "detail": f"{hole.detail} ({hole.polls} in a row)" if hole.polls > 1 else hole.detail,
+                "recorded_at": polls.at_ns // 1000,
+                "kind": _UNREACHABLE,
+                "detail": f"{polls.detail} ({polls.polls} in a row)" if polls.polls > 1 else polls.detail,
                 "bytes": 0,
             }
-            for hole in portion.holes
+            for polls in portion.failed
         ]
         files.add(table_named("quarantine"), _table(rows, QUARANTINE))
         return intake.quarantined + len(rows)
@@ -169,16 +169,16 @@ class Landing:
     def _capture(self, portion: Portion, ingest_id: str, quarantined: int) -> pa.Table:
         frames = [frame for call in portion.calls for frame in (call.request, call.response) if frame is not None]
         times = [at for call in portion.calls for at in (call.sent_ns, call.received_ns) if at is not None]
-        times += [hole.at_ns for hole in portion.holes]
+        times += [polls.at_ns for polls in portion.failed]
         digest = blake2b(ingest_id.encode(), digest_size=16)
         for frame in frames:
             digest.update(frame)
         size = sum(map(len, frames))
-        failed = sum(hole.polls for hole in portion.holes)
+        failed = sum(polls.polls for polls in portion.failed)
         row = {
             "ingest_id": ingest_id,
             "capture_uri": self._uri,
-            "kind": KIND,
+            "kind": _KIND,
             "digest": digest.hexdigest(),
             "bytes": size,
             "packets": 0,
@@ -198,43 +198,43 @@ class Landing:
             "tcp_bytes": size,
             "quarantined": quarantined,
             "ingested_at": time_ns() // 1000,
-            "options": json.dumps({**self._told, "polls": portion.polls, "unanswered": failed}),
+            "options": json.dumps({**self._options, "polls": portion.polls, "unanswered": failed}),
             "follows": [] if self._left is None else [self._left[0]],
         }
         return _table([row], CAPTURES)
 
     def _count(self, portion: Portion, files: dict[str, list[NewFile]], quarantined: int) -> None:
         for name, some in sorted(files.items()):
-            self.landed.rows[name] = self.landed.rows.get(name, 0) + sum(file.rows for file in some)
+            self.totals.rows[name] = self.totals.rows.get(name, 0) + sum(file.rows for file in some)
         if self._left is not None:
-            self.landed.rows[CONNECTIONS_TABLE] -= self._left[1]
-        self.landed.commits += 1
-        self.landed.exchanges += len(portion.calls)
-        self.landed.unanswered_polls += sum(hole.polls for hole in portion.holes)
-        self.landed.quarantined += quarantined
+            self.totals.rows[_CONNECTIONS_TABLE] -= self._left[1]
+        self.totals.commits += 1
+        self.totals.exchanges += len(portion.calls)
+        self.totals.unanswered_polls += sum(polls.polls for polls in portion.failed)
+        self.totals.quarantined += quarantined
 
     def _tidy(self, age: timedelta = SAFE_AGE) -> None:
-        if self.landed.commits % COMPACT_AFTER == 0:
+        if self.totals.commits % COMPACT_AFTER == 0:
             compact(self._lake)
-        if self.landed.commits % VACUUM_AFTER == 0:
+        if self.totals.commits % _VACUUM_AFTER == 0:
             vacuum(self._lake, age=age)
 
 
-def batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
+def _batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
     """In the order in which they were sent."""
     batch: list[Called] = []
     size = 0
-    for call in sorted(calls, key=lambda one: one.sent_ns):
+    for call in sorted(calls, key=lambda call: call.sent_ns):
         batch.append(call)
         size += len(call.request) + len(call.response or b"")
-        if size >= BATCH_BYTES:
+        if size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
 
 
-def connection_rows(links: Iterable[Link]) -> pa.Table:
+def _connection_rows(links: Iterable[Link]) -> pa.Table:
     """From their beginning."""
     rows: list[dict[str, object]] = [
         {

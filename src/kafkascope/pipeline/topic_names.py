@@ -16,9 +16,9 @@ def topic_names(topics: "DataFrame") -> "DataFrame":
     """One row with the names of all topic ids."""
     from pyspark.sql import functions as f
 
-    known = topics.where(f.col(TOPIC_ID).isNotNull() & f.col(TOPIC).isNotNull())
+    named = topics.where(f.col(TOPIC_ID).isNotNull() & f.col(TOPIC).isNotNull())
     # A map refuses a key that comes twice, as that of a topic of two rows.
-    pairs = known.groupBy(TOPIC_ID).agg(f.min(TOPIC).alias(TOPIC))
+    pairs = named.groupBy(TOPIC_ID).agg(f.min(TOPIC).alias(TOPIC))
     return pairs.agg(f.map_from_entries(f.collect_list(f.struct(TOPIC_ID, TOPIC))).alias(_MAP))
 
 

@@ -56,7 +56,7 @@ def run(
     need_spark()
     from kafkascope.cli.spark.ingest_run import Command
     from kafkascope.pipeline.ingestion.ingest import Options
-    from kafkascope.pipeline.rebuilding import EVERY_SECONDS
+    from kafkascope.pipeline.mart_rebuilder import EVERY_SECONDS
 
     options = Options(
         contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores

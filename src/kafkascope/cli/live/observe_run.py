@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkascope.capture.exchanges.client_calls import Called, Key
     from kafkascope.client.answer import Answer
     from kafkascope.client.settings import Settings
-    from kafkascope.pipeline.observed import Landing
+    from kafkascope.pipeline.observed import ObservationWriter
 
 MICROSECONDS = 1_000_000
 INTERRUPTED = 130
@@ -75,28 +75,28 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
         stop = await stack.enter_async_context(_stopping())
         # Not before: it takes a second, and who is not there needs no lake.
         from kafkascope.lake.upkeep.upgrade import lake_to_write
-        from kafkascope.pipeline.observed import Landing
+        from kafkascope.pipeline.observed import ObservationWriter
 
         lake = lake_to_write(asked.where)
         told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
-        landing = Landing(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
+        writer = ObservationWriter(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
         timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
-        run = _Run(asked, Observer(cluster, asked.groups, timeout, early), landing, stop)
+        run = _Run(asked, Observer(cluster, asked.groups, timeout, early), writer, stop)
         left = settings.timeout - (time.monotonic() - began)
         with _once(asked, max(left, LEAST_POLL_SECONDS)):
             try:
                 await run.polls()
             finally:
                 await run.finish()
-    landed = landing.landed
+    written = writer.totals
     totals = {
         "lake": lake.uri,
         "polls": run.polled,
         "unanswered": run.unanswered,
-        "commits": landed.commits,
-        "exchanges": landed.exchanges,
-        "quarantined": landed.quarantined,
-        "rows": landed.rows,
+        "commits": written.commits,
+        "exchanges": written.exchanges,
+        "quarantined": written.quarantined,
+        "rows": written.rows,
     }
     return totals, stop.interrupted
 
@@ -150,11 +150,11 @@ async def _stopping() -> AsyncIterator[_Stop]:
 class _Run:
     """One observer. Commits go on in a thread, one after the other, while polls keep their time."""
 
-    def __init__(self, asked: Asked, observer: Observer, landing: "Landing", stop: _Stop) -> None:
-        self._asked, self._observer, self._landing, self._stop = asked, observer, landing, stop
+    def __init__(self, asked: Asked, observer: Observer, writer: "ObservationWriter", stop: _Stop) -> None:
+        self._asked, self._observer, self._writer, self._stop = asked, observer, writer, stop
         self._portions = PollBuffer(asked.commit_every / MICROSECONDS)
         self._loading: asyncio.Task[None] | None = None
-        self._landings: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
         # What was said, and in which poll it last held.
         self._told: dict[str, int] = {}
         self._watched = _Watched()
@@ -167,7 +167,7 @@ class _Run:
             ends = " until Ctrl-C" if until is None else ""
             note(f"observing every {every:g} s into {self._asked.where}{ends}")
         # Beside the first poll, so that nothing is left of it when its time is over.
-        self._loading = asyncio.create_task(asyncio.to_thread(self._landing.load))
+        self._loading = asyncio.create_task(asyncio.to_thread(self._writer.load))
         turn = 0
         while True:
             await self._poll()
@@ -209,38 +209,38 @@ class _Run:
                 self._watched.remark(f"kafkascope: {one.detail}")
             self._told[one.detail] = self.polled
         self._told = {said: last for said, last in self._told.items() if self.polled - last < POLLS_UNTIL_WELL}
-        landed = self._landing.landed
+        written = self._writer.totals
         self._watched.line(
             f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "
-            f"lake {plural(landed.exchanges, 'exchange')} by {plural(landed.commits, 'commit')}"
+            f"lake {plural(written.exchanges, 'exchange')} by {plural(written.commits, 'commit')}"
             + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
         )
 
     async def _commit(self, *, last: bool = False) -> None:
-        await self._landed()
+        await self._commit_done()
         if self._loading is not None:
             loading, self._loading = self._loading, None
             await loading
         portion = self._portions.take()
         still_open = frozenset() if last else self._observer.open_connections()
-        self._landings = asyncio.create_task(asyncio.to_thread(self._land, portion, still_open))
+        self._committing = asyncio.create_task(asyncio.to_thread(self._write, portion, still_open))
 
-    def _land(self, gathered: PollBatch, still_open: "frozenset[Key]") -> None:
-        from kafkascope.pipeline.observed import Hole, Portion
+    def _write(self, gathered: PollBatch, still_open: "frozenset[Key]") -> None:
+        from kafkascope.pipeline.observed import FailedPolls, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
-        holes = [Hole(at, polls, said) for said, (at, polls) in gathered.failures.items()]
-        self._landing.land(Portion(calls, holes, gathered.polls, still_open))
+        failed = [FailedPolls(at, polls, said) for said, (at, polls) in gathered.failures.items()]
+        self._writer.commit_portion(Portion(calls, failed, gathered.polls, still_open))
 
-    async def _landed(self) -> None:
-        if self._landings is not None:
-            landing, self._landings = self._landings, None
-            await landing
+    async def _commit_done(self) -> None:
+        if self._committing is not None:
+            commit, self._committing = self._committing, None
+            await commit
 
     async def finish(self) -> None:
         self._watched.clear()
         await self._commit(last=True)
-        await self._landed()
+        await self._commit_done()
 
 
 def _called(answer: "Answer") -> "Called":

@@ -60,7 +60,7 @@ class Command:
         from kafkascope.lake.place import place_of
         from kafkascope.lake.upkeep.upgrade import lake_to_write
         from kafkascope.pipeline.ingestion.follow import follow
-        from kafkascope.pipeline.rebuilding import Rebuilding
+        from kafkascope.pipeline.mart_rebuilder import MartRebuilder
 
         place = place_of(self._uris[0])
         if len(self._uris) > 1 or not place.local:
@@ -78,11 +78,11 @@ class Command:
                 self._waiting.seconds.clear()
                 self._tell(lake, done, None, following=True)
 
-            rebuilding = None
+            rebuilder = None
             if self._thresholds is not None:
-                rebuilding = Rebuilding(lambda: self._rebuilt(spark, lake), self._every, old=are_old(lake))
+                rebuilder = MartRebuilder(lambda: self._rebuilt(spark, lake), self._every, stale=are_old(lake))
             with self._wish.heard():
-                follow(spark, self._uris, lake, self._options, told, rebuilder=rebuilding, end=self._wish.said)
+                follow(spark, self._uris, lake, self._options, told, rebuilder=rebuilder, end=self._wish.said)
         if self._wish.said.is_set():
             raise KeyboardInterrupt
         return 0

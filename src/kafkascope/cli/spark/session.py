@@ -112,7 +112,7 @@ def _share(far: "IngestProgress") -> float:
 @contextmanager
 def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
     """Stopped in the end, whatever happens; one that was there before goes on."""
-    from kafkascope.pipeline.session import has_session, local_session, one_line
+    from kafkascope.pipeline.session import error_line, has_session, local_session
 
     handle, log = tempfile.mkstemp(prefix="kafkascope-spark-", suffix=".log")
     os.close(handle)
@@ -138,7 +138,7 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
             # It is the link that was cut.
             raise KeyboardInterrupt from None
         keep = True
-        raise InputError(f"{one_line(error)} (Spark's own log is {log})") from None
+        raise InputError(f"{error_line(error)} (Spark's own log is {log})") from None
     finally:
         if not keep:
             os.unlink(log)

@@ -16,7 +16,7 @@ from kafkascope.errors import UsageError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
-from kafkascope.pipeline.rebuilding import Rebuilding
+from kafkascope.pipeline.mart_rebuilder import MartRebuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,7 +108,7 @@ def follow(
     on_ingested: Callable[["Ingested"], None],
     *,
     end: Event,
-    rebuilder: Rebuilding | None = None,
+    rebuilder: MartRebuilder | None = None,
     quiet: float = _QUIET_SECONDS,
 ) -> None:
     """Until `end` is set. With `rebuilder` the marts follow, at the end too."""
@@ -117,7 +117,7 @@ def follow(
     try:
         while not end.is_set() and not query.awaitTermination(_POLL_SECONDS):
             if rebuilder is not None:
-                rebuilder.look(position.has_more)
+                rebuilder.rebuild_if_due(position.has_more)
     finally:
         query.stop()
     if rebuilder is not None:
@@ -155,7 +155,7 @@ def start(
     on_ingested: Callable[["Ingested"], None],
     *,
     position: _FolderPosition | None = None,
-    rebuilder: Rebuilding | None = None,
+    rebuilder: MartRebuilder | None = None,
     quiet: float = _QUIET_SECONDS,
 ) -> "StreamingQuery":
     from kafkascope.pipeline.ingestion.ingest import ingest

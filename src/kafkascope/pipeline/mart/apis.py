@@ -1,11 +1,11 @@
-"""Exchanges in; latency, errors and throttling by API, and who speaks which version, out: one DataFrame of all of them,
-which one job writes."""
+"""Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame of all, which one
+job writes."""
 
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafkascope.pipeline.mart.several import rows_of_several
+from kafkascope.pipeline.mart.multi_writer import rows_of_several
 from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ TABLES = {
 _ACCURACY = 1000
 
 
-def _whose(most: str, value: str, known: str = "true") -> str:
+def _exchange_with(aggregate: str, value: str, condition: str = "true") -> str:
     """The exchange with the largest or smallest value; of several the one whose id comes last or first, so that it is
     the same however the rows lie."""
-    return f"{most}_by(exchange_id, IF({known}, struct({value}, exchange_id), NULL))"
+    return f"{aggregate}_by(exchange_id, IF({condition}, struct({value}, exchange_id), NULL))"
 
 
-API_LATENCY = f"""
+_API_LATENCY = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute_at, api, broker_address, long_poll,
        count(*) AS calls,
        count_if(status = 'unanswered') AS unanswered,
@@ -37,37 +37,37 @@ SELECT date_trunc('MINUTE', request_at) AS minute_at, api, broker_address, long_
        approx_percentile(latency_us, 0.95, {_ACCURACY}) AS p95_us,
        approx_percentile(latency_us, 0.99, {_ACCURACY}) AS p99_us,
        max(latency_us) AS max_us,
-       {_whose("max", "latency_us", "latency_us IS NOT NULL")} AS slowest_exchange_id
+       {_exchange_with("max", "latency_us", "latency_us IS NOT NULL")} AS slowest_exchange_id
 FROM {{exchanges}}
 WHERE api IS NOT NULL AND request_at IS NOT NULL
 GROUP BY ALL
 """
 
-API_ERRORS = f"""
+_API_ERRORS = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute_at, api, error_code, error, client_id, broker_address,
        count(*) AS calls,
        min(request_at) AS first_at,
        max(request_at) AS last_at,
-       {_whose("min", "request_at")} AS first_exchange_id
+       {_exchange_with("min", "request_at")} AS first_exchange_id
 FROM {{exchanges}}
 WHERE error_code <> 0 AND request_at IS NOT NULL
 GROUP BY ALL
 """
 
-THROTTLING = f"""
+_THROTTLING = f"""
 SELECT date_trunc('MINUTE', request_at) AS minute_at, api, client_id, broker_address,
        count(*) AS calls,
        count_if(throttle_ms > 0) AS throttled,
        sum(throttle_ms) AS throttle_ms,
        max(throttle_ms) AS max_throttle_ms,
-       {_whose("max", "throttle_ms")} AS longest_exchange_id
+       {_exchange_with("max", "throttle_ms")} AS longest_exchange_id
 FROM {{exchanges}}
 WHERE throttle_ms IS NOT NULL AND request_at IS NOT NULL
 GROUP BY minute_at, api, client_id, broker_address
 HAVING max(throttle_ms) > 0
 """
 
-CLIENT_VERSIONS = f"""
+_CLIENT_VERSIONS = f"""
 SELECT e.client_software, e.client_id, e.api_key, e.api, e.api_version,
        count(*) AS calls,
        count(DISTINCT e.connection_id) AS connections,
@@ -76,7 +76,7 @@ SELECT e.client_software, e.client_id, e.api_key, e.api, e.api_version,
        any_value(r.first_release) AS first_release,
        any_value(r.last_release) AS last_release,
        coalesce(any_value(r.in_newest), false) AS in_newest_release,
-       {_whose("max", "request_at", "request_at IS NOT NULL")} AS last_exchange_id
+       {_exchange_with("max", "request_at", "request_at IS NOT NULL")} AS last_exchange_id
 FROM {{exchanges}} AS e
 LEFT JOIN {{served}} AS r ON e.api_key = r.api_key AND e.api_version = r.api_version
 WHERE e.api_key IS NOT NULL
@@ -85,25 +85,25 @@ GROUP BY e.client_software, e.client_id, e.api_key, e.api, e.api_version
 
 
 _STATEMENTS = {
-    "api_latency": API_LATENCY,
-    "api_errors": API_ERRORS,
-    "throttling": THROTTLING,
-    "client_versions": CLIENT_VERSIONS,
+    "api_latency": _API_LATENCY,
+    "api_errors": _API_ERRORS,
+    "throttling": _THROTTLING,
+    "client_versions": _CLIENT_VERSIONS,
 }
 
 
 def api_rows(spark: "SparkSession", exchanges: "DataFrame") -> "DataFrame":
-    served = spark.createDataFrame(served_versions())
+    served = spark.createDataFrame(_served_versions())
     return rows_of_several(spark, _STATEMENTS, exchanges=exchanges, served=served)
 
 
-def served_versions() -> pa.Table:
+def _served_versions() -> pa.Table:
     """Each API version of the catalog with the releases that have it."""
     rows = []
     for key, api in apis().items():
-        known = message(f"{api}Request")
-        for version in known.all_versions():
-            spans = known.releases_of(version)
+        request = message(f"{api}Request")
+        for version in request.all_versions():
+            spans = request.releases_of(version)
             # The last span without an end is still served by the newest release.
             rows.append((key, version, spans[0].first, spans[-1].last, spans[-1].last is None))
     names = ("api_key", "api_version", "first_release", "last_release", "in_newest")

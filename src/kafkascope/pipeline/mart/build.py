@@ -1,4 +1,4 @@
-"""A lake in, its marts out, all of them anew: rows are written by tasks, and each mart is replaced in one commit."""
+"""Builds all marts of a lake anew: tasks write the rows, and each mart is replaced in one commit."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from kafkascope.lake.upkeep.upgrade import upgraded
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.files import NewFile
 from kafkascope.lake.write.replace import replace
-from kafkascope.pipeline.mart import apis, facts, names, quorum, share, streams
+from kafkascope.pipeline.mart import apis, facts, quorum, share, streams, topics_and_groups
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings
-from kafkascope.pipeline.mart.settings import set_for
-from kafkascope.pipeline.mart.several import writer_of_several
+from kafkascope.pipeline.mart.health_marts import quorum_rows, share_rows, streams_rows, writer
+from kafkascope.pipeline.mart.multi_writer import writer_of_several
+from kafkascope.pipeline.mart.settings import tuned_for
 from kafkascope.pipeline.mart.sources import Sources
-from kafkascope.pipeline.mart.walk import quorum_rows, share_rows, streams_rows, writer
-from kafkascope.pipeline.spark_jobs import together
+from kafkascope.pipeline.spark_jobs import parallel_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,15 +35,19 @@ def build_marts(
     """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
     lake = lake if isinstance(lake, Lake) else upgraded(find_lake(lake))
     prefix = f"mart-{uuid4().hex}"
-    needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, names.TABLES)
+    needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, topics_and_groups.TABLES)
     sources = Sources(spark, lake, *needs)
-    with set_for(spark, sources.bytes), ThreadPoolExecutor(_AT_ONCE) as pool, together(spark, prefix, pool) as begun:
-        told = begun.submit(lambda: facts.facts_of(spark, sources, sources.absent))
-        jobs = [begun.submit(job) for job in _jobs(spark, lake, sources, prefix, told)]
+    with (
+        tuned_for(spark, sources.bytes),
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+        parallel_jobs(spark, prefix, pool) as spark_jobs,
+    ):
+        collected = spark_jobs.submit(lambda: facts.collect_facts(spark, sources, sources.absent))
+        jobs = [spark_jobs.submit(job) for job in _jobs(spark, lake, sources, prefix, collected)]
         catalog = pool.submit(write_catalog, lake)
-        found = [file for job in jobs for file in job.result()]
+        new_files = [file for job in jobs for file in job.result()]
         by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
-        for file in found:
+        for file in new_files:
             by_table[file.table].append(file)
         list(pool.map(lambda name: replace(lake, MARTS[name], by_table[name]), by_table))
         catalog.result()
@@ -52,7 +56,7 @@ def build_marts(
 
 
 def _jobs(
-    spark: "SparkSession", lake: Lake, sources: Sources, prefix: str, told: "Future[facts.Facts]"
+    spark: "SparkSession", lake: Lake, sources: Sources, prefix: str, collected: "Future[facts.LakeFacts]"
 ) -> list[Callable[[], list[NewFile]]]:
     """What each can do without the facts it does while they are found."""
     absent = sources.absent
@@ -61,13 +65,13 @@ def _jobs(
         return [NewFile(**json.loads(row.file)) for row in rows.mapInArrow(write, "file string").collect()]
 
     def walked(events: Any, walk: Any, *keys: str) -> list[NewFile]:
-        return [] if events is None else written(events, writer(lake, prefix, walk, keys, told.result()))
+        return [] if events is None else written(events, writer(lake, prefix, walk, keys, collected.result()))
 
     def clusters() -> Mapping[str, str]:
-        return told.result().clusters
+        return collected.result().clusters
 
     def named() -> list[NewFile]:
-        rows = names.name_rows(spark, sources, absent, clusters_of(told.result()))
+        rows = topics_and_groups.topic_and_group_rows(spark, sources, absent, clusters_of(collected.result()))
         return [] if rows is None else written(rows, writer_of_several(lake, prefix))
 
     group = ("group_id", "cluster")
@@ -77,5 +81,5 @@ def _jobs(
         lambda: walked(streams.streams_events(spark, sources, absent, clusters), streams_rows, *group),
         lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),
         named,
-        lambda: write_brokers(lake, prefix, told.result()),
+        lambda: write_brokers(lake, prefix, collected.result()),
     ]

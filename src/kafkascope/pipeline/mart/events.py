@@ -1,5 +1,5 @@
-"""Values by column and the tables that they come from in, SQL of flat events out: every statement has all columns of
-its subject, in one order and type, so that one union holds them all."""
+"""Writes the SQL of flat events: every statement has all columns of its subject, in one order and type, so that one
+union holds them all."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Tables(Protocol):
+class TablesByName(Protocol):
     """DataFrames by the names of their tables."""
 
     def __getitem__(self, name: str, /) -> "DataFrame": ...
@@ -43,7 +43,7 @@ def _all(columns: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str
     return {name: f"CAST({values.get(name, 'NULL')} AS {type_})" for name, type_ in columns.items()}
 
 
-def every(array: str, name: str, value: str) -> str:
+def flat_map(array: str, name: str, value: str) -> str:
     """`value` for each `name` of the array: a flat array of what may be arrays; none where the array is null."""
     return f"coalesce(flatten(transform({array}, {name} -> coalesce({value}, array()))), array())"
 
@@ -70,7 +70,7 @@ JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {{{requests}}}) q 
 
 
 def union(
-    spark: "SparkSession", statements: Iterable[str], tables: Tables, absent: Collection[str]
+    spark: "SparkSession", statements: Iterable[str], tables: TablesByName, absent: Collection[str]
 ) -> "DataFrame | None":
     """A statement about tables that have no row is left out: most recordings have one kind of group, and planning costs
     more than reading them. None where that leaves nothing."""
@@ -79,11 +79,11 @@ def union(
 
 
 def union_text(statements: Iterable[str], absent: Collection[str]) -> str | None:
-    there = [text for text in statements if not any(name in absent for name in _NEEDED.findall(text))]
-    return "\nUNION ALL\n".join(there) or None
+    usable = [text for text in statements if not any(name in absent for name in _NEEDED.findall(text))]
+    return "\nUNION ALL\n".join(usable) or None
 
 
-def named_tables(text: str, tables: Tables) -> dict[str, Any]:
+def named_tables(text: str, tables: TablesByName) -> dict[str, Any]:
     """Those that a statement names."""
     return {name: tables[name] for name in set(_NAMED.findall(text))}
 
@@ -93,12 +93,12 @@ def by_cluster(events: "DataFrame", clusters: Mapping[str, str]) -> "DataFrame":
     an address whose cluster nobody told is one of its own."""
     from pyspark.sql import functions as f
 
-    known = f.try_element_at(
+    cluster = f.try_element_at(
         f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair]), f.col("broker")
     )
-    several: list[str] = []
+    ambiguous: list[str] = []
     if len(set(clusters.values())) > 1:
-        spoke = events.select("group_id", known.alias("cluster")).where("cluster IS NOT NULL").distinct()
-        several = [row.group_id for row in spoke.groupBy("group_id").count().where("count > 1").collect()]
-    there = f.coalesce(known, f.col("broker")) if several else f.lit(None)
-    return events.withColumn("cluster", f.when(f.col("group_id").isin(several), there).cast("string"))
+        spoke = events.select("group_id", cluster.alias("cluster")).where("cluster IS NOT NULL").distinct()
+        ambiguous = [row.group_id for row in spoke.groupBy("group_id").count().where("count > 1").collect()]
+    cluster_or_broker = f.coalesce(cluster, f.col("broker")) if ambiguous else f.lit(None)
+    return events.withColumn("cluster", f.when(f.col("group_id").isin(ambiguous), cluster_or_broker).cast("string"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.pipeline.mart import quorum
-from kafkascope.pipeline.mart.events import NO_TOPIC, Tables, columns_of, select, union
+from kafkascope.pipeline.mart.events import NO_TOPIC, TablesByName, columns_of, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ TABLES = {
 }
 
 # Newer messages carry a topic's id alone. Ids never change their topic.
-_NAMES = (
+_TOPIC_QUERIES = (
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {metadata_response}",
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {create_topics_response}",
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {describe_topic_partitions_response}",
@@ -43,14 +43,14 @@ _COLUMNS = columns_of(
 _OBSERVED = "observe://"
 
 # Responses that name brokers: the address that responded, the time, cluster, node, host, port, rack.
-_NAMED = "SELECT broker_address, response_at, "
-_BROKERS = (
-    f"{_NAMED} cluster_id, inline(transform(brokers, b -> struct(b.node_id, b.host, b.port, b.rack)))"
+_NAMED_BY = "SELECT broker_address, response_at, "
+_BROKER_QUERIES = (
+    f"{_NAMED_BY} cluster_id, inline(transform(brokers, b -> struct(b.node_id, b.host, b.port, b.rack)))"
     " FROM {metadata_response}",
-    f"{_NAMED} cluster_id, inline(transform(brokers, b -> struct(b.broker_id, b.host, b.port, b.rack)))"
+    f"{_NAMED_BY} cluster_id, inline(transform(brokers, b -> struct(b.broker_id, b.host, b.port, b.rack)))"
     " FROM {describe_cluster_response}",
-    f"{_NAMED} CAST(NULL AS STRING), node_id, host, port, CAST(NULL AS STRING) FROM {{find_coordinator_response}}",
-    f"{_NAMED} CAST(NULL AS STRING),"
+    f"{_NAMED_BY} CAST(NULL AS STRING), node_id, host, port, CAST(NULL AS STRING) FROM {{find_coordinator_response}}",
+    f"{_NAMED_BY} CAST(NULL AS STRING),"
     " inline(transform(coordinators, c -> struct(c.node_id, c.host, c.port, CAST(NULL AS STRING))))"
     " FROM {find_coordinator_response}",
 )
@@ -62,7 +62,7 @@ _STATEMENTS = (
             f"FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL",
             kind="'topic'", key="topic_id", value="name",
         )
-        for statement in _NAMES
+        for statement in _TOPIC_QUERIES
     ),
     *(
         select(
@@ -81,7 +81,7 @@ _STATEMENTS = (
             kind="'broker'", key="address", low="unix_micros(min(at))", high="unix_micros(max(at))",
             cluster_id="cluster_id", node_id="node_id", host="host", port="port", rack="rack",
         )
-        for statement in _BROKERS
+        for statement in _BROKER_QUERIES
     ),
     # All that was observed is one: an observer sees what it asked itself, and no silence of others.
     select(
@@ -97,7 +97,7 @@ _STATEMENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedBroker:
     """A broker as responses of the address `by` name it; times in microseconds, first and last."""
 
     by: str
@@ -111,7 +111,7 @@ class Named:
 
 
 @dataclass(slots=True)
-class Called:
+class RecordedCalls:
     """What was recorded at one address; no times where a log has none."""
 
     calls: int = 0
@@ -125,39 +125,39 @@ class Called:
 
 
 @dataclass(slots=True)
-class Facts:
+class LakeFacts:
     """`recorded` are the times of an address in microseconds, first and last, apart and in order."""
 
     topics: dict[str, str] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     recorded: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    named: list[Named] = field(default_factory=list)
-    called: dict[str, Called] = field(default_factory=dict)
+    named_brokers: list[NamedBroker] = field(default_factory=list)
+    calls_by_address: dict[str, RecordedCalls] = field(default_factory=dict)
 
 
 # A rotated recording goes on in the next file where that begins no later.
 _APART_US = 10_000_000
 
 
-def facts_of(spark: "SparkSession", tables: Tables, absent: Collection[str]) -> Facts:
-    found = Facts()
+def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collection[str]) -> LakeFacts:
+    facts = LakeFacts()
     rows = union(spark, _STATEMENTS, tables, absent)
-    times: dict[str, list[tuple[int, int]]] = {}
+    spans_by_address: dict[str, list[tuple[int, int]]] = {}
     for row in sorted(rows.distinct().collect(), key=_order) if rows is not None else ():
         if row.kind == "topic":
-            found.topics.setdefault(row.key, row.value)
+            facts.topics.setdefault(row.key, row.value)
         elif row.kind == "cluster":
-            found.clusters.setdefault(row.key, row.value)
+            facts.clusters.setdefault(row.key, row.value)
         elif row.kind == "broker":
-            about = (row.cluster_id, row.node_id, row.host, row.port, row.rack)
-            found.named.append(Named(row.key, *about, row.low, row.high))
+            identity = (row.cluster_id, row.node_id, row.host, row.port, row.rack)
+            facts.named_brokers.append(NamedBroker(row.key, *identity, row.low, row.high))
         else:
-            found.called.setdefault(row.key, Called()).add(row.calls, row.low, row.high)
+            facts.calls_by_address.setdefault(row.key, RecordedCalls()).add(row.calls, row.low, row.high)
             # A recording has no hole within one file.
             if row.low is not None and row.value != _OBSERVED:
-                times.setdefault(row.key, []).append((row.low, row.high))
-    found.recorded = {address: _joined(sorted(some)) for address, some in times.items()}
-    return found
+                spans_by_address.setdefault(row.key, []).append((row.low, row.high))
+    facts.recorded = {address: _joined(sorted(spans)) for address, spans in spans_by_address.items()}
+    return facts
 
 
 def _order(row: Any) -> list[tuple[bool, Any]]:

@@ -1,4 +1,4 @@
-"""The other marts in, the mart of findings out. The rules read what they need of each mart, a batch at a time."""
+"""Builds the mart of findings from the other marts. The rules read what they need of each mart, a batch at a time."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,15 +21,15 @@ _ROWS = 16_384
 
 def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> int:
     """How many there are."""
-    found = list(findings(lake, thresholds))
+    rows = list(_findings(lake, thresholds))
     files = Files(lake, "", prefix)
-    if found:
-        files.add(MARTS["findings"], _table(found))
+    if rows:
+        files.add(MARTS["findings"], _table(rows))
     replace(lake, MARTS["findings"], files.close())
-    return len(found)
+    return len(rows)
 
 
-def findings(lake: Lake, thresholds: Mapping[str, float]) -> Iterator[Finding]:
+def _findings(lake: Lake, thresholds: Mapping[str, float]) -> Iterator[Finding]:
     needs = needs_of(thresholds)
     return findings_of({name: _rows(lake, name, need) for name, need in needs.items() if lake.has(name)}, thresholds)
 
@@ -39,17 +39,17 @@ def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
     rows = dataset(lake, name)
 
     def column(name: str) -> pc.Expression:
-        known = pc.field(name)
-        return known.cast(pa.int64()) if pa.types.is_timestamp(rows.schema.field(name).type) else known
+        expression = pc.field(name)
+        return expression.cast(pa.int64()) if pa.types.is_timestamp(rows.schema.field(name).type) else expression
 
-    wanted = {one: column(one) for one in need.columns}
+    projection = {name: column(name) for name in need.columns}
     where = None if need.where is None else need.where(column)
-    for batch in rows.to_batches(columns=wanted, filter=where, batch_size=_ROWS):
+    for batch in rows.to_batches(columns=projection, filter=where, batch_size=_ROWS):
         yield from batch.to_pylist()
 
 
-def _table(found: list[Finding]) -> pa.Table:
+def _table(findings: list[Finding]) -> pa.Table:
     schema = MARTS["findings"].schema
-    rows = [{**asdict(one), "figures": json.dumps(one.figures)} for one in found]
+    rows = [{**asdict(finding), "figures": json.dumps(finding.figures)} for finding in findings]
     plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
     return pa.Table.from_pylist(rows, schema=plain).cast(schema)

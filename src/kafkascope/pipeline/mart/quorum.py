@@ -1,10 +1,9 @@
-"""Raft traffic and DescribeQuorum answers of the lake in, flat events of the quorum out, as `health.quorum_signals`
-wants them."""
+"""Extracts the quorum's events from Raft traffic and DescribeQuorum responses, as `health.quorum` wants them."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.mart.events import Tables, columns_of, every, select, struct, union
+from kafkascope.pipeline.mart.events import TablesByName, columns_of, flat_map, select, struct, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +25,7 @@ TABLES = {
     "connections": "connection_id broker_address closed closed_at",
 }
 
-COLUMNS = columns_of(
+_COLUMNS = columns_of(
     "kind string, at_us bigint, order int, exchange_id string, connection_id string, broker string, node_id int,"
     "directory_id string, peer_id int, leader_id int, leader_epoch int, epoch int, offset bigint,"
     "high_watermark bigint, end_offset bigint, records_bytes int, max_wait_ms int, last_fetch_ms bigint,"
@@ -34,25 +33,25 @@ COLUMNS = columns_of(
     "cluster_id string"
 )
 
-METADATA_TOPIC = "__cluster_metadata"
+_METADATA_TOPIC = "__cluster_metadata"
 # The id of the metadata topic is the same in every cluster (Uuid.METADATA_TOPIC_ID).
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 # Of a topic `t`, by whatever the version has.
-_METADATA = f"(t.topic = '{METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID}')"
+_METADATA = f"(t.topic = '{_METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID}')"
 
-_REQUEST, _ANSWER, _DESCRIBED, _DISCONNECTED = map(str, range(4))
+_REQUEST, _RESPONSE, _DESCRIBED, _DISCONNECTED = map(str, range(4))
 
-_ASKED_AT, _ANSWERED_AT = "unix_micros(q.request_at)", "unix_micros(r.response_at)"
-_WHERE = {"exchange_id": "q.exchange_id", "connection_id": "q.connection_id", "broker": "q.broker_address"}
+_REQUEST_AT, _RESPONSE_AT = "unix_micros(q.request_at)", "unix_micros(r.response_at)"
+_CONNECTION = {"exchange_id": "q.exchange_id", "connection_id": "q.connection_id", "broker": "q.broker_address"}
 _ERROR = "IF(r.error_code <> 0, r.error_code, p.error_code)"
 
 # Raft has no fetch sessions: every request says all, and is about one partition. Most fetches are of other topics and
 # go before the join.
-RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})"
+_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})"
 
 
-def _told(kind: str, at: str, order: str, **values: str) -> str:
-    return struct(COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_WHERE, cluster_id="q.cluster_id", **values)
+def _event(kind: str, at: str, order: str, **values: str) -> str:
+    return struct(_COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_CONNECTION, cluster_id="q.cluster_id", **values)
 
 
 def _exchange(requests: str, responses: str, *events: str) -> str:
@@ -66,15 +65,15 @@ SELECT event.* FROM (
 """
 
 
-def _asked(event: str) -> str:
-    return f"transform({every('q.topics', 't', 't.partitions')}, p -> {event})"
+def _request_events(event: str) -> str:
+    return f"transform({flat_map('q.topics', 't', 't.partitions')}, p -> {event})"
 
 
-def _answered(event: str, topics: str) -> str:
+def _response_events(event: str, topics: str) -> str:
     """An answer without topics carries an error for all: `p` is null then."""
-    none = f"array(get(get({topics}, 0).partitions, 0))"
-    told = f"IF(size({topics}) = 0, {none}, {every(topics, 't', 't.partitions')})"
-    return f"IF(r.exchange_id IS NULL, array(), transform({told}, p -> {event}))"
+    first = f"array(get(get({topics}, 0).partitions, 0))"
+    partitions = f"IF(size({topics}) = 0, {first}, {flat_map(topics, 't', 't.partitions')})"
+    return f"IF(r.exchange_id IS NULL, array(), transform({partitions}, p -> {event}))"
 
 
 _PARTITION = f"get(filter(q.topics, t -> {_METADATA}), 0).partitions"
@@ -83,18 +82,18 @@ _REPLICA = {
     "directory_id": f"get({_PARTITION}, 0).replica_directory_id",
     "offset": f"get({_PARTITION}, 0).fetch_offset",
 }
-_FETCH_EVENT = _told(
+_FETCH_EVENT = _event(
     "fetch",
-    _ASKED_AT,
+    _REQUEST_AT,
     _REQUEST,
     **_REPLICA,
     leader_epoch=f"get({_PARTITION}, 0).current_leader_epoch",
     max_wait_ms="q.max_wait_ms",
 )
-_FETCH_ANSWER_EVENT = _told(
+_FETCH_RESPONSE_EVENT = _event(
     "fetch_answer",
-    _ANSWERED_AT,
-    _ANSWER,
+    _RESPONSE_AT,
+    _RESPONSE,
     **_REPLICA,
     error_code=_ERROR,
     leader_id="p.current_leader.leader_id",
@@ -105,10 +104,10 @@ _FETCH_ANSWER_EVENT = _told(
     how="CASE WHEN p.diverging_epoch.epoch >= 0 THEN 'diverging' WHEN p.snapshot_id.epoch >= 0 THEN 'snapshot' END",
 )
 _FETCH_SQL = _exchange(
-    f"({RAFT_FETCH})",
+    f"({_RAFT_FETCH})",
     f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {_METADATA}))",
     f"array({_FETCH_EVENT})",
-    _answered(_FETCH_ANSWER_EVENT, "r.responses"),
+    _response_events(_FETCH_RESPONSE_EVENT, "r.responses"),
 )
 
 _CANDIDATE = "get(get(q.topics, 0).partitions, 0)"
@@ -123,12 +122,12 @@ _VOTE = {
 _VOTE_SQL = _exchange(
     "{vote_request}",
     "{vote_response}",
-    f"array({_told('vote', _ASKED_AT, _REQUEST, **_VOTE)})",
-    _answered(
-        _told(
+    f"array({_event('vote', _REQUEST_AT, _REQUEST, **_VOTE)})",
+    _response_events(
+        _event(
             "vote_answer",
-            _ANSWERED_AT,
-            _ANSWER,
+            _RESPONSE_AT,
+            _RESPONSE,
             **_VOTE,
             granted="p.vote_granted",
             leader_id="p.leader_id",
@@ -143,17 +142,17 @@ _VOTE_SQL = _exchange(
 def _epoch_sql(kind: str, name: str, peer: str) -> str:
     """BeginQuorumEpoch or EndQuorumEpoch."""
     leader = {"peer_id": peer, "leader_id": "p.leader_id", "leader_epoch": "p.leader_epoch"}
-    answer = _told(f"{kind}_answer", _ANSWERED_AT, _ANSWER, **leader, error_code=_ERROR)
+    answer = _event(f"{kind}_answer", _RESPONSE_AT, _RESPONSE, **leader, error_code=_ERROR)
     return _exchange(
         f"{{{name}_request}}",
         f"{{{name}_response}}",
-        _asked(_told(kind, _ASKED_AT, _REQUEST, **leader)),
-        _answered(answer, "r.topics"),
+        _request_events(_event(kind, _REQUEST_AT, _REQUEST, **leader)),
+        _response_events(answer, "r.topics"),
     )
 
 
 _DESCRIBED_SQL = select(
-    COLUMNS,
+    _COLUMNS,
     """
 FROM {describe_quorum_response} r
 LATERAL VIEW inline(transform(r.topics, x -> struct(x AS t))) AS t
@@ -162,7 +161,7 @@ LATERAL VIEW inline(concat(transform(p.current_voters, x -> struct(x AS n, true 
                            transform(p.observers, x -> struct(x AS n, false AS voter)))) AS n, voter
 """,
     kind="'described'",
-    at_us=_ANSWERED_AT,
+    at_us=_RESPONSE_AT,
     order=_DESCRIBED,
     exchange_id="r.exchange_id",
     connection_id="r.connection_id",
@@ -181,11 +180,11 @@ LATERAL VIEW inline(concat(transform(p.current_voters, x -> struct(x AS n, true 
 
 # A connection that a later ingest went on with is there more than once.
 _DISCONNECTED_SQL = select(
-    COLUMNS,
+    _COLUMNS,
     f"""
 FROM (SELECT connection_id, broker_address, min(closed_at) AS at, min(closed) AS closed FROM {{connections}}
       WHERE closed IN ('fin', 'reset') GROUP BY connection_id, broker_address) c
-LEFT SEMI JOIN ({RAFT_FETCH}) q ON q.connection_id = c.connection_id
+LEFT SEMI JOIN ({_RAFT_FETCH}) q ON q.connection_id = c.connection_id
 """,
     kind="'disconnected'",
     at_us="unix_micros(c.at)",
@@ -195,7 +194,7 @@ LEFT SEMI JOIN ({RAFT_FETCH}) q ON q.connection_id = c.connection_id
     how="c.closed",
 )
 
-STATEMENTS = (
+_STATEMENTS = (
     _FETCH_SQL,
     _VOTE_SQL,
     _epoch_sql("begin", "begin_quorum_epoch", "q.voter_id"),
@@ -215,21 +214,21 @@ CLUSTERS = (
 
 
 def quorum_events(
-    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Mapping[str, str]
+    spark: "SparkSession", tables: TablesByName, absent: Collection[str], clusters: Mapping[str, str]
 ) -> "DataFrame | None":
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a
     cluster lie together, in time order."""
     from pyspark.sql import functions as f
 
-    events = union(spark, STATEMENTS, tables, absent)
+    events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
-    known: list[Any] = ["cluster_id", "broker"]
+    cluster_columns: list[Any] = ["cluster_id", "broker"]
     if clusters:
-        told = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
-        known.insert(1, f.try_element_at(told, "broker"))
+        cluster_map = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
+        cluster_columns.insert(1, f.try_element_at(cluster_map, "broker"))
     # Two whose id nobody told are not one: each stands under the address that was asked.
-    events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*known))
+    events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*cluster_columns))
     return events.repartition("cluster_id").sortWithinPartitions(
         "cluster_id", "at_us", "order", "exchange_id", "node_id"
     )

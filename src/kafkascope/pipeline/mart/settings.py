@@ -1,5 +1,5 @@
-"""A session in, the same set for little data while the block runs: then planning and compiling cost more than the work,
-and Spark's defaults are for much."""
+"""Tunes a Spark session for little data while a block runs: then planning and compiling cost more than the work, and
+Spark's defaults are for much."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,33 +9,33 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Below this, everything is read in a few tasks of a second or so.
-LITTLE_BYTES = 64 << 20
-_FOR_LITTLE = {
+_SMALL_BYTES = 64 << 20
+_SMALL_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_FEW = 2
+_SMALL_PARTITIONS = 2
 
 
 @contextmanager
-def set_for(spark: "SparkSession", size: int) -> Iterator[None]:
+def tuned_for(spark: "SparkSession", size: int) -> Iterator[None]:
     """`size` is that of what is read. The session is as it was afterwards."""
-    if size >= LITTLE_BYTES:
+    if size >= _SMALL_BYTES:
         yield
         return
-    wanted = dict(_FOR_LITTLE)
-    if int(spark.conf.get(_PARTITIONS) or _FEW) > _FEW:
-        wanted[_PARTITIONS] = str(_FEW)
-    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
+    settings = dict(_SMALL_SETTINGS)
+    if int(spark.conf.get(_PARTITIONS) or _SMALL_PARTITIONS) > _SMALL_PARTITIONS:
+        settings[_PARTITIONS] = str(_SMALL_PARTITIONS)
+    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         yield
     finally:
-        for name, old in before.items():
-            if old is None:
+        for name, previous in before.items():
+            if previous is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, old)
+                spark.conf.set(name, previous)

@@ -1,5 +1,5 @@
-"""Share-group bodies of the lake in, events of every group out, as `health.share_events` and
-`health.share_group_health` want them; Spark joins and sorts, the ledger walks them in order.
+"""Extracts the events of share groups from their messages, as `health.share` wants them; Spark joins and sorts, the
+ledger walks them in order.
 
 What one message acknowledged, or acquired, is one row with all of it inside: there are a hundred times as many ranges
 as messages, and the columns that they share would be sorted and sent with each. `share_ranges` takes them apart where
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from kafkascope.pipeline.mart.events import (
     NO_TOPIC,
-    Tables,
+    TablesByName,
     by_cluster,
     columns_of,
     disconnected,
-    every,
+    flat_map,
     select,
     struct,
     union,
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BATCHES = "topics.partitions.acknowledgement_batches"
-_ASKED = (
+_REQUEST_PATHS = (
     "group_id member_id share_session_epoch topics.topic_id topics.partitions.partition_index"
     f" {_BATCHES}.first_offset {_BATCHES}.last_offset {_BATCHES}.acknowledge_types"
 )
 _RECORDS = "responses.partitions.acquired_records"
 # The tables that the events come from, and what they need of each.
 TABLES = {
-    "share_fetch_request": f"{_ASKED} forgotten_topics_data",
+    "share_fetch_request": f"{_REQUEST_PATHS} forgotten_topics_data",
     "share_fetch_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
     " responses.partitions.partition_index responses.partitions.error_code responses.partitions.acknowledge_error_code"
     f" {_RECORDS}.first_offset {_RECORDS}.last_offset {_RECORDS}.delivery_count",
-    "share_acknowledge_request": _ASKED,
+    "share_acknowledge_request": _REQUEST_PATHS,
     "share_acknowledge_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
     " responses.partitions.partition_index responses.partitions.error_code",
     "write_share_group_state_request": "group_id topics",
@@ -77,18 +77,18 @@ _ACKNOWLEDGED, _SESSION, _FORGOTTEN, _WRITTEN, _ALTERED, _ERROR, _ACQUIRED, _GRO
 # The broker has evicted the session.
 _SHARE_SESSION_NOT_FOUND = 122
 
-_ASKED_AT, _ANSWERED_AT = "unix_micros(q.request_at)", "unix_micros(r.response_at)"
-_WHO = {
+_REQUEST_AT, _RESPONSE_AT = "unix_micros(q.request_at)", "unix_micros(r.response_at)"
+_CLIENT = {
     "group_id": "q.group_id",
     "exchange_id": "q.exchange_id",
     "connection_id": "q.connection_id",
     "broker": "q.broker_address",
     "client_id": "q.client_id",
 }
-_MEMBER = {**_WHO, "member_id": "q.member_id"}
+_MEMBER = {**_CLIENT, "member_id": "q.member_id"}
 
 
-def _told(kind: str, at: str, order: str, **values: str) -> str:
+def _event(kind: str, at: str, order: str, **values: str) -> str:
     return struct(COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_MEMBER, **values)
 
 
@@ -102,31 +102,31 @@ def _acknowledged() -> str:
         " CASE WHEN r.exchange_id IS NULL THEN NULL WHEN r.error_code <> 0 THEN r.error_code"
         f" ELSE {of_partition} END AS error_code, p.acknowledgement_batches AS ranges)"
     )
-    there = "filter(t.partitions, p -> size(p.acknowledgement_batches) > 0)"
-    row = _told(
+    with_batches = "filter(t.partitions, p -> size(p.acknowledgement_batches) > 0)"
+    row = _event(
         "acknowledged",
-        _ASKED_AT,
+        _REQUEST_AT,
         _ACKNOWLEDGED,
         lock_timeout_ms="r.acquisition_lock_timeout_ms",
-        answered_us=_ANSWERED_AT,
-        acknowledged=every("q.topics", "t", f"transform({there}, p -> {ranges})"),
+        answered_us=_RESPONSE_AT,
+        acknowledged=flat_map("q.topics", "t", f"transform({with_batches}, p -> {ranges})"),
     )
     return f"array({row})"
 
 
 def _exchange(request: str, response: str, refused: str, *events: str) -> str:
     """All that a request and its answer tell. `refused` is the error of a partition's acknowledgements."""
-    session = _told(
+    session = _event(
         "session",
-        _ASKED_AT,
+        _REQUEST_AT,
         _SESSION,
         value="q.share_session_epoch",
         error_code="r.error_code",
-        answered_us=_ANSWERED_AT,
+        answered_us=_RESPONSE_AT,
     )
-    noted = f"q.share_session_epoch IN (0, -1) OR r.error_code = {_SHARE_SESSION_NOT_FOUND}"
-    told = (_acknowledged(), f"IF({noted}, array({session}), array())", *events)
-    codes = every(
+    opens_or_closes = f"q.share_session_epoch IN (0, -1) OR r.error_code = {_SHARE_SESSION_NOT_FOUND}"
+    arrays = (_acknowledged(), f"IF({opens_or_closes}, array({session}), array())", *events)
+    codes = flat_map(
         "r.responses",
         "t",
         f"transform(filter(t.partitions, p -> p.{refused} <> 0),"
@@ -134,7 +134,7 @@ def _exchange(request: str, response: str, refused: str, *events: str) -> str:
     )
     return f"""
 SELECT event.* FROM (
-  SELECT explode(concat({", ".join(told)})) AS event FROM (
+  SELECT explode(concat({", ".join(arrays)})) AS event FROM (
     SELECT struct(q.*) AS q, struct(r.*) AS r, {codes} AS refused
     FROM {{{request}}} q LEFT JOIN {{{response}}} r ON q.exchange_id = r.exchange_id
   )
@@ -143,13 +143,13 @@ SELECT event.* FROM (
 
 
 _PLACE = {"topic_id": "t.topic_id", "partition": "p.partition_index"}
-_ACQUIRED_ROW = _told(
+_ACQUIRED_ROW = _event(
     "acquired",
-    _ANSWERED_AT,
+    _RESPONSE_AT,
     _ACQUIRED,
     lock_timeout_ms="r.acquisition_lock_timeout_ms",
-    asked_us=_ASKED_AT,
-    acquired=every(
+    asked_us=_REQUEST_AT,
+    acquired=flat_map(
         "r.responses",
         "t",
         "transform(filter(t.partitions, p -> size(p.acquired_records) > 0), p ->"
@@ -157,18 +157,18 @@ _ACQUIRED_ROW = _told(
     ),
 )
 _ACQUIRED_EVENTS = f"IF(r.exchange_id IS NULL, array(), array({_ACQUIRED_ROW}))"
-_ERROR_EVENTS = every(
+_ERROR_EVENTS = flat_map(
     "r.responses",
     "t",
     "transform(filter(t.partitions, p -> p.error_code <> 0), p -> "
-    + _told("broker_error", _ANSWERED_AT, _ERROR, **_PLACE, error_code="p.error_code")
+    + _event("broker_error", _RESPONSE_AT, _ERROR, **_PLACE, error_code="p.error_code")
     + ")",
 )
-_FORGOTTEN_EVENTS = every(
+_FORGOTTEN_EVENTS = flat_map(
     "q.forgotten_topics_data",
     "t",
     "transform(t.partitions, p -> "
-    + _told("forgotten", _ASKED_AT, _FORGOTTEN, topic_id="t.topic_id", partition="p")
+    + _event("forgotten", _REQUEST_AT, _FORGOTTEN, topic_id="t.topic_id", partition="p")
     + ")",
 )
 
@@ -181,9 +181,9 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 LATERAL VIEW OUTER inline(transform(p.state_batches, x -> struct(x AS b))) AS b
 """,
     kind="'state_written'",
-    at_us=_ASKED_AT,
+    at_us=_REQUEST_AT,
     order=_WRITTEN,
-    **_WHO,
+    **_CLIENT,
     topic_id="t.topic_id",
     partition="p.partition",
     first_offset="coalesce(b.first_offset, -1)",
@@ -206,17 +206,17 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 WHERE r.error_code = 0 AND p.error_code = 0
 """,
     kind="'altered'",
-    at_us=_ANSWERED_AT,
+    at_us=_RESPONSE_AT,
     order=_ALTERED,
-    **_WHO,
+    **_CLIENT,
     topic_id=f"nullif(t.topic_id, '{NO_TOPIC}')",
     topic="t.topic_name",
     partition="p.partition_index",
 )
 
-_DONE = {
+_ALTERED_VALUES = {
     "kind": "'altered'",
-    "at_us": _ANSWERED_AT,
+    "at_us": _RESPONSE_AT,
     "order": _ALTERED,
     "exchange_id": "r.exchange_id",
     "connection_id": "r.connection_id",
@@ -240,7 +240,7 @@ JOIN {{delete_share_group_offsets_request}} q ON q.exchange_id = r.exchange_id
 JOIN {_PLACES} w ON w.group_id = q.group_id AND w.topic_id = r.t.topic_id
 WHERE r.t.error_code = 0
 """,
-    **_DONE,
+    **_ALTERED_VALUES,
     **_PLACE_OF_TOPIC,
 )
 
@@ -254,7 +254,7 @@ LATERAL VIEW inline(transform(r.topics, x -> struct(x AS t))) AS t
 LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 WHERE p.error_code = 0
 """,
-    **_DONE,
+    **_ALTERED_VALUES,
     group_id="g.group_id",
     topic="t.name",
     partition="p.partition_index",
@@ -269,7 +269,7 @@ FROM (SELECT *, explode(responses) AS t FROM {{delete_topics_response}}) r
 JOIN {_PLACES} w ON w.topic_id = r.t.topic_id
 WHERE r.t.error_code = 0
 """,
-    **_DONE,
+    **_ALTERED_VALUES,
     **_PLACE_OF_TOPIC,
     start_offset="9223372036854775807",
 )
@@ -278,7 +278,7 @@ _HEARTBEAT_SQL = select(
     COLUMNS,
     "FROM {share_group_heartbeat_request} q LEFT JOIN {share_group_heartbeat_response} r USING (exchange_id)",
     kind="'heartbeat'",
-    at_us=_ASKED_AT,
+    at_us=_REQUEST_AT,
     order=_GROUP,
     **_MEMBER,
     member_epoch="q.member_epoch",
@@ -291,7 +291,7 @@ _DESCRIBED_SQL = select(
     COLUMNS,
     "FROM {share_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",
     kind="'described'",
-    at_us=_ANSWERED_AT,
+    at_us=_RESPONSE_AT,
     order=_GROUP,
     group_id="g.group_id",
     exchange_id="r.exchange_id",
@@ -314,7 +314,7 @@ LATERAL VIEW inline(transform(g.topics, x -> struct(x AS t))) AS t
 LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 """,
     kind="'offsets'",
-    at_us=_ANSWERED_AT,
+    at_us=_RESPONSE_AT,
     order=_GROUP,
     group_id="g.group_id",
     exchange_id="r.exchange_id",
@@ -329,7 +329,7 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 
 _DISCONNECTED_SQL = disconnected(COLUMNS, "share_fetch_request", _DISCONNECTED)
 
-STATEMENTS = (
+_STATEMENTS = (
     _exchange(
         "share_fetch_request",
         "share_fetch_response",
@@ -352,17 +352,20 @@ STATEMENTS = (
 
 
 def share_events(
-    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Callable[[], Mapping[str, str]] = dict
+    spark: "SparkSession",
+    tables: TablesByName,
+    absent: Collection[str],
+    clusters: Callable[[], Mapping[str, str]] = dict,
 ) -> "DataFrame | None":
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
     of one cluster lie together, in time order; what lies inside a row is in no order."""
-    events = union(spark, STATEMENTS, tables, absent)
+    events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
     # What a log told without a time has no place among them.
-    known = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
+    usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
-        by_cluster(known, clusters())
+        by_cluster(usable, clusters())
         .repartition("group_id")
         .sortWithinPartitions(
             "group_id", "cluster", "at_us", "order", "exchange_id", "topic_id", "partition", "first_offset"

@@ -1,5 +1,5 @@
-"""Rows of `share_events` in, columns with a row an event out, in the order that the ledger wants: what a message
-acknowledged or acquired is taken apart into ranges, in numpy and a portion at a time."""
+"""Splits the ranges that a message acknowledged or acquired into one event each, in the order that the ledger wants, in
+numpy and a portion at a time."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ import pyarrow.compute as pc
 
 # Events that are there at once, as far as a message does not have more.
 _EVENTS = 50_000
-_INSIDE = ("acknowledged", "acquired")
-_OF_EVENT = ("topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
+_NESTED = ("acknowledged", "acquired")
+_EVENT_COLUMNS = ("topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
 
 Columns = dict[str, list[Any]]
-Ints = npt.NDArray[np.int64]
-Objects = npt.NDArray[np.object_]
+_Ints = npt.NDArray[np.int64]
+_Objects = npt.NDArray[np.object_]
 
 
 def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
     """All columns but those of ranges, as Python values."""
-    weights = 1 + _inside(batch.column("acknowledged"), "acknowledge_types") + _inside(batch.column("acquired"))
+    acknowledged = _range_counts(batch.column("acknowledged"), "acknowledge_types")
+    weights = 1 + acknowledged + _range_counts(batch.column("acquired"))
     ends = np.cumsum(weights)
     start = 0
     while start < len(batch):
@@ -33,61 +34,61 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
         start = end
 
 
-def _inside(rows: pa.Array, deeper: str | None = None) -> Ints:
+def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
     """How many ranges a row has; of acknowledgements at the most, if each is of another type."""
     places, of_row = _flat(rows)
     ranges, of_place = _flat(_fields(places)["ranges"])
-    found = of_row[of_place]
+    of_range = of_row[of_place]
     if deeper:
-        found = found[_flat(_fields(ranges)[deeper])[1]]
-    return np.bincount(found, minlength=len(rows))
+        of_range = of_range[_flat(_fields(ranges)[deeper])[1]]
+    return np.bincount(of_range, minlength=len(rows))
 
 
 @dataclass(slots=True)
 class _Ranges:
     """What differs between the events of a row: `rows` are those that each comes from."""
 
-    rows: Ints
-    values: Mapping[str, Objects]
+    rows: _Ints
+    values: Mapping[str, _Objects]
 
 
 def _events(rows: pa.RecordBatch) -> Columns:
-    given = {name: _objects(rows.column(name)) for name in rows.schema.names if name not in _INSIDE}
-    whole = np.flatnonzero(~np.isin(given["kind"], _INSIDE))
-    found = [
-        _Ranges(whole, {name: given[name][whole] for name in _OF_EVENT}),
+    columns = {name: _objects(rows.column(name)) for name in rows.schema.names if name not in _NESTED}
+    plain = np.flatnonzero(~np.isin(columns["kind"], _NESTED))
+    parts = [
+        _Ranges(plain, {name: columns[name][plain] for name in _EVENT_COLUMNS}),
         _acknowledged(rows.column("acknowledged")),
         _acquired(rows.column("acquired")),
     ]
-    of_row = np.concatenate([one.rows for one in found])
-    values = {name: _joined(found, name) for name in _OF_EVENT}
-    order = _order(given, of_row, values)
+    of_row = np.concatenate([part.rows for part in parts])
+    values = {name: _joined(parts, name) for name in _EVENT_COLUMNS}
+    order = _order(columns, of_row, values)
     of_row = of_row[order]
     return {
-        name: (values[name][order] if name in values else column[of_row]).tolist() for name, column in given.items()
+        name: (values[name][order] if name in values else column[of_row]).tolist() for name, column in columns.items()
     }
 
 
-def _joined(found: list[_Ranges], name: str) -> Objects:
+def _joined(parts: list[_Ranges], name: str) -> _Objects:
     """Null where a kind of event does not have it."""
-    return np.concatenate([one.values.get(name, np.full(len(one.rows), None)) for one in found])
+    return np.concatenate([part.values.get(name, np.full(len(part.rows), None)) for part in parts])
 
 
-def _order(given: Mapping[str, Objects], of_row: Ints, values: Mapping[str, Objects]) -> Ints:
+def _order(columns: Mapping[str, _Objects], of_row: _Ints, values: Mapping[str, _Objects]) -> _Ints:
     """Rows are in order already, and those of one exchange, seen twice, count as one. Within it: by partition, then
     offset; nulls first, as Spark has them."""
-    keys = list(zip(*(given[name] for name in ("group_id", "at_us", "order", "exchange_id")), strict=True))
-    number = np.cumsum([False, *(one != before for before, one in pairwise(keys))])
+    keys = list(zip(*(columns[name] for name in ("group_id", "at_us", "order", "exchange_id")), strict=True))
+    number = np.cumsum([False, *(key != previous for previous, key in pairwise(keys))])
     topics = {topic: rank for rank, topic in enumerate(sorted({*values["topic_id"]} - {None}))}
     by_topic = np.array([topics.get(topic, -1) for topic in values["topic_id"]], np.int64)
     partition, first = (_ints(values[name]) for name in ("partition", "first_offset"))
-    order: Ints = np.lexsort((first, partition, by_topic, number[of_row]))
+    order: _Ints = np.lexsort((first, partition, by_topic, number[of_row]))
     return order
 
 
-def _ints(values: Objects) -> Ints:
+def _ints(values: _Objects) -> _Ints:
     lowest = np.iinfo(np.int64).min
-    return np.array([lowest if one is None else one for one in values], np.int64)
+    return np.array([lowest if value is None else value for value in values], np.int64)
 
 
 def _acknowledged(rows: pa.Array) -> _Ranges:
@@ -95,10 +96,10 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
     places, of_row = _flat(rows)
     place = _fields(places)
     ranges, of_place = _flat(place["ranges"])
-    told = _fields(ranges)
-    types, of_range = _flat(told["acknowledge_types"])
+    range_fields = _fields(ranges)
+    types, of_range = _flat(range_fields["acknowledge_types"])
     kinds = types.to_numpy()
-    first, last = (told[name].to_numpy() for name in ("first_offset", "last_offset"))
+    first, last = (range_fields[name].to_numpy() for name in ("first_offset", "last_offset"))
     begins = np.ones(len(kinds), bool)
     begins[1:] = (kinds[1:] != kinds[:-1]) | (of_range[1:] != of_range[:-1])
     start = np.flatnonzero(begins)
@@ -128,12 +129,12 @@ def _acquired(rows: pa.Array) -> _Ranges:
     places, of_row = _flat(rows)
     place = _fields(places)
     ranges, of_place = _flat(place["ranges"])
-    told = {name: _objects(column) for name, column in _fields(ranges).items()}
+    range_values = {name: _objects(column) for name, column in _fields(ranges).items()}
     of_ranges = {name: _objects(place[name])[of_place] for name in ("topic_id", "partition")}
-    return _Ranges(of_row[of_place], {**of_ranges, **told})
+    return _Ranges(of_row[of_place], {**of_ranges, **range_values})
 
 
-def _flat(lists: pa.ListArray) -> tuple[Any, Ints]:
+def _flat(lists: pa.ListArray) -> tuple[Any, _Ints]:
     """What they hold, and which of them each comes from."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return lists.flatten(), np.repeat(np.arange(len(lists)), lengths)
@@ -144,7 +145,7 @@ def _fields(structs: pa.StructArray) -> dict[str, pa.Array]:
     return {field.name: column for field, column in zip(structs.type, structs.flatten(), strict=True)}
 
 
-def _objects(column: pa.Array) -> Objects:
-    found = np.empty(len(column), object)
-    found[:] = column.to_pylist()
-    return found
+def _objects(column: pa.Array) -> _Objects:
+    values = np.empty(len(column), object)
+    values[:] = column.to_pylist()
+    return values

@@ -1,5 +1,5 @@
-"""Events of one group in time order in, the same out with a `seen` now and then where it was silent and its brokers
-were recorded: so a group that is dead is told from a hole in the recording."""
+"""Adds a `seen` event now and then where a group was silent and its brokers were recorded, which tells a dead group
+from a hole in the recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ Event = TypeVar("Event")
 # Well within the session timeouts of groups (45 s by default).
 STEP_US = 20_000_000
 # What a silence can tell it has told by then: locks last an hour at most (group.share.max.record.lock.duration.ms).
-MOST_US = 3_600_000_000
+_MAX_US = 3_600_000_000
 
 
 def with_seen(
@@ -37,10 +37,10 @@ def with_seen(
 
 def _ticks(last: int, end: int | None, brokers: Mapping[str, list[tuple[int, int]]]) -> list[tuple[int, str]]:
     """Times after `last`, up to `end` or to the last there is, at which a broker was recorded."""
-    found: list[tuple[int, str]] = []
+    all_ticks: list[tuple[int, str]] = []
     for broker, times in brokers.items():
         until = max((high for _, high in times), default=last) if end is None else end
-        ticks = (*range(last + STEP_US, min(until, last + MOST_US), STEP_US), until)
+        ticks = (*range(last + STEP_US, min(until, last + _MAX_US), STEP_US), until)
         recorded = (tick for tick in ticks if tick > last and any(low <= tick <= high for low, high in times))
-        found.extend((tick, broker) for tick in recorded)
-    return sorted(found)
+        all_ticks.extend((tick, broker) for tick in recorded)
+    return sorted(all_ticks)

@@ -1,5 +1,5 @@
-"""A lake in, DataFrames of its tables out, each with only the columns that are needed: a nested column that nobody asks
-for is not read. All are as of one moment."""
+"""Opens a lake's tables as DataFrames with only the columns that are needed: a nested column that nobody asks for is
+not read. All are as of one moment."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -22,12 +22,12 @@ class Sources:
     def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
         self._spark, self._lake = spark, lake
         self._needs: dict[str, set[str]] = {}
-        for some in needs:
-            for name, paths in some.items():
+        for tables in needs:
+            for name, paths in tables.items():
                 self._needs.setdefault(name, set()).update(paths.split())
         self._tables, self._names = as_of_now(lake, self._needs)
         self._bytes = {name: self._size(name) for name in self._needs}
-        self._known: dict[str, DataFrame] = {}
+        self._frames: dict[str, DataFrame] = {}
 
     @property
     def bytes(self) -> int:
@@ -39,14 +39,14 @@ class Sources:
         return frozenset(name for name, size in self._bytes.items() if not size)
 
     def __getitem__(self, name: str) -> "DataFrame":
-        if name not in self._known:
+        if name not in self._frames:
             paths = self._needs[name]
-            wanted = {*paths, *KEYS.names, INGEST_ID} if message_of(name) else {*paths, INGEST_ID}
-            self._known[name] = read_opened(
+            columns = {*paths, *KEYS.names, INGEST_ID} if message_of(name) else {*paths, INGEST_ID}
+            self._frames[name] = read_opened(
                 self._spark, self._lake, name, self._tables.get(name), self._names,
-                narrow=lambda schema: narrowed(schema, wanted),
+                narrow=lambda schema: narrow_schema(schema, columns),
             )  # fmt: skip
-        return self._known[name]
+        return self._frames[name]
 
     def _size(self, name: str) -> int:
         table = self._tables.get(name)
@@ -54,21 +54,21 @@ class Sources:
         return sum(file.size for file in files if is_visible(name, file, self._names))
 
 
-def narrowed(schema: pa.Schema, paths: set[str]) -> pa.Schema:
+def narrow_schema(schema: pa.Schema, paths: set[str]) -> pa.Schema:
     """What the paths name, with all that lies below them."""
-    return pa.schema(_some(list(schema), {tuple(path.split(".")) for path in paths}))
+    return pa.schema(_narrowed_fields(list(schema), {tuple(path.split(".")) for path in paths}))
 
 
-def _some(fields: list[pa.Field], paths: set[tuple[str, ...]]) -> list[pa.Field]:
-    found = []
+def _narrowed_fields(fields: list[pa.Field], paths: set[tuple[str, ...]]) -> list[pa.Field]:
+    narrowed = []
     for field in fields:
         below = {path[1:] for path in paths if path[0] == field.name}
         if below:
-            found.append(field if () in below else field.with_type(_type(field.type, below)))
-    return found
+            narrowed.append(field if () in below else field.with_type(_narrowed_type(field.type, below)))
+    return narrowed
 
 
-def _type(given: pa.DataType, paths: set[tuple[str, ...]]) -> pa.DataType:
-    if pa.types.is_list(given):
-        return pa.list_(_type(given.value_type, paths))
-    return pa.struct(_some([given.field(index) for index in range(given.num_fields)], paths))
+def _narrowed_type(type_: pa.DataType, paths: set[tuple[str, ...]]) -> pa.DataType:
+    if pa.types.is_list(type_):
+        return pa.list_(_narrowed_type(type_.value_type, paths))
+    return pa.struct(_narrowed_fields([type_.field(index) for index in range(type_.num_fields)], paths))

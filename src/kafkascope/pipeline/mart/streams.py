@@ -1,9 +1,9 @@
-"""Streams-group bodies of the lake in, flat events of every group out, as `health.streams_signals` wants them."""
+"""Extracts the events of Streams groups from their messages, as `health.streams` wants them."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import Tables, by_cluster, columns_of, disconnected, select, union
+from kafkascope.pipeline.mart.events import TablesByName, by_cluster, columns_of, disconnected, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ TABLES = {
 }
 
 # `broker` tells how long the recording of it goes on.
-COLUMNS = columns_of(
+_COLUMNS = columns_of(
     "kind string, at_us bigint, order int, group_id string, exchange_id string, connection_id string, member_id string,"
     "client_id string, process_id string, member_epoch int, active string, standby string, warmup string,"
     "target_active string, target_standby string, target_warmup string, error_code int, status string,"
@@ -31,7 +31,7 @@ COLUMNS = columns_of(
 )
 
 # Within one microsecond; members of a description come before their group.
-_HEARTBEAT, _ANSWER, _MEMBER, _GROUP, _DISCONNECTED = map(str, range(5))
+_HEARTBEAT, _RESPONSE, _MEMBER, _GROUP, _DISCONNECTED = map(str, range(5))
 
 
 def _tasks(of: str) -> str:
@@ -45,7 +45,7 @@ def _endpoint(of: str) -> str:
 
 
 _HEARTBEAT_SQL = select(
-    COLUMNS,
+    _COLUMNS,
     "FROM {streams_group_heartbeat_request} q",
     kind="'heartbeat'",
     at_us="unix_micros(q.request_at)",
@@ -66,12 +66,12 @@ _HEARTBEAT_SQL = select(
     value="IF(q.shutdown_application, 1, NULL)",
 )
 
-_ANSWER_SQL = select(
-    COLUMNS,
+_RESPONSE_SQL = select(
+    _COLUMNS,
     "FROM {streams_group_heartbeat_response} r JOIN {streams_group_heartbeat_request} q USING (exchange_id)",
     kind="'answer'",
     at_us="unix_micros(r.response_at)",
-    order=_ANSWER,
+    order=_RESPONSE,
     group_id="q.group_id",
     exchange_id="exchange_id",
     connection_id="r.connection_id",
@@ -91,7 +91,7 @@ _ANSWER_SQL = select(
 )
 
 _MEMBER_SQL = select(
-    COLUMNS,
+    _COLUMNS,
     """
 FROM {streams_group_describe_response} r
 LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g
@@ -119,7 +119,7 @@ LATERAL VIEW inline(transform(g.members, x -> struct(x AS m))) AS m
 
 # The partitions of a subtopology are those of its changelogs, where it has any; the heartbeats' tasks tell the rest.
 _GROUP_SQL = select(
-    COLUMNS,
+    _COLUMNS,
     "FROM {streams_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",
     kind="'described'",
     at_us="unix_micros(r.response_at)",
@@ -139,23 +139,26 @@ _GROUP_SQL = select(
     " s -> s.subtopology_id), ',')",
 )
 
-_DISCONNECTED_SQL = disconnected(COLUMNS, "streams_group_heartbeat_request", _DISCONNECTED)
+_DISCONNECTED_SQL = disconnected(_COLUMNS, "streams_group_heartbeat_request", _DISCONNECTED)
 
-STATEMENTS = (_HEARTBEAT_SQL, _ANSWER_SQL, _MEMBER_SQL, _GROUP_SQL, _DISCONNECTED_SQL)
+_STATEMENTS = (_HEARTBEAT_SQL, _RESPONSE_SQL, _MEMBER_SQL, _GROUP_SQL, _DISCONNECTED_SQL)
 
 
 def streams_events(
-    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Callable[[], Mapping[str, str]] = dict
+    spark: "SparkSession",
+    tables: TablesByName,
+    absent: Collection[str],
+    clusters: Callable[[], Mapping[str, str]] = dict,
 ) -> "DataFrame | None":
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
     of one cluster lie together, in time order."""
-    events = union(spark, STATEMENTS, tables, absent)
+    events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
     # What a log told without a time has no place among them.
-    known = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
+    usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
-        by_cluster(known, clusters())
+        by_cluster(usable, clusters())
         .repartition("group_id")
         .sortWithinPartitions("group_id", "cluster", "at_us", "order", "exchange_id", "member_id")
     )

@@ -1,5 +1,5 @@
-"""Events of groups, sorted, in; files of the marts that `health/` makes of them out. It runs inside a Spark task and
-holds one group's events at a time."""
+"""Turns the sorted events of groups and clusters into the marts of `health/`. Runs inside a Spark task and holds one
+group's events at a time."""
 
 import gc
 import json
@@ -23,24 +23,24 @@ from kafkascope.health.streams.timeline import timeline_of
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import CLUSTER_ID, MARTS
 from kafkascope.lake.write.files import Files
-from kafkascope.pipeline.mart.facts import Facts
+from kafkascope.pipeline.mart.facts import LakeFacts
 from kafkascope.pipeline.mart.share_ranges import Columns, events_of
 from kafkascope.pipeline.mart.silence import with_seen
 
 # Rows of a mart that are written together.
-_SOME = 20_000
+_PORTION_ROWS = 20_000
 # More than come and go with some events and some rows.
-_OBJECTS = 200_000
-_LAST = 99
-_OF_GROUP = frozenset(("heartbeat", "described", "offsets"))
+_GC_OBJECTS = 200_000
+_LAST_ORDER = 99
+_GROUP_KINDS = frozenset(("heartbeat", "described", "offsets"))
 _AT, _BROKER = attrgetter("at_us"), attrgetter("broker")
 
-Found = Iterator[tuple[str, Any]]
+_MartRows = Iterator[tuple[str, Any]]
 # Keys, broker, event.
-Row = tuple[Any, ...]
+_Row = tuple[Any, ...]
 
 
-def share_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
+def share_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
     """Of one group. What describes it is kept apart from what the ledger walks."""
     group: list[ShareGroupEvent] = []
     brokers: set[str | None] = set()
@@ -48,35 +48,35 @@ def share_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
     def ledger() -> Iterator[ShareEvent]:
         for _, broker, event in rows:
             brokers.add(broker)
-            if event[0] in _OF_GROUP:
+            if event[0] in _GROUP_KINDS:
                 group.append(event)
             else:
                 yield event
 
     def seen(at: int, broker: str) -> ShareEvent:
-        return ShareEvent("seen", at, _LAST, group_id, broker=broker)
+        return ShareEvent("seen", at, _LAST_ORDER, group_id, broker=broker)
 
     deliveries = []
     for delivery in share_deliveries(with_seen(ledger(), _AT, _BROKER, seen, facts.recorded)):
         deliveries.append(delivery)
         yield "share_deliveries", delivery
     ends = [times[-1][1] for address, times in facts.recorded.items() if address in brokers]
-    group += [ShareGroupEvent("seen", end, _LAST, group_id) for end in ends]
+    group += [ShareGroupEvent("seen", end, _LAST_ORDER, group_id) for end in ends]
     for minute in share_group_health(deliveries, group):
         yield "share_group_health", minute
 
 
-def streams_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
+def streams_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
     """Of one group."""
 
-    def seen(at: int, broker: str) -> Row:
-        return group_id, broker, StreamsEvent("seen", at, _LAST, group_id)
+    def seen(at: int, broker: str) -> _Row:
+        return group_id, broker, StreamsEvent("seen", at, _LAST_ORDER, group_id)
 
-    told = with_seen(rows, lambda row: int(row[2][1]), itemgetter(1), seen, facts.recorded)
-    timeline = timeline_of(event for _, _, event in told)
+    ticked = with_seen(rows, lambda row: int(row[2][1]), itemgetter(1), seen, facts.recorded)
+    timeline = timeline_of(event for _, _, event in ticked)
     if timeline is None:
         return
-    for name, found in (
+    for name, mart_rows in (
         ("streams_tasks", timeline.tasks),
         ("streams_moves", timeline.moves),
         ("streams_unheld", timeline.unheld),
@@ -84,15 +84,15 @@ def streams_rows(group_id: str, rows: Iterable[Row], facts: Facts) -> Found:
         ("streams_statuses", timeline.statuses),
         ("streams_group_health", health_of(timeline)),
     ):
-        for one in found:
-            yield name, one
+        for row in mart_rows:
+            yield name, row
 
 
-def quorum_rows(_: str, rows: Iterable[Row], facts: Facts) -> Found:
+def quorum_rows(_: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
     """Of one cluster."""
 
     def seen(at: int, broker: str) -> QuorumEvent:
-        return QuorumEvent("seen", at, _LAST, broker=broker)
+        return QuorumEvent("seen", at, _LAST_ORDER, broker=broker)
 
     events = (event for _, _, event in rows)
     history = history_of(with_seen(events, _AT, _BROKER, seen, facts.recorded))
@@ -102,7 +102,7 @@ def quorum_rows(_: str, rows: Iterable[Row], facts: Facts) -> Found:
         yield "quorum_events", happening
 
 
-def share_columns(batch: pa.RecordBatch, facts: Facts) -> Iterator[tuple[Columns, list[Any]]]:
+def _share_events(batch: pa.RecordBatch, facts: LakeFacts) -> Iterator[tuple[Columns, list[Any]]]:
     """A topic that has an id alone gets its name."""
     for columns in events_of(batch):
         columns["topic"] = [
@@ -110,16 +110,16 @@ def share_columns(batch: pa.RecordBatch, facts: Facts) -> Iterator[tuple[Columns
             for topic, topic_id in zip(columns["topic"], columns["topic_id"], strict=True)
         ]
         events = _events(ShareEvent, columns)
-        of_group = [at for at, kind in enumerate(columns["kind"]) if kind in _OF_GROUP]
+        of_group = [at for at, kind in enumerate(columns["kind"]) if kind in _GROUP_KINDS]
         if of_group:
-            some = {name: [columns[name][at] for at in of_group] for name in ShareGroupEvent._fields}
-            for at, event in zip(of_group, _events(ShareGroupEvent, some), strict=True):
+            group_columns = {name: [columns[name][at] for at in of_group] for name in ShareGroupEvent._fields}
+            for at, event in zip(of_group, _events(ShareGroupEvent, group_columns), strict=True):
                 events[at] = event
         yield columns, events
 
 
-def columns_of(kind: Any) -> "Reading":
-    def read(batch: pa.RecordBatch, _: Facts) -> Iterator[tuple[Columns, list[Any]]]:
+def _reader_of(kind: Any) -> "_EventReader":
+    def read(batch: pa.RecordBatch, _: LakeFacts) -> Iterator[tuple[Columns, list[Any]]]:
         columns = {name: column.to_pylist() for name, column in zip(batch.schema.names, batch.columns, strict=True)}
         yield columns, _events(kind, columns)
 
@@ -128,75 +128,75 @@ def columns_of(kind: Any) -> "Reading":
 
 def _events(kind: Any, columns: Columns) -> list[Any]:
     """Nulls of a column that has a default are that default."""
-    given = []
+    field_values = []
     for name in kind._fields:
         default, values = kind._field_defaults.get(name), columns[name]
-        given.append(values if default is None else [default if one is None else one for one in values])
+        field_values.append(values if default is None else [default if value is None else value for value in values])
     # As `_make` does it, without a call in Python for each of millions.
-    return list(map(tuple.__new__, repeat(kind), zip(*given, strict=True)))
+    return list(map(tuple.__new__, repeat(kind), zip(*field_values, strict=True)))
 
 
-Reading = Callable[[pa.RecordBatch, Facts], Iterator[tuple[Columns, list[Any]]]]
-Walk = Callable[[Any, Iterable[Row], Facts], Found]
-READINGS: dict[Any, Reading] = {
-    share_rows: share_columns,
-    streams_rows: columns_of(StreamsEvent),
-    quorum_rows: columns_of(QuorumEvent),
+_EventReader = Callable[[pa.RecordBatch, LakeFacts], Iterator[tuple[Columns, list[Any]]]]
+_Walk = Callable[[Any, Iterable[_Row], LakeFacts], _MartRows]
+_EVENT_READERS: dict[Any, _EventReader] = {
+    share_rows: _share_events,
+    streams_rows: _reader_of(StreamsEvent),
+    quorum_rows: _reader_of(QuorumEvent),
 }
 
 
 def writer(
-    lake: Lake, prefix: str, walk: Walk, keys: Sequence[str], facts: Facts
+    lake: Lake, prefix: str, walk: _Walk, keys: Sequence[str], facts: LakeFacts
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for `mapInArrow`: it gives the new files as JSON. `keys` are the columns that tell one walk from the
     next; the first is its name."""
 
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[_Row]:
         for batch in batches:
-            for columns, events in READINGS[walk](batch, facts):
+            for columns, events in _EVENT_READERS[walk](batch, facts):
                 whose = zip(*(columns[name] for name in keys), strict=True)
                 yield from zip(whose, columns["broker"], events, strict=True)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(lake, "", prefix)
-        kept: dict[str, list[tuple[Any, Any]]] = {}
-        with _collecting_seldom():
-            for (one, *_), group in groupby(rows(batches), itemgetter(0)):
-                for name, row in walk(one, group, facts):
-                    some = kept.setdefault(name, [])
-                    some.append((one, row))
-                    if len(some) >= _SOME:
-                        files.add(MARTS[name], _table(name, some))
-                        some.clear()
-            for name, some in kept.items():
-                if some:
-                    files.add(MARTS[name], _table(name, some))
-        said = [json.dumps(asdict(file)) for file in files.close()]
-        yield pa.record_batch([pa.array(said, pa.string())], names=["file"])
+        buffered: dict[str, list[tuple[Any, Any]]] = {}
+        with _rare_gc():
+            for (key, *_), group in groupby(rows(batches), itemgetter(0)):
+                for name, row in walk(key, group, facts):
+                    portion = buffered.setdefault(name, [])
+                    portion.append((key, row))
+                    if len(portion) >= _PORTION_ROWS:
+                        files.add(MARTS[name], _table(name, portion))
+                        portion.clear()
+            for name, portion in buffered.items():
+                if portion:
+                    files.add(MARTS[name], _table(name, portion))
+        new_files = [json.dumps(asdict(file)) for file in files.close()]
+        yield pa.record_batch([pa.array(new_files, pa.string())], names=["file"])
 
     return write
 
 
 @contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def _rare_gc() -> Iterator[None]:
     """Events and rows are many and hold no circles: looking for these every 700 objects is a third of a walk."""
     before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
+    gc.set_threshold(_GC_OBJECTS, *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-def _table(name: str, kept: list[tuple[Any, Any]]) -> pa.Table:
-    """`kept` are keys of walks and what they gave."""
+def _table(name: str, portion: list[tuple[Any, Any]]) -> pa.Table:
+    """`portion` are keys of walks and what they gave."""
     schema = MARTS[name].schema
     names = [field.name for field in schema if field != CLUSTER_ID]
-    keys, rows = zip(*kept, strict=True)
-    given: dict[str, Any] = dict(zip(names, zip(*map(attrgetter(*names), rows), strict=True), strict=True))
+    keys, rows = zip(*portion, strict=True)
+    values_by_name: dict[str, Any] = dict(zip(names, zip(*map(attrgetter(*names), rows), strict=True), strict=True))
     columns = []
     for field in schema:
-        values = given.get(field.name, keys)
+        values = values_by_name.get(field.name, keys)
         if pa.types.is_map(field.type):
             values = [list(value.items()) for value in values]
         plain = pa.int64() if pa.types.is_timestamp(field.type) else field.type

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkascope.pipeline.mart import groups, topics
-from kafkascope.pipeline.mart.events import Tables, named_tables, union_text
-from kafkascope.pipeline.mart.several import rows_of_several
+from kafkascope.pipeline.mart.events import TablesByName, named_tables, union_text
+from kafkascope.pipeline.mart.multi_writer import rows_of_several
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +16,8 @@ TABLES = {**topics.TABLES, **groups.TABLES}
 _SUBJECTS = {"topics": topics, "groups": groups}
 
 
-def name_rows(
-    spark: "SparkSession", tables: Tables, absent: Collection[str], clusters: Mapping[str, str]
+def topic_and_group_rows(
+    spark: "SparkSession", tables: TablesByName, absent: Collection[str], clusters: Mapping[str, str]
 ) -> "DataFrame | None":
     """Rows of both marts; None if nothing names a topic or a group. `absent` are tables without a row, `clusters` the
     cluster ids of addresses."""
@@ -28,9 +28,9 @@ def name_rows(
             texts[name] = subject.STATEMENT.format(sightings=sightings)
     if not texts:
         return None
-    known = pa.table([pa.array(list(clusters), pa.string()), pa.array(list(clusters.values()), pa.string())],
+    cluster_rows = pa.table([pa.array(list(clusters), pa.string()), pa.array(list(clusters.values()), pa.string())],
                      names=["broker_address", "cluster_id"])  # fmt: skip
-    given = {"clusters": spark.createDataFrame(known)}
+    frames = {"clusters": spark.createDataFrame(cluster_rows)}
     for text in texts.values():
-        given |= named_tables(text.replace("{clusters}", ""), tables)
-    return rows_of_several(spark, texts, **given)
+        frames |= named_tables(text.replace("{clusters}", ""), tables)
+    return rows_of_several(spark, texts, **frames)
