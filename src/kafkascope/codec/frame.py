@@ -1,5 +1,5 @@
-"""A whole frame, with or without its 4-byte length: bytes in, header and body out, and back. Unknown APIs and versions
-are data: the header is read as far as it goes and `body` is None with the reason."""
+"""Decodes and encodes whole frames, with or without their 4-byte length. Unknown APIs and versions are data: the
+header is read as far as it goes and `body` is None with the reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,10 +50,10 @@ class DecodedFrame:
 
 def header_version(name: str, version: int) -> int:
     """The header that a request or response of this version has."""
-    known = message(find(name))
-    if known.kind not in ("request", "response"):
-        raise UsageError(f"{known.name} has no header; requests and responses have")
-    return _header_version(known.kind, known.key or 0, version, _is_flexible(known.name, version))
+    definition = message(find(name))
+    if definition.kind not in ("request", "response"):
+        raise UsageError(f"{definition.name} has no header; requests and responses have")
+    return _header_version(definition.kind, definition.key or 0, version, _is_flexible(definition.name, version))
 
 
 def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> int:
@@ -68,10 +68,10 @@ def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> in
 @lru_cache(_MOST_KINDS)
 def _is_flexible(name: str, version: int) -> bool:
     """Of a version newer than the catalog: as its newest one, since no message ever went back."""
-    known = message(name)
-    known_versions = known.all_versions()
-    nearest = min(max(version, known_versions[0]), known_versions[-1])
-    return nearest in choose_block(known, nearest, None).flexible
+    definition = message(name)
+    versions = definition.all_versions()
+    nearest = min(max(version, versions[0]), versions[-1])
+    return nearest in choose_block(definition, nearest, None).flexible
 
 
 @lru_cache(_MOST_KINDS)
@@ -168,16 +168,16 @@ def _decode_response(
     raw: bytes, length: int | None, start: int, response_to: tuple[str | int, int], release: str | None, spans: bool
 ) -> DecodedFrame:
     try:
-        asked, version = response_to
+        api_or_key, version = response_to
     except (TypeError, ValueError):
         raise UsageError("response_to is an API and a version, as ('Heartbeat', 4)") from None
     if not isinstance(version, int):
         raise UsageError(f"a version is a number; this is {type(version).__name__}")
-    api = find_api(str(asked))
-    if api is None and not isinstance(asked, int):
-        raise UsageError(f"no API is called {asked}{suggest(str(asked))}")
+    api = find_api(str(api_or_key))
+    if api is None and not isinstance(api_or_key, int):
+        raise UsageError(f"no API is called {api_or_key}{suggest(str(api_or_key))}")
     name = f"{api}Response" if api else None
-    api_key = message(name).key or 0 if name else int(asked)
+    api_key = message(name).key or 0 if name else int(api_or_key)
     flexible = _is_flexible(name, version) if name else False
     header_number = _header_version("response", api_key, version, flexible)
     end = start + 4 + header_number
@@ -231,19 +231,19 @@ def encode_frame(
     and unknown tags; API key and version are filled in, and others refused."""
     if not isinstance(header, Mapping | None):
         raise UsageError(f"a header is a dict, as {{'correlationId': 7}}; this is {type(header).__name__}")
-    found = find(name)
-    known = message(found)
-    version = layout(found, version, release).version
-    number = header_version(found, version)
+    message_name = find(name)
+    definition = message(message_name)
+    version = layout(message_name, version, release).version
+    number = header_version(message_name, version)
     fields: dict[str, Any] = {"correlationId": 0}
-    if known.kind == "request":
-        fields |= {"requestApiKey": known.key, "requestApiVersion": version}
+    if definition.kind == "request":
+        fields |= {"requestApiKey": definition.key, "requestApiVersion": version}
         if number > 0:
             fields["clientId"] = None
-    kind = "RequestHeader" if known.kind == "request" else "ResponseHeader"
-    for field, given in (header or {}).items():
-        if field in _FILLED_IN and field in fields and given != fields[field]:
-            raise EncodeError(f"{kind} v{number}, {field}: not that of {found} v{version}, {fields[field]}")
+    kind = "RequestHeader" if definition.kind == "request" else "ResponseHeader"
+    for field, field_value in (header or {}).items():
+        if field in _FILLED_IN and field in fields and field_value != fields[field]:
+            raise EncodeError(f"{kind} v{number}, {field}: not that of {message_name} v{version}, {fields[field]}")
     head = encode(kind, number, fields | dict(header or {}))
-    content = head + encode(found, version, value, release)
+    content = head + encode(message_name, version, value, release)
     return (len(content).to_bytes(4, "big") if length else b"") + content

@@ -45,12 +45,12 @@ def to_json(
 ) -> dict[str, Any]:
     """A value in Kafka's JSON form: whatever `encode` takes, missing fields at their defaults; `EncodeError` says why
     it is none. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
-    known = layout(name, version, release)
+    message_layout = layout(name, version, release)
     try:
-        return _ToJson(known.flexible, records == "size").struct(known.fields, value)
+        return _ToJson(message_layout.flexible, records == "size").struct(message_layout.fields, value)
     except _SURPRISES:
         whole = _as_decoded(name, version, value, release)
-    return _ToJson(known.flexible, records == "size").struct(known.fields, whole)
+    return _ToJson(message_layout.flexible, records == "size").struct(message_layout.fields, whole)
 
 
 def _as_decoded(name: str, version: int, value: Mapping[str, Any], release: str | None) -> dict[str, Any]:
@@ -134,8 +134,8 @@ class _ToJson:
         return content
 
 
-def _is_exactly(content: Any, wanted: type) -> bool:
-    return type(content) is wanted
+def _is_exactly(content: Any, type_: type) -> bool:
+    return type(content) is type_
 
 
 def uuid_text(value: UUID) -> str:
@@ -162,17 +162,17 @@ def from_json(name: str, version: int, value: Any, release: str | None = None) -
 class _Read:
     """One pass over one JSON value. Fields that are missing stay missing: `encode` knows their defaults."""
 
-    def __init__(self, found: Layout) -> None:
-        self.layout = found
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
 
     def message(self, value: Any) -> dict[str, Any]:
         blocks = self.layout.message.blocks
         every = tuple(field for block in blocks if block.releases is None for field in block.fields)
         return self._struct(self.layout.fields, every, value, "")
 
-    def fail(self, path: str, what: str) -> EncodeError:
+    def fail(self, path: str, problem: str) -> EncodeError:
         where = f", {path}" if path else ""
-        return EncodeError(f"{self.layout.title}{where}: {what}")
+        return EncodeError(f"{self.layout.title}{where}: {problem}")
 
     def _struct(
         self, fields: tuple[LayoutField, ...], every: tuple[Field, ...], value: Any, path: str

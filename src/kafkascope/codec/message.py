@@ -1,4 +1,4 @@
-"""One message, bytes to values and back: `decode` and `encode` of the public face.
+"""Decodes and encodes one message body: `decode` and `encode` of the public API.
 
 The quick decoder of `engine` and the compiled one of `fast_encode` go first; the careful `walk` and `write` take over
 where those give up, and say why.
@@ -54,12 +54,12 @@ def decode_plain(name: str, version: int, data: bytes, position: int) -> Decoded
     return _decoder(name, version, None)(data, position)
 
 
-def as_bytes(data: Any, what: str) -> bytes:
+def as_bytes(data: Any, label: str) -> bytes:
     # Of a number `bytes` would make so many zeros.
     try:
         return memoryview(data).tobytes()
     except TypeError:
-        raise UsageError(f"{what} is bytes; this is {type(data).__name__}") from None
+        raise UsageError(f"{label} is bytes; this is {type(data).__name__}") from None
 
 
 def decode_rest(

@@ -1,4 +1,4 @@
-"""What decoding gives: `Decoded`, with `Span`s that name every byte when they were asked for."""
+"""Defines the result of decoding: `Decoded`, with a `Span` for every byte if asked for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

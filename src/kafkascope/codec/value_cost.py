@@ -1,5 +1,5 @@
-"""What the values of one message take as Python objects, in bytes as the interpreter counts them, and how much one may
-take. The decoders charge each object before they go on to the next, so that no frame becomes more than this allows."""
+"""Estimates the memory that a message's values take as Python objects, and limits it. The decoders charge each
+object before they go on to the next, so that no frame becomes more than this allows."""
 
 import sys
 
@@ -39,13 +39,13 @@ def _default_cost(field: LayoutField) -> int:
 
 def dearest(fields: tuple[LayoutField, ...]) -> int:
     """What a byte of such a message takes at the most: a letter with its length, or the dearest element of an array."""
-    found = (STRING + SLOT + WIDE_LETTER) // 2
+    most = (STRING + SLOT + WIDE_LETTER) // 2
     for field in fields:
         if field.type == "struct":
-            found = max(found, dearest(field.fields))
+            most = max(most, dearest(field.fields))
         if field.array:
-            found = max(found, -(-_least_cost(field) // max(field.element_minimum, 1)))
-    return found
+            most = max(most, -(-_least_cost(field) // max(field.element_minimum, 1)))
+    return most
 
 
 def _least_cost(field: LayoutField) -> int:

@@ -1,4 +1,4 @@
-"""Zig-zag varints, as record fields have them (KIP-98): bytes in, integers out and back; reads whatever Java reads.
+"""Reads and writes zig-zag varints, as record fields have them (KIP-98). Reads whatever Java reads.
 
 `fast_int` and `fast_long` raise `Surprise` at anything that is not the shortest form; `read_zigzag` says what it was.
 """

@@ -1,4 +1,4 @@
-"""A message in, its test vectors out: the example and the boundary cases of every version, as JSON and hex."""
+"""Builds the test vectors of a message: the example and the boundary cases of every version, as JSON and hex."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from kafkascope.schema.layouts.samples import THEMES, sample
 def vectors_of(name: str) -> list[dict[str, Any]]:
     """Objects with message, version, case, json and hex; a layout that only older releases have names its release."""
     rows: list[dict[str, Any]] = []
-    known = message(name)
-    for version in known.all_versions():
-        releases = [None, *(b.releases.first for b in known.blocks if b.releases and version in b.versions)]
+    definition = message(name)
+    for version in definition.all_versions():
+        releases = [None, *(b.releases.first for b in definition.blocks if b.releases and version in b.versions)]
         for release in releases:
-            found = layout(name, version, release)
+            message_layout = layout(name, version, release)
             cases = {"example": example(name, version, release)} if release is None else {}
-            cases |= {theme: sample(found, number) for number, theme in enumerate(THEMES)}
+            cases |= {theme: sample(message_layout, number) for number, theme in enumerate(THEMES)}
             for case, value in cases.items():
                 data = encode(name, version, value, release)
                 row: dict[str, Any] = {"message": name, "version": version, "case": case}

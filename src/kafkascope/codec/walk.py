@@ -1,4 +1,4 @@
-"""The careful decoder: bytes and a layout in, value, reasons and spans out; raises only `DecodeError`.
+"""The careful decoder: reads a message field by field, with reasons and spans, and raises only `DecodeError`.
 
 It reads field by field and takes whatever Kafka's Java reader takes, noting each place where writing the value again
 would give other bytes (protocol note 18: non-minimal varints, bool 2, tags out of order…). The compiled decoder of
@@ -69,12 +69,13 @@ class Walk:
             self._span("#trailing", self.position, len(self.data), "bytes")
         return value
 
-    def fail(self, path: str, what: str, offset: int | None = None) -> DecodeError:
+    def fail(self, path: str, problem: str, offset: int | None = None) -> DecodeError:
         where = f", {path}" if path else ""
-        return DecodeError(f"{self.layout.title}{where}: {what} (offset {self.position if offset is None else offset})")
+        at = self.position if offset is None else offset
+        return DecodeError(f"{self.layout.title}{where}: {problem} (offset {at})")
 
-    def _inexact(self, path: str, what: str, offset: int) -> None:
-        self._reason(f"{path or 'body'}: {what} (offset {offset})")
+    def _inexact(self, path: str, problem: str, offset: int) -> None:
+        self._reason(f"{path or 'body'}: {problem} (offset {offset})")
 
     def _reason(self, text: str) -> None:
         if len(self.reasons) < MAX_REASONS:
@@ -97,8 +98,8 @@ class Walk:
         """For an object that is about to be made."""
         self.left -= cost
         if self.left < 0:
-            what = f"the message takes more than {self.allowed} bytes as Python values"
-            raise self.fail(path, f"{what}; decode_columns reads one that is well-formed")
+            problem = f"the message takes more than {self.allowed} bytes as Python values"
+            raise self.fail(path, f"{problem}; decode_columns reads one that is well-formed")
 
     def _cost_of(self, fields: tuple[LayoutField, ...]) -> int:
         cost = self.costs.get(id(fields))
@@ -106,11 +107,11 @@ class Walk:
             cost = self.costs[id(fields)] = cost_of(fields)
         return cost
 
-    def _need(self, count: int, path: str, what: str) -> int:
+    def _need(self, count: int, path: str, label: str) -> int:
         """Steps over `count` bytes and returns where they start."""
         start = self.position
         if count > len(self.data) - start:
-            raise self.fail(path, f"{what} needs {count} bytes, {len(self.data) - start} left")
+            raise self.fail(path, f"{label} needs {count} bytes, {len(self.data) - start} left")
         self.position = start + count
         return start
 
@@ -275,50 +276,50 @@ class Walk:
         return self._count(field, f"{path}#length", classic, "length", nullable and not field.array)
 
     def _count(
-        self, field: LayoutField, path: str, classic: str, what: str, nullable: bool | None = None
+        self, field: LayoutField, path: str, classic: str, label: str, nullable: bool | None = None
     ) -> int | None:
         """A count or length in either encoding; None is null."""
         nullable = field.nullable if nullable is None else nullable
         start = self.position
         if field.compact:
-            count = self._varint(path, f"compact {what}") - 1
+            count = self._varint(path, f"compact {label}") - 1
             count = count if count >= -(1 << 31) else (1 << 31) - 1
         else:
             size = FIXED_SIZES[classic]
-            self._need(size, path, what)
+            self._need(size, path, label)
             self._span(path, start, self.position, classic)
             count = _NUMBERS[classic].unpack_from(self.data, start)[0]
         if count >= 0:
             return count
         if not nullable:
-            raise self.fail(path.partition("#")[0], f"{what} {count}: null where null is not allowed", start)
+            raise self.fail(path.partition("#")[0], f"{label} {count}: null where null is not allowed", start)
         if count != -1:
-            self._inexact(path.partition("#")[0], f"{what} {count}, written as -1", start)
+            self._inexact(path.partition("#")[0], f"{label} {count}, written as -1", start)
         return None
 
-    def _varint(self, path: str, what: str) -> int:
+    def _varint(self, path: str, label: str) -> int:
         """An unsigned varint (KIP-482)."""
         start = self.position
         value = shift = 0
         for index in range(MAX_VARINT_BYTES):
             at = start + index
             if at >= len(self.data):
-                raise self.fail(path.partition("#")[0], f"{what} is cut off", start)
+                raise self.fail(path.partition("#")[0], f"{label} is cut off", start)
             byte = self.data[at]
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
         else:
-            raise self.fail(path.partition("#")[0], f"{what} is longer than {MAX_VARINT_BYTES} bytes", start)
+            raise self.fail(path.partition("#")[0], f"{label} is longer than {MAX_VARINT_BYTES} bytes", start)
         self.position = start + index + 1
         if value > 0x7FFFFFFF:
             # Java reads an int32: what is above wraps round, below zero.
             wrapped = (value & 0xFFFFFFFF) - (1 << 32 if value & 0x80000000 else 0)
-            self._inexact(path.partition("#")[0], f"{what} {value} is more than an int32 holds", start)
+            self._inexact(path.partition("#")[0], f"{label} {value} is more than an int32 holds", start)
             value = wrapped
         if index and byte == 0:
             needed = max(1, -(-value.bit_length() // 7))
-            self._inexact(path.partition("#")[0], f"{what} takes {index + 1} bytes, {needed} would do", start)
+            self._inexact(path.partition("#")[0], f"{label} takes {index + 1} bytes, {needed} would do", start)
         self._span(path, start, self.position, "uvarint")
         return value

@@ -1,6 +1,5 @@
-"""The careful encoder: a value and a layout in, bytes out; missing fields take their defaults, anything else that is
-wrong raises `EncodeError` with its path. The compiled encoder of `fast` writes complete values and hands over to this
-one at the first surprise."""
+"""The careful encoder: missing fields take their defaults, and anything else that is wrong raises `EncodeError` with
+its path. The compiled encoder of `fast` writes complete values and hands over to this one at the first surprise."""
 
 from collections.abc import Mapping
 from struct import Struct
@@ -47,9 +46,9 @@ class Write:
         self._struct(self.layout.fields, value, "")
         return bytes(self.out)
 
-    def fail(self, path: str, what: str) -> EncodeError:
+    def fail(self, path: str, problem: str) -> EncodeError:
         where = f", {path}" if path else ""
-        return EncodeError(f"{self.layout.title}{where}: {what}")
+        return EncodeError(f"{self.layout.title}{where}: {problem}")
 
     def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
@@ -68,9 +67,9 @@ class Write:
             self._tags(tagged, value.get(UNKNOWN_TAGS) or [], fields, path)
 
     def _check_names(self, fields: tuple[LayoutField, ...], value: Mapping[str, Any], prefix: str) -> None:
-        known = {field.name for field in fields}
+        names = {field.name for field in fields}
         for name in value:
-            if name in known or (name == UNKNOWN_TAGS and (self.layout.flexible or not value[name])):
+            if name in names or (name == UNKNOWN_TAGS and (self.layout.flexible or not value[name])):
                 continue
             path = f"{prefix}{name}"
             if name == UNKNOWN_TAGS:
@@ -103,7 +102,7 @@ class Write:
 
     def _tags(self, tagged: list[tuple[int, bytes]], unknown: Any, fields: tuple[LayoutField, ...], path: str) -> None:
         where = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
-        known = {field.tag for field in fields}
+        field_tags = {field.tag for field in fields}
         if not isinstance(unknown, list):
             raise self.fail(where, f"{shown(unknown)}, a list wanted")
         taken: set[int] = set()
@@ -113,9 +112,9 @@ class Write:
                     pass
                 case _:
                     raise self.fail(f"{where}[{index}]", "an object with `tag` and `data` wanted")
-            if number in known or number in taken or number > 0x7FFFFFFF:
+            if number in field_tags or number in taken or number > 0x7FFFFFFF:
                 why = "stands twice" if number in taken else "is more than an int32 holds"
-                why = "is a field of this version" if number in known else why
+                why = "is a field of this version" if number in field_tags else why
                 raise self.fail(f"{where}[{index}].tag", f"tag {number_text(number)} {why}")
             taken.add(number)
             tagged.append((number, data))
@@ -229,8 +228,8 @@ def _elsewhere(layout: Layout, prefix: str, name: str) -> list[str]:
     """The versions in which the message has this field at this place."""
     fields = [field for block in layout.message.blocks for field in block.fields]
     for part in prefix.split(".")[:-1]:
-        wanted = part.partition("[")[0].lower()
-        fields = [child for field in fields if field.name.lower() == wanted for child in field.fields]
+        part_name = part.partition("[")[0].lower()
+        fields = [child for field in fields if field.name.lower() == part_name for child in field.fields]
     return [
         f"versions {f.versions.text}"
         for f in fields

@@ -1,4 +1,4 @@
-"""Facts about an API that no definition file tells: permissions, tools, Admin methods, senders, KIPs, family."""
+"""Reads facts about APIs that no definition file has: permissions, tools, Admin methods, senders, KIPs, family."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -81,11 +81,11 @@ def is_for_clients(api: str) -> bool:
 
 @cache
 def families() -> dict[str, tuple[str, ...]]:
-    found = {}
+    by_family = {}
     for line in lines("families.txt"):
         family, _, names = line.partition(": ")
-        found[family] = tuple(names.split())
-    return found
+        by_family[family] = tuple(names.split())
+    return by_family
 
 
 def family_of(api: str) -> str:
@@ -94,26 +94,26 @@ def family_of(api: str) -> str:
 
 def kips_of(message: Message, version: int | None = None) -> list[int]:
     """KIP numbers behind a message at a version, or behind all of it: from its definition and from our facts."""
-    found: set[int] = set()
+    kip_numbers: set[int] = set()
     names = {message.name}
     if message.api:
         names = {f"{message.api}Request", f"{message.api}Response"}
         for kip in api_facts(message.api).kips:
             if version is None or kip.version is None or kip.version == version:
-                found.add(kip.number)
+                kip_numbers.add(kip.number)
     for name in names:
         for number, kips in read_message(name).kips:
             if version is None or number == version:
-                found.update(kips)
-    return sorted(found)
+                kip_numbers.update(kips)
+    return sorted(kip_numbers)
 
 
 def kips_of_version(message: Message, version: int) -> list[int]:
     """Those of this version alone, without the ones that shaped the API as a whole."""
-    found = {number for v, numbers in message.kips for number in numbers if v == version}
+    kip_numbers = {number for v, numbers in message.kips for number in numbers if v == version}
     if message.api:
-        found |= {kip.number for kip in api_facts(message.api).kips if kip.version == version}
-    return sorted(found)
+        kip_numbers |= {kip.number for kip in api_facts(message.api).kips if kip.version == version}
+    return sorted(kip_numbers)
 
 
 def field_kips(message: Message, path: tuple[str, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The catalog: a message's name in, its `Message` out, read from its own small text file when first asked for."""
+"""Loads message definitions from the catalog, each from its own small text file on first use."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,11 +8,11 @@ from kafkascope.schema.model import Block, Field, ListedError, Message
 from kafkascope.schema.releases import parse_span
 from kafkascope.schema.versions import Versions, parse_versions
 
-NO_VERSIONS = parse_versions("none")
+_NO_VERSIONS = parse_versions("none")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """A line of the index: enough to list and find a message without opening it."""
 
     name: str
@@ -23,11 +23,11 @@ class Entry:
 
 
 @cache
-def index() -> dict[str, Entry]:
+def index() -> dict[str, IndexEntry]:
     entries = {}
     for line in lines("index.txt"):
         name, kind, key, versions, aliases = line.split(" ")
-        entries[name] = Entry(
+        entries[name] = IndexEntry(
             name,
             kind,
             None if key == "-" else int(key),

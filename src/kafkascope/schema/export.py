@@ -1,4 +1,4 @@
-"""The catalog as JSON-ready values for other programs; `data/catalog.schema.json` is its JSON Schema."""
+"""Exports the catalog as JSON-ready values for other programs; `data/catalog.schema.json` is its JSON Schema."""
 
 from typing import Any
 
@@ -43,43 +43,43 @@ def api_json(key: int, api: str) -> dict[str, Any]:
     }
 
 
-def message_json(known: Message) -> dict[str, Any]:
+def message_json(definition: Message) -> dict[str, Any]:
     return {
-        "name": known.name,
-        "kind": known.kind,
-        "key": known.key,
-        "aliases": [{"name": name, "lastRelease": last} for name, last in known.was],
-        "prose": list(paragraphs(known)),
-        "listeners": [{"releases": str(span), "listeners": list(names)} for span, names in known.listeners],
-        "versions": [version_json(known, version) for version in known.all_versions()],
-        "layouts": [_block(known, block) for block in known.blocks],
+        "name": definition.name,
+        "kind": definition.kind,
+        "key": definition.key,
+        "aliases": [{"name": name, "lastRelease": last} for name, last in definition.was],
+        "prose": list(paragraphs(definition)),
+        "listeners": [{"releases": str(span), "listeners": list(names)} for span, names in definition.listeners],
+        "versions": [version_json(definition, version) for version in definition.all_versions()],
+        "layouts": [_block(definition, block) for block in definition.blocks],
     }
 
 
-def version_json(known: Message, version: int) -> dict[str, Any]:
-    spans = known.releases_of(version)
+def version_json(definition: Message, version: int) -> dict[str, Any]:
+    spans = definition.releases_of(version)
     return {
         "version": version,
         "since": spans[0].first,
         "removedIn": next_release(spans[-1].last) if spans[-1].last else None,
-        "missingInPatches": list(known.patches_without(version)),
-        "flexible": any(version in block.flexible for block in known.blocks if block.releases is None),
-        "unstableIn": [str(span) for span, unstable in known.unstable if unstable == version],
-        "deprecatedIn": [str(span) for span, versions in known.deprecated if version in versions],
-        "kips": kips_of(known, version),
+        "missingInPatches": list(definition.patches_without(version)),
+        "flexible": any(version in block.flexible for block in definition.blocks if block.releases is None),
+        "unstableIn": [str(span) for span, unstable in definition.unstable if unstable == version],
+        "deprecatedIn": [str(span) for span, versions in definition.deprecated if version in versions],
+        "kips": kips_of(definition, version),
     }
 
 
-def _block(known: Message, block: Block) -> dict[str, Any]:
+def _block(definition: Message, block: Block) -> dict[str, Any]:
     return {
         "versions": block.versions.text,
         "flexible": block.flexible.text,
         "releases": str(block.releases) if block.releases else None,
-        "fields": [_field(known, field, ()) for field in block.fields],
+        "fields": [_field(definition, field, ()) for field in block.fields],
     }
 
 
-def _field(known: Message, field: Field, above: tuple[str, ...]) -> dict[str, Any]:
+def _field(definition: Message, field: Field, above: tuple[str, ...]) -> dict[str, Any]:
     path = (*above, field.name)
     written: dict[str, Any] = {
         "name": field.name,
@@ -96,24 +96,24 @@ def _field(known: Message, field: Field, above: tuple[str, ...]) -> dict[str, An
         "classicEncoding": field.classic,
         "since": field.since,
         "aliases": [{"name": name, "lastRelease": last} for name, last in field.was],
-        "kips": field_kips(known, path),
-        "prose": sentence(known, path),
-        "values": [values_json(values) for values in named_values(known, path)],
+        "kips": field_kips(definition, path),
+        "prose": sentence(definition, path),
+        "values": [values_json(values) for values in named_values(definition, path)],
     }
     if field.is_struct:
-        written["fields"] = [_field(known, child, path) for child in field.fields]
+        written["fields"] = [_field(definition, child, path) for child in field.fields]
     return written
 
 
 def values_json(values: NamedValues) -> dict[str, Any]:
-    def one(value: NamedValue) -> dict[str, Any]:
+    def value_json(value: NamedValue) -> dict[str, Any]:
         return {"value": value.value, "name": value.name, "meaning": value.meaning, "versions": value.versions}
 
     return {
         "name": values.name,
         "kind": values.kind,
-        "values": [one(value) for value in values.values],
-        "whole": [one(value) for value in values.whole],
+        "values": [value_json(value) for value in values.values],
+        "whole": [value_json(value) for value in values.whole],
         "when": {"field": values.condition[0], "is": values.condition[1]} if values.condition else None,
     }
 

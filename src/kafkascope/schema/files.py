@@ -1,4 +1,4 @@
-"""The catalog's text files: a name in, its lines out; read when first asked for."""
+"""Reads the catalog's text files on first use."""
 
 from os.path import dirname, join
 

@@ -1,4 +1,4 @@
-"""Conversations of Kafka: an API in, the exchanges that it stands among out, in their order."""
+"""Lists the conversations that an API is part of, with their exchanges in order."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,7 +7,7 @@ from kafkascope.schema.files import lines
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowStep:
     """One request, from `sender` to `receiver`; its answer goes the other way and is not told."""
 
     sender: str
@@ -19,7 +19,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Flow:
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[FlowStep, ...]
 
     @property
     def actors(self) -> tuple[str, ...]:
@@ -29,16 +29,16 @@ class Flow:
 
 @cache
 def flows() -> tuple[Flow, ...]:
-    found: list[tuple[str, list[Step]]] = []
+    conversations: list[tuple[str, list[FlowStep]]] = []
     for line in lines("flows.txt"):
         if not line.startswith(" "):
-            found.append((line, []))
+            conversations.append((line, []))
             continue
         sender, _, rest = line.strip().partition(" > ")
         receiver, _, rest = rest.partition(": ")
         api, _, remark = rest.partition(" - ")
-        found[-1][1].append(Step(sender, receiver, api, remark))
-    return tuple(Flow(title, tuple(steps)) for title, steps in found)
+        conversations[-1][1].append(FlowStep(sender, receiver, api, remark))
+    return tuple(Flow(title, tuple(steps)) for title, steps in conversations)
 
 
 def flows_of(api: str) -> list[Flow]:

@@ -1,11 +1,11 @@
-"""What the catalog says of a message, as values: `Message`, its `Block`s of `Field`s, versions by release."""
+"""Defines the catalog's classes: `Message`, its `Block`s of `Field`s, and versions by release."""
 
 from dataclasses import dataclass
 
 from kafkascope.schema.releases import ReleaseSpan, release_order
 from kafkascope.schema.versions import Versions
 
-PRIMITIVES = frozenset("bool int8 int16 uint16 int32 uint32 int64 float64 string bytes records uuid".split())
+_PRIMITIVES = frozenset("bool int8 int16 uint16 int32 uint32 int64 float64 string bytes records uuid".split())
 
 
 def _name_in(name: str, was: tuple[tuple[str, str], ...], release: str | None) -> str:
@@ -38,7 +38,7 @@ class Field:
 
     @property
     def is_struct(self) -> bool:
-        return self.type not in PRIMITIVES
+        return self.type not in _PRIMITIVES
 
     def name_in(self, release: str | None) -> str:
         """The name that a release gives the field."""

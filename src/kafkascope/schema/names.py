@@ -1,4 +1,4 @@
-"""What people type in, a message's present name out: any case, earlier names, and a suggestion for near misses."""
+"""Resolves message and API names as people type them: any case, earlier names, and suggestions for near misses."""
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -17,21 +17,21 @@ ANY = API | MESSAGES
 
 @cache
 def _by_lower_name() -> dict[str, str]:
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for entry in index().values():
         for name in (*entry.aliases, entry.name):
-            found[name.lower()] = entry.name
-    return found
+            names[name.lower()] = entry.name
+    return names
 
 
 @cache
 def _apis_by_lower_name() -> dict[str, str]:
-    found = {name.lower(): name for name in apis().values()}
+    names = {name.lower(): name for name in apis().values()}
     for entry in index().values():
         if entry.kind == "request":
             for alias in entry.aliases:
-                found.setdefault(alias.removesuffix("Request").lower(), entry.name.removesuffix("Request"))
-    return found
+                names.setdefault(alias.removesuffix("Request").lower(), entry.name.removesuffix("Request"))
+    return names
 
 
 def clip(text: str) -> str:
@@ -56,9 +56,9 @@ def find(name: str) -> str:
         raise UsageError(f"a message goes by its name; this is {type(name).__name__}")
     if name in index():
         return name
-    found = _by_lower_name().get(_plain(name))
-    if found:
-        return found
+    present = _by_lower_name().get(_plain(name))
+    if present:
+        return present
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         raise UsageError(f"{name} is an API; say {api}Request or {api}Response")
@@ -88,8 +88,8 @@ def kind_of(name: str) -> tuple[str, str] | None:
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         return api, "API"
-    found = _by_lower_name().get(_plain(name))
-    return (found, index()[found].kind) if found else None
+    present = _by_lower_name().get(_plain(name))
+    return (present, index()[present].kind) if present else None
 
 
 def describe_kind(name: str, kind: str) -> str:
@@ -103,11 +103,11 @@ def close_names(name: str, kinds: Collection[str] = ANY, most: int = 3) -> list[
     # difflib costs 10 ms to import: only a mistake pays for it.
     from difflib import get_close_matches
 
-    known = {lower: found for lower, found in _by_lower_name().items() if index()[found].kind in kinds}
+    candidates = {lower: present for lower, present in _by_lower_name().items() if index()[present].kind in kinds}
     if "API" in kinds:
-        known |= _apis_by_lower_name()
-    near = get_close_matches(_plain(name), known, n=most, cutoff=0.75)
-    return list(dict.fromkeys(known[item] for item in near))
+        candidates |= _apis_by_lower_name()
+    near = get_close_matches(_plain(name), candidates, n=most, cutoff=0.75)
+    return list(dict.fromkeys(candidates[item] for item in near))
 
 
 def matches(text: str, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""Our words: a message or API in, its paragraphs out; a field's place in, its sentence out."""
+"""Reads the catalog's descriptions of messages, APIs and fields."""
 
 from functools import cache
 from os.path import exists, join

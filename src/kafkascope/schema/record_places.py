@@ -1,11 +1,11 @@
-"""Messages that are no request and no response: a name in, where its bytes lie and what stands before them out."""
+"""Describes messages that are neither request nor response: where their bytes are stored, and what precedes them."""
 
 from dataclasses import dataclass
 
 from kafkascope.schema.catalog import index
 
 # What a metadata record starts with since Kafka 3.0; frame version 0 was 2.8's preview.
-FRAME_VERSION = 1
+_FRAME_VERSION = 1
 _CONTROL = (
     "ControlRecordTypeSchema",
     "EndTxnMarker",
@@ -82,7 +82,7 @@ def prefix_of(name: str, version: int) -> tuple[Prefix, ...]:
     if group in ("metadata", "tiered storage"):
         assert entry.key is not None
         return (
-            Prefix("frame version", "uvarint", FRAME_VERSION, "how the rest is framed"),
+            Prefix("frame version", "uvarint", _FRAME_VERSION, "how the rest is framed"),
             Prefix("type", "uvarint", entry.key, f"{name}"),
             Prefix("version", "uvarint", version, "of the record"),
         )

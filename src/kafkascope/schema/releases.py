@@ -1,4 +1,4 @@
-"""Kafka's releases as the catalog knows them: names in order, and what of each could be read."""
+"""Lists Kafka's releases in order, with how much the catalog knows of each."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -41,9 +41,9 @@ def check_release(name: str) -> str:
     for candidate in (name, shorter, shortest):
         if candidate in order:
             return candidate
-    said = name or "''"
-    known = releases()
-    raise UsageError(f"release {said} is not in the catalog; it knows {known[0].name} to {known[-1].name}")
+    shown_name = name or "''"
+    oldest, *_, newest = releases()
+    raise UsageError(f"release {shown_name} is not in the catalog; it knows {oldest.name} to {newest.name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,6 @@ def parse_span(text: str) -> ReleaseSpan:
 
 def next_release(name: str) -> str | None:
     order = release_order()
-    known = releases()
+    all_releases = releases()
     at = order[name] + 1
-    return known[at].name if at < len(known) else None
+    return all_releases[at].name if at < len(all_releases) else None

@@ -1,4 +1,4 @@
-"""What people type for a message and a version in, names of the catalog out: `78`, `ShareFetch`, `sharefetch:v2`."""
+"""Parses what people type for a message and version: `78`, `ShareFetch`, `sharefetch:v2`."""
 
 from dataclasses import dataclass
 

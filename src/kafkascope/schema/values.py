@@ -1,4 +1,4 @@
-"""Named values of coded fields: a field's place and version in, what its numbers, bits or words mean out."""
+"""Looks up named values of coded fields: what their numbers, bits or words mean."""
 
 import re
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class NamedValues:
 
 @cache
 def _by_place() -> dict[str, list[NamedValues]]:
-    found: dict[str, list[NamedValues]] = {}
+    by_place: dict[str, list[NamedValues]] = {}
     kind = name = ""
     values: list[NamedValue] = []
     whole: list[NamedValue] = []
@@ -48,14 +48,14 @@ def _by_place() -> dict[str, list[NamedValues]]:
         row = line.strip()
         if row.startswith("at "):
             place, _, condition = row[3:].partition(" when ")
-            sibling, _, wanted = condition.partition("=")
-            named = NamedValues(name, kind, tuple(values), tuple(whole), (sibling, wanted) if condition else None)
-            found.setdefault(place, []).append(named)
+            sibling, _, expected = condition.partition("=")
+            named = NamedValues(name, kind, tuple(values), tuple(whole), (sibling, expected) if condition else None)
+            by_place.setdefault(place, []).append(named)
         elif row.startswith("= "):
             whole.append(_value(row[2:], "set"))
         else:
             values.append(_value(row, kind))
-    return found
+    return by_place
 
 
 def _value(row: str, kind: str) -> NamedValue:
@@ -71,11 +71,11 @@ def _value(row: str, kind: str) -> NamedValue:
 def named_values(message: Message, path: tuple[str, ...], version: int | None = None) -> list[NamedValues]:
     """What the values at this place mean, cut down to a version."""
     place = ".".join((message.name, *path))
-    found = []
+    narrowed = []
     for named in _by_place().get(place, []):
         kept = tuple(value for value in named.values if _holds(value, place, version))
-        found.append(NamedValues(named.name, named.kind, kept, named.whole, named.condition))
-    return found
+        narrowed.append(NamedValues(named.name, named.kind, kept, named.whole, named.condition))
+    return narrowed
 
 
 def _holds(value: NamedValue, place: str, version: int | None) -> bool:

@@ -1,10 +1,10 @@
-"""Version ranges of the catalog: text like `0-3,5+` in, `Versions` that answer `in` out."""
+"""Parses and formats version ranges of the catalog, such as `0-3,5+`."""
 
 from dataclasses import dataclass
 from functools import cache
 
 # `5+` has no end; versions are int16.
-OPEN_END = 32_767
+_OPEN_END = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def parse_versions(text: str) -> Versions:
     ranges = []
     for part in text.split(","):
         if part.endswith("+"):
-            ranges.append((int(part[:-1]), OPEN_END))
+            ranges.append((int(part[:-1]), _OPEN_END))
         else:
             first, _, last = part.partition("-")
             ranges.append((int(first), int(last or first)))

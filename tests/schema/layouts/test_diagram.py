@@ -5,13 +5,13 @@ import re
 import pytest
 
 from kafkascope.codec.message import decode, encode
-from kafkascope.schema.layouts.diagram import Row, diagram, fixed_end
+from kafkascope.schema.layouts.diagram import DiagramRow, diagram, fixed_end
 from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import FIXED_SIZES, LayoutField, layout
 from tests.support.pairs import CHUNKS, chunk_of, every_place
 
 
-def rows(name: str, version: int) -> dict[str, Row]:
+def rows(name: str, version: int) -> dict[str, DiagramRow]:
     """By path; tag sections go by their parent's path with `#tags`."""
     return {".".join(row.path) + ("#tags" if row.kind == "tags" else ""): row for row in diagram(layout(name, version))}
 

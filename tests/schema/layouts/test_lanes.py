@@ -7,7 +7,7 @@ import pytest
 from kafkascope.codec.message import decode, encode
 from kafkascope.codec.result import Span
 from kafkascope.schema.layouts.examples import example
-from kafkascope.schema.layouts.lanes import Cell, Lane, Position, cells, end, lanes
+from kafkascope.schema.layouts.lanes import Lane, LaneCell, Position, cells, end, lanes
 from kafkascope.schema.layouts.layout import Layout, camel_case, layout
 from kafkascope.schema.layouts.samples import sample
 from tests.support.pairs import CHUNKS, chunk_of, every_place
@@ -38,7 +38,7 @@ def inside(span: Span, path: str) -> bool:
     return span.path == path or (span.path.startswith(path) and span.path[len(path)] in ".[#")
 
 
-def expected_start(cell: Cell, like: str, spans: tuple[Span, ...]) -> int:
+def expected_start(cell: LaneCell, like: str, spans: tuple[Span, ...]) -> int:
     at = cell.position
     if at.base == "frame":
         return at.offset
@@ -101,7 +101,7 @@ def test_tagged_fields_stand_in_their_section_and_nowhere_else() -> None:
         return [lane, *(found for item in inner for found in lanes_in(item))]
 
     sections = [lane for lane in lanes_in(whole) if lane.repeats == "tags"]
-    tagged = [cell for lane in sections for cell in lane.items if isinstance(cell, Cell)]
+    tagged = [cell for lane in sections for cell in lane.items if isinstance(cell, LaneCell)]
     assert {cell.path[-1] for cell in tagged} >= {"NodeEndpoints", "DivergingEpoch", "CurrentLeader", "SnapshotId"}
     assert all(cell.kind == "tag" for cell in tagged)
     assert sum(cell.kind == "tag" for cell in cells(whole)) == len(tagged)

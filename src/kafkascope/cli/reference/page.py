@@ -14,7 +14,7 @@ from kafkascope.codec.message import encode
 from kafkascope.schema.api_facts import field_kips, kips_of
 from kafkascope.schema.errors.message_errors import errors_of
 from kafkascope.schema.export import message_error_json, message_json, span_text, version_json
-from kafkascope.schema.layouts.diagram import Row, diagram, fixed_end
+from kafkascope.schema.layouts.diagram import DiagramRow, diagram, fixed_end
 from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import Layout, layout
 from kafkascope.schema.layouts.typed_json import typed_json
@@ -100,7 +100,7 @@ def _wire(found: Layout) -> None:
     remark("at: offset in the frame; ≥ behind something whose length varies.", "  ")
 
 
-def _wire_row(row: Row) -> tuple[str, ...]:
+def _wire_row(row: DiagramRow) -> tuple[str, ...]:
     at = f"≥{row.offset}" if row.floating else str(row.offset)
     indent = "  " * (row.depth + 1)
     name = f"{indent}tags of {row.path[-1]}" if row.kind == "tags" and row.path else f"{indent}tags"

@@ -1,1 +1,1 @@
-"""Decoded bytes with a name, a value and a meaning for each of them."""
+"""Annotates decoded bytes with field, value and meaning."""

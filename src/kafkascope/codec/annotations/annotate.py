@@ -1,4 +1,4 @@
-"""A decoded message with its spans in, one `Annotation` a span out: bytes, field, value, meaning."""
+"""Annotates each span of a decoded message with its field, value and meaning."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from kafkascope.schema.values import meaning, named_values
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 # Fields whose number is an API key.
 API_KEYS = {("RequestHeader", ("RequestApiKey",)), ("ApiVersionsResponse", ("ApiKeys", "ApiKey"))}
-FRAMING = {
+_FRAMING = {
     "#count": "count",
     "#length": "length",
     "#present": "present",
@@ -55,13 +55,13 @@ def annotate(layout: Layout, decoded: Decoded, data: bytes) -> list[Annotation]:
         steps = [(name, int(index) if index else None) for name, index in _PART.findall(path)]
         depth = sum(1 for name, _ in steps if name) - (0 if kind in ("#tags", "#tag") else 1)
         if kind:
-            label = f"{_last(path)} {FRAMING[kind]}".strip()
+            label = f"{_last(path)} {_FRAMING[kind]}".strip()
             text, remark = _framing(kind, data[start:end], span.type)
             rows.append(Annotation(start, end, span.path, max(depth, 0), label, True, span.type, text, remark))
             continue
         content = piece_value(data[start:end], span.type)
-        known = fields.get(tuple(name for name, _ in steps if name))
-        remark = _remark(layout, known, content, _siblings(decoded.value, steps))
+        field_place = fields.get(tuple(name for name, _ in steps if name))
+        remark = _remark(layout, field_place, content, _siblings(decoded.value, steps))
         rows.append(Annotation(start, end, path, depth, _last(path), False, span.type, value_text(content), remark))
     return rows
 
@@ -74,14 +74,14 @@ def _fields(
     fields: tuple[LayoutField, ...],
     names: tuple[str, ...],
     places: tuple[str, ...],
-    found: dict[tuple[str, ...], tuple[LayoutField, tuple[str, ...]]],
+    by_path: dict[tuple[str, ...], tuple[LayoutField, tuple[str, ...]]],
 ) -> dict[tuple[str, ...], tuple[LayoutField, tuple[str, ...]]]:
     """JSON path without indices to the field and its place in the catalog."""
     for field in fields:
         name, place = (*names, field.name), (*places, field.source.name)
-        found[name] = (field, place)
-        _fields(field.fields, name, place, found)
-    return found
+        by_path[name] = (field, place)
+        _fields(field.fields, name, place, by_path)
+    return by_path
 
 
 def piece_value(raw: bytes, type_: str) -> Any:
@@ -123,11 +123,11 @@ def _framing(kind: str, raw: bytes, type_: str) -> tuple[str, str | None]:
 
 
 def _remark(
-    layout: Layout, known: tuple[LayoutField, tuple[str, ...]] | None, content: Any, siblings: dict[str, Any]
+    layout: Layout, field_place: tuple[LayoutField, tuple[str, ...]] | None, content: Any, siblings: dict[str, Any]
 ) -> str | None:
-    if known is None:
+    if field_place is None:
         return "unknown tag"
-    field, place = known
+    field, place = field_place
     if (layout.message.name, place) in API_KEYS and isinstance(content, int):
         return apis().get(content, "not in the catalog")
     if field.type == "int16" and is_error_field(field.name) and isinstance(content, int):

@@ -1,4 +1,4 @@
-"""A message's value or a decoded frame in, the bytes of the whole frame out, each of them annotated."""
+"""Annotates every byte of a whole frame, header included."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ def example_header(name: str, version: int) -> dict[str, Any]:
     return header
 
 
-def annotated_frame(found: Layout, value: dict[str, Any]) -> tuple[bytes, list[Annotation]]:
-    name, version, release = found.message.name, found.version, found.release
-    if not found.message.api:
+def annotated_frame(layout: Layout, value: dict[str, Any]) -> tuple[bytes, list[Annotation]]:
+    name, version, release = layout.message.name, layout.version, layout.release
+    if not layout.message.api:
         data = encode(name, version, value, release)
-        return data, annotate(found, decode(name, version, data, release, spans=True), data)
+        return data, annotate(layout, decode(name, version, data, release, spans=True), data)
     data = encode_frame(name, version, value, example_header(name, version), release)
-    asked = None if found.message.kind == "request" else (found.message.api, version)
-    return data, annotations_of(decode_frame(data, response_to=asked, release=release, spans=True), data, release)
+    response_to = None if layout.message.kind == "request" else (layout.message.api, version)
+    return data, annotations_of(decode_frame(data, response_to=response_to, release=release, spans=True), data, release)
 
 
 def annotations_of(frame: DecodedFrame, data: bytes, release: str | None) -> list[Annotation]:

@@ -1,4 +1,4 @@
-"""Record data in, one `Annotation` a piece out: every byte of every batch named, records too where they are not packed.
+"""Annotates every byte of record data: each batch, and its records if they are not compressed.
 
 What Kafka could not read raises `DecodeError`; a last batch that is not all there is one piece.
 """
@@ -42,15 +42,15 @@ MESSAGE_1 = (*MESSAGE_0, ("timestamp", "int64", 8))
 def annotate_records(data: bytes, at: int = 0, path: str = "") -> list[Annotation]:
     """`at` is added to every place, `path` stands before every path: record data lies inside a message. One batch alone
     goes without a name of its own."""
-    found = decode_records(data)
+    decoded = decode_records(data)
     rows = [
         row
-        for index, batch in enumerate(found.batches)
-        for row in _batch(data, batch, f"{path}batch[{index}]." if path or len(found.batches) > 1 else "")
+        for index, batch in enumerate(decoded.batches)
+        for row in _batch(data, batch, f"{path}batch[{index}]." if path or len(decoded.batches) > 1 else "")
     ]
-    if found.truncated_bytes:
-        start = len(data) - found.truncated_bytes
-        text = f"{found.truncated_bytes} bytes"
+    if decoded.truncated_bytes:
+        start = len(data) - decoded.truncated_bytes
+        text = f"{decoded.truncated_bytes} bytes"
         rows.append(
             Annotation(start, len(data), f"{path}cut", 0, "a batch that is cut off", False, "bytes", text, None)
         )
@@ -78,14 +78,14 @@ def _batch(data: bytes, batch: RecordBatch, path: str) -> Iterator[Annotation]:
         yield Annotation(position, batch.end, f"{path}records", 1, "records", False, "bytes", f"{size} bytes", remark)
     else:
         for index, record in enumerate(batch.records or ()):
-            walk = _Pieces(data, position, batch.end, f"{path}records[{index}]")
+            walk = _PieceWriter(data, position, batch.end, f"{path}records[{index}]")
             yield from walk.record(record)
             position = walk.position
 
 
 def _remark(name: str, number: int, batch: RecordBatch) -> str | None:
     if name == "attributes":
-        return attributes_text(batch)
+        return _attributes_text(batch)
     if name == "crc":
         return "right" if batch.crc_ok else "wrong: the bytes make another"
     if name == "baseTimestamp" and batch.has_delete_horizon:
@@ -97,7 +97,7 @@ def _remark(name: str, number: int, batch: RecordBatch) -> str | None:
     return None
 
 
-def attributes_text(batch: RecordBatch) -> str:
+def _attributes_text(batch: RecordBatch) -> str:
     """`zstd, create time, transactional`."""
     words = [batch.compression if batch.compression != "none" else "not compressed"]
     if batch.magic:
@@ -128,7 +128,7 @@ def _key_and_value(data: bytes, batch: RecordBatch, position: int, path: str) ->
         packed = name == "value" and batch.compression != "none"
         remark = f"{batch.compression}, {len(batch.records or ())} messages inside" if packed else None
         raw = data[position : position + length]
-        text = f"{length} bytes" if packed else bytes_text(raw)
+        text = f"{length} bytes" if packed else _bytes_text(raw)
         yield Annotation(position, position + length, f"{path}{name}", 1, name, False, "bytes", text, remark)
         position += length
     if position < batch.end:
@@ -138,7 +138,7 @@ def _key_and_value(data: bytes, batch: RecordBatch, position: int, path: str) ->
         )
 
 
-class _Pieces:
+class _PieceWriter:
     """The pieces of one record of magic 2 that has been read once already."""
 
     def __init__(self, data: bytes, position: int, end: int, path: str) -> None:
@@ -167,14 +167,14 @@ class _Pieces:
         size = int(length.value)
         if size > 0:
             raw = self.data[self.position : self.position + size]
-            yield self._piece(self.position + size, name, label, "bytes", bytes_text(raw), None)
+            yield self._piece(self.position + size, name, label, "bytes", _bytes_text(raw), None)
 
     def _varint(
         self, name: str, label: str, *, framing: bool = False, remark: str | None = None, long: bool = False
     ) -> Annotation:
-        found = read_zigzag(self.data, self.position, self.end, long=long)
-        assert found is not None, "the batch was read before"
-        return self._piece(found[1], name, label, "varlong" if long else "varint", str(found[0]), remark, framing)
+        varint = read_zigzag(self.data, self.position, self.end, long=long)
+        assert varint is not None, "the batch was read before"
+        return self._piece(varint[1], name, label, "varlong" if long else "varint", str(varint[0]), remark, framing)
 
     def _piece(
         self, end: int, name: str, label: str, type_: str, text: str, remark: str | None, framing: bool = False
@@ -183,7 +183,7 @@ class _Pieces:
         return Annotation(start, end, f"{self.path}.{name}", 2, label, framing, type_, text, remark)
 
 
-def bytes_text(raw: bytes) -> str:
+def _bytes_text(raw: bytes) -> str:
     """As text where it is text, else by its size."""
     try:
         text = raw.decode()

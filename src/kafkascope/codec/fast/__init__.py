@@ -1,1 +1,1 @@
-"""Decoders and encoders for well-formed messages, made for each layout."""
+"""Generates a decoder and an encoder per layout for well-formed messages."""

@@ -1,5 +1,5 @@
-"""A layout in, its quickest decoder out: `decode(data, position)` gives a `Decoded`, or None where the careful decoder
-must look. In C where the package was built with a compiler at hand, in Python written from the layout elsewhere."""
+"""Chooses the fastest decoder of a layout: `decode(data, position)` returns a `Decoded`, or None where the careful
+decoder must look. In C where the package was built with a compiler, in generated Python elsewhere."""
 
 from collections.abc import Callable
 from struct import error as StructError

@@ -1,4 +1,4 @@
-"""A layout in, a compiled Python function out that decodes well-formed messages: `decode(data, position, end)`.
+"""Generates a Python function `decode(data, position, end)` that decodes well-formed messages of a layout.
 
 The function is written as source text, one straight line of statements a struct, and compiled when first used.
 It raises `Surprise` (or whatever struct, indexing or UTF-8 raise) at anything that is not the one way Kafka writes
@@ -75,7 +75,7 @@ def compile_decoder(layout: Layout) -> Decoder:
 
 def decoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
     """The text; what it refers to goes into `namespace`."""
-    source = _Source(layout.flexible)
+    source = _DecoderSource(layout.flexible)
     value = source.struct(layout.fields)
     source.settle()
     source.line(f"return {value}, p")
@@ -83,7 +83,7 @@ def decoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
     return "\n".join([*source.functions, "def decode(b, p, end):", *source.lines])
 
 
-class _Source:
+class _DecoderSource:
     """Collects statements; what reads a field returns the expression of its value."""
 
     def __init__(self, flexible: bool) -> None:
@@ -172,7 +172,7 @@ class _Source:
 
     def tag_function(self, name: str, tagged: list[LayoutField]) -> str:
         """Known tags in ascending order with true sizes; any other tag is a Surprise."""
-        inner = _Source(self.flexible)
+        inner = _DecoderSource(self.flexible)
         inner.names = self.names
         inner.functions = self.functions
         slots = [f"t{index}" for index in range(len(tagged))]
@@ -201,12 +201,12 @@ class _Source:
 
     def field(self, field: LayoutField) -> str:
         if not field.array:
-            return self.one(field, field.nullable)
+            return self.element(field, field.nullable)
         if field.type in NUMBERS:
             return self.number_array(field)
         return self.array(field)
 
-    def one(self, field: LayoutField, nullable: bool) -> str:
+    def element(self, field: LayoutField, nullable: bool) -> str:
         type_ = field.type
         if type_ == "struct":
             return self.maybe_struct(field, nullable)
@@ -304,7 +304,7 @@ class _Source:
         self.line(f"while {count} > {empty}:")
         self.depth += 1
         self.line(f"{count} -= 1")
-        value = self.one(field, False)
+        value = self.element(field, False)
         self.settle()
         self.line(f"{result}.append({value})")
         self.depth -= 1

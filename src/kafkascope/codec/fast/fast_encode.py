@@ -1,4 +1,4 @@
-"""A layout in, a compiled Python function out that encodes complete values: `encode(value)`.
+"""Generates a Python function `encode(value)` that encodes complete values of a layout.
 
 The counterpart of `fast_decode`: every field must be there, of its exact type, and nothing else; anything other
 raises, and the careful `write` then encodes the value or says what is wrong with it.
@@ -52,7 +52,7 @@ def compile_encoder(layout: Layout) -> Encoder:
 
 def encoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
     """The text; what it refers to goes into `namespace`."""
-    source = _Source(layout.flexible)
+    source = _EncoderSource(layout.flexible)
     source.line("out = []")
     source.struct(layout.fields, "value")
     source.line("return b''.join(out)")
@@ -60,7 +60,7 @@ def encoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
     return "\n".join(["def encode(value):", *source.lines])
 
 
-class _Source:
+class _EncoderSource:
     """Collects statements; `out` is the list that they write to, another one inside each tag."""
 
     def __init__(self, flexible: bool) -> None:
@@ -163,9 +163,9 @@ class _Source:
         if field.array:
             self.array(field, name)
         else:
-            self.one(field, name, field.nullable)
+            self.element(field, name, field.nullable)
 
-    def one(self, field: LayoutField, name: str, nullable: bool) -> None:
+    def element(self, field: LayoutField, name: str, nullable: bool) -> None:
         type_ = field.type
         if type_ == "struct":
             self.maybe_struct(field, name, nullable)
@@ -228,7 +228,7 @@ class _Source:
         self.count(field, length, "i", "uvarint")
         self.line(f"for {item} in {name}:")
         self.depth += 1
-        self.one(field, item, False)
+        self.element(field, item, False)
         self.flush()
         self.depth -= 1
 

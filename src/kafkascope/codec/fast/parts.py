@@ -1,4 +1,4 @@
-"""What the compiled decoder and the compiled encoder share: struct codes, uuids, and defaults as source text."""
+"""Shares struct codes, uuids and source text of defaults between the generated decoders and encoders."""
 
 from typing import Any
 from uuid import UUID, SafeUUID
@@ -41,10 +41,10 @@ class _Uuids(dict[bytes, UUID]):
         if len(self) >= 2048:
             self.clear()
         # UUID(bytes=raw) without its argument checks, which take two thirds of its time.
-        made = self[raw] = _new(UUID)
-        _set_int(made, _from_bytes(raw))
-        _set_safe(made, _UNKNOWN)
-        return made
+        uuid = self[raw] = _new(UUID)
+        _set_int(uuid, _from_bytes(raw))
+        _set_safe(uuid, _UNKNOWN)
+        return uuid
 
 
 UUIDS = _Uuids()

@@ -1,1 +1,1 @@
-"""Bytes whose request or response isn't certain, or that don't decode to their end."""
+"""Identifies bytes whose message is not certain, or that do not decode to their end."""

@@ -1,4 +1,4 @@
-"""Bytes and what the user says of them in, the decoded frame or body out.
+"""Decodes bytes as a frame or a body, guided by the message name if the user gave one.
 
 A request says itself what it is; `identify_named` reads what the user has named.
 """
@@ -15,7 +15,7 @@ from kafkascope.schema.targets import parse_message
 __all__ = ["Identified", "guess_responses", "identify"]
 
 # Enough candidates to help; more would be noise.
-MOST_GUESSES = 4
+_MOST_GUESSES = 4
 _TLS_RECORD = (1 << 14) + 2048
 
 
@@ -24,20 +24,20 @@ def identify(raw: bytes, name: str | None, release: str | None, *, spans: bool =
     if name is None:
         _name_others(raw)
         return Identified(_request(raw, release, spans), None, release)
-    wanted, version = parse_message(name)
-    layout(wanted, version, release)  # a version that does not exist is said before the bytes are looked at
+    message_name, version = parse_message(name)
+    layout(message_name, version, release)  # a version that does not exist is said before the bytes are looked at
     try:
-        if message(wanted).api is None:
-            found = Identified(None, decode(wanted, version, raw, release, spans=spans), release)
+        if message(message_name).api is None:
+            identified = Identified(None, decode(message_name, version, raw, release, spans=spans), release)
         else:
-            found = identify_named(raw, wanted, version, release, spans)
+            identified = identify_named(raw, message_name, version, release, spans)
     except InputError:
         _name_others(raw)
         raise
-    if not found.exact:
+    if not identified.exact:
         # What reads as the message that it is said to be is that, whatever else it begins like.
         _name_others(raw)
-    return found
+    return identified
 
 
 def _name_others(raw: bytes) -> None:
@@ -51,10 +51,10 @@ def _name_others(raw: bytes) -> None:
 
 def _check_length(raw: bytes) -> None:
     """A request whose length prefix says something else than what is here: cut off, or more than one."""
-    says = int.from_bytes(raw[:4], "big")
+    announced = int.from_bytes(raw[:4], "big")
     key, version = int.from_bytes(raw[4:6], "big"), int.from_bytes(raw[6:8], "big")
-    known = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
-    if known and 14 <= says <= MAX_FRAME_BYTES and not _has_no_length(raw):
+    is_request = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
+    if is_request and 14 <= announced <= MAX_FRAME_BYTES and not _has_no_length(raw):
         check_size(raw)
 
 
@@ -95,16 +95,16 @@ def _cannot_tell(raw: bytes, why: str) -> KafkascopeError:
     lead = f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION"
     if not guesses:
         return InputError(f"{lead}; it fits no response")
-    more = " and more" if len(guesses) > MOST_GUESSES else ""
-    return UsageError(f"{lead}; it fits {', '.join(guesses[:MOST_GUESSES])}{more}")
+    more = " and more" if len(guesses) > _MOST_GUESSES else ""
+    return UsageError(f"{lead}; it fits {', '.join(guesses[:_MOST_GUESSES])}{more}")
 
 
 def guess_responses(raw: bytes) -> list[str]:
     """Responses, newest version first, that read these bytes exactly, header included, and say something."""
-    found: list[str] = []
+    names: list[str] = []
     start = split_length(raw)[1]
     if len(raw) - start < 6 or len(raw) > 1_000_000:
-        return found
+        return names
     for api in apis().values():
         for version in reversed(message(f"{api}Response").all_versions()):
             try:
@@ -113,6 +113,6 @@ def guess_responses(raw: bytes) -> list[str]:
             except DecodeError:
                 continue
             if frame.exact and frame.body is not None:
-                found.append(f"{api}Response:{version}")
+                names.append(f"{api}Response:{version}")
                 break
-    return found
+    return names

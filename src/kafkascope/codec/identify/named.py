@@ -1,4 +1,4 @@
-"""Bytes and the request or response that they are said to be in, the decoded frame or body out.
+"""Decodes bytes as the request or response that the user named, with or without length and header.
 
 Whether length prefix and header are there is found by which reading comes out exact. Where none does, the reading that
 the prefix proves counts, else the one that gets furthest, and its error is the one that is raised.
@@ -41,54 +41,54 @@ class Identified:
 
 def check_size(raw: bytes) -> None:
     """Of bytes that begin with a length prefix: it must be that of all the others."""
-    says, there = int.from_bytes(raw[:4], "big"), len(raw) - 4
-    if says > there:
-        raise InputError(f"the frame is cut off: its length says {says} bytes, {there} are here")
-    if says < there:
+    announced, present = int.from_bytes(raw[:4], "big"), len(raw) - 4
+    if announced > present:
+        raise InputError(f"the frame is cut off: its length says {announced} bytes, {present} are here")
+    if announced < present:
         raise InputError(
-            f"more than one frame: the first one's length says {says} bytes, {there} are here; decode reads one"
+            f"more than one frame: the first one's length says {announced} bytes, {present} are here; decode reads one"
         )
 
 
-def identify_named(raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> Identified:
+def identify_named(raw: bytes, name: str, version: int, release: str | None, spans: bool) -> Identified:
     """A response's header is four bytes that could be anything: where no prefix proves it, the bare body goes first."""
-    asked = _Asked(raw, wanted, version, release, spans)
+    attempt = _NamedMessage(raw, name, version, release, spans)
     problem: DecodeError | None = None
     inexact: list[Identified] = []
-    for read in asked.readings():
+    for read in attempt.readings():
         try:
-            found = read()
+            identified = read()
         except DecodeError as error:
             problem = problem or error
             continue
-        if found.exact:
-            return found
-        inexact.append(found)
+        if identified.exact:
+            return identified
+        inexact.append(identified)
     if inexact and not spans:
-        return identify_named(raw, wanted, version, release, spans=True)
-    asked.check_other()
-    if asked.proven:
+        return identify_named(raw, name, version, release, spans=True)
+    attempt.check_other()
+    if attempt.proven:
         if inexact and inexact[0].frame:
             return inexact[0]
     elif inexact:
         return min(inexact, key=_left)
     assert problem is not None
-    raise problem if asked.proven else asked.furthest()[1] or problem
+    raise problem if attempt.proven else attempt.furthest()[1] or problem
 
 
-class _Asked:
+class _NamedMessage:
     """`proven` where a prefix that fits, or a request's own key and version, say that these are header and body."""
 
-    def __init__(self, raw: bytes, wanted: str, version: int, release: str | None, spans: bool) -> None:
-        self.raw, self.wanted, self.version, self.release, self.spans = raw, wanted, version, release, spans
-        self.known = message(wanted)
-        self.is_request = self.known.kind == "request"
+    def __init__(self, raw: bytes, name: str, version: int, release: str | None, spans: bool) -> None:
+        self.raw, self.name, self.version, self.release, self.spans = raw, name, version, release, spans
+        self.definition = message(name)
+        self.is_request = self.definition.kind == "request"
         length, self.start = split_length(raw)
         self.framed = length is not None
         self.proven = self._key_and_version(self.start) if self.is_request else self.framed
 
     def _key_and_version(self, at: int) -> bool:
-        own = (self.known.key or 0).to_bytes(2, "big") + self.version.to_bytes(2, "big")
+        own = (self.definition.key or 0).to_bytes(2, "big") + self.version.to_bytes(2, "big")
         return self.raw[at : at + 4] == own
 
     def readings(self) -> tuple[Callable[[], Identified], ...]:
@@ -97,12 +97,12 @@ class _Asked:
         return (self._body,) if self.is_request else (self._body, self._frame)
 
     def _body(self) -> Identified:
-        body = decode(self.wanted, self.version, self.raw, self.release, spans=self.spans)
+        body = decode(self.name, self.version, self.raw, self.release, spans=self.spans)
         return Identified(None, body, self.release)
 
     def _frame(self) -> Identified:
-        asked = None if self.is_request else (self.known.api or "", self.version)
-        frame = decode_frame(self.raw, response_to=asked, release=self.release, spans=self.spans)
+        response_to = None if self.is_request else (self.definition.api or "", self.version)
+        frame = decode_frame(self.raw, response_to=response_to, release=self.release, spans=self.spans)
         return Identified(frame, None, self.release)
 
     def check_other(self) -> None:
@@ -110,7 +110,7 @@ class _Asked:
         other = self._other_request()
         if other:
             raise InputError(
-                f"no {self.wanted} v{self.version}: its header says {other}; without --as a request is read as that"
+                f"no {self.name} v{self.version}: its header says {other}; without --as a request is read as that"
             )
         if not self.framed and (self._begins_other_request() if self.is_request else self._begins_other_response()):
             check_size(self.raw)
@@ -118,24 +118,26 @@ class _Asked:
     def _begins_other_request(self) -> bool:
         """Whether a length stands in front of the key of this request and a version that there is."""
         version = int.from_bytes(self.raw[6:8], "big")
-        same = self.raw[4:6] == (self.known.key or 0).to_bytes(2, "big") and bool(self.known.releases_of(version))
-        return same and not self.proven and _LEAST_REQUEST <= self._says <= MAX_FRAME_BYTES
+        same = self.raw[4:6] == (self.definition.key or 0).to_bytes(2, "big") and bool(
+            self.definition.releases_of(version)
+        )
+        return same and not self.proven and _LEAST_REQUEST <= self._announced <= MAX_FRAME_BYTES
 
     def _begins_other_response(self) -> bool:
         """Whether what a length in front says is a response, or as much of one as is here gets furthest."""
-        if not _LEAST_RESPONSE <= self._says <= MAX_FRAME_BYTES:
+        if not _LEAST_RESPONSE <= self._announced <= MAX_FRAME_BYTES:
             return False
-        there = len(self.raw) - 4
-        if self._says > there:
-            return self._says <= _MOST_MISSING * there and self.furthest()[0] == 4
+        present = len(self.raw) - 4
+        if self._announced > present:
+            return self._announced <= _MOST_MISSING * present and self.furthest()[0] == 4
         try:
-            asked = (self.known.api or "", self.version)
-            return decode_frame(self.raw[: 4 + self._says], response_to=asked, release=self.release).exact
+            response_to = (self.definition.api or "", self.version)
+            return decode_frame(self.raw[: 4 + self._announced], response_to=response_to, release=self.release).exact
         except DecodeError:
             return False
 
     @property
-    def _says(self) -> int:
+    def _announced(self) -> int:
         return int.from_bytes(self.raw[:4], "big")
 
     def _other_request(self) -> str | None:
@@ -143,9 +145,9 @@ class _Asked:
             frame = decode_frame(self.raw, release=self.release)
         except (DecodeError, UsageError):
             return None
-        if frame.name is None or frame.body is None or (frame.name, frame.version) == (self.wanted, self.version):
+        if frame.name is None or frame.body is None or (frame.name, frame.version) == (self.name, self.version):
             return None
-        same = self.framed and frame.name == self.wanted
+        same = self.framed and frame.name == self.name
         return f"{frame.name} v{frame.version}" if frame.exact or same else None
 
     def furthest(self) -> tuple[int, DecodeError | None]:
@@ -154,7 +156,7 @@ class _Asked:
         reached = [self._reach(0, header=False)]
         if not self.is_request:
             reached.append(self._reach(0, header=True))
-            if self._says > len(self.raw) - 4 >= 0:
+            if self._announced > len(self.raw) - 4 >= 0:
                 reached.append(self._reach(4, header=True))
         _, start, problem = max(reached, key=lambda item: item[0])
         return start, problem
@@ -163,11 +165,11 @@ class _Asked:
         at = start
         try:
             if header:
-                number = header_version(self.wanted, self.version)
+                number = header_version(self.name, self.version)
                 at = decode_part("ResponseHeader", number, self.raw, start, spans=True)[1]
         except DecodeError as error:
             return start, start, error
-        walk = Walk(layout(self.wanted, self.version, self.release), self.raw, at)
+        walk = Walk(layout(self.name, self.version, self.release), self.raw, at)
         try:
             walk.message(whole=False)
         except DecodeError as error:
@@ -175,7 +177,7 @@ class _Asked:
         return walk.position, start, None
 
 
-def _left(found: Identified) -> int:
+def _left(identified: Identified) -> int:
     """Bytes behind what was read."""
-    body = found.body or (found.frame.body if found.frame else None)
+    body = identified.body or (identified.frame.body if identified.frame else None)
     return sum(span.end - span.start for span in body.spans if span.path == "#trailing") if body else 0

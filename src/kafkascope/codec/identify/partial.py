@@ -1,4 +1,4 @@
-"""Bytes that cannot be read to their end in, what was read up to there out: pieces, values, where and why it ends."""
+"""Decodes damaged bytes as far as they go: pieces and values, and where and why decoding stopped."""
 
 import re
 from dataclasses import dataclass
@@ -34,40 +34,40 @@ class Partial:
     why: str
 
 
-def read_partly(raw: bytes, asked: tuple[str, int] | None, release: str | None) -> Partial:
+def read_partly(raw: bytes, target: tuple[str, int] | None, release: str | None) -> Partial:
     """`asked` is a message and a version, None for a request that says itself what it is. Of the ways that the bytes
     can be meant, with and without length and header, the one that gets furthest."""
-    tries = _tries(raw, asked)
-    found = [_read(raw, start, header, body, release) for start, header, body in tries]
-    return max(found, key=lambda item: (item.name is not None, item.stopped))
+    tries = _tries(raw, target)
+    readings = [_read(raw, start, header, body, release) for start, header, body in tries]
+    return max(readings, key=lambda item: (item.name is not None, item.stopped))
 
 
 def _tries(
-    raw: bytes, asked: tuple[str, int] | None
+    raw: bytes, target: tuple[str, int] | None
 ) -> list[tuple[int, tuple[str, int] | None, tuple[str, int] | None]]:
     """(where it starts, header, body); a request's body is None until its header is read."""
     start = split_length(raw)[1]
-    starts = (start,) if start else (0, 4) if _is_cut(raw, asked is not None) else (0,)
-    if asked is None:
+    starts = (start,) if start else (0, 4) if _is_cut(raw, target is not None) else (0,)
+    if target is None:
         return [(at, ("RequestHeader", 1), None) for at in starts]
-    known = message(asked[0])
-    bare: tuple[int, tuple[str, int] | None, tuple[str, int] | None] = (0, None, asked)
-    if known.api is None:
+    definition = message(target[0])
+    bare: tuple[int, tuple[str, int] | None, tuple[str, int] | None] = (0, None, target)
+    if definition.api is None:
         return [bare]
-    header = ("RequestHeader" if known.kind == "request" else "ResponseHeader", header_version(*asked))
-    if known.kind == "request":
-        own = (known.key or 0).to_bytes(2, "big") + asked[1].to_bytes(2, "big")
-        return [(at, header, asked) for at in starts if raw[at : at + 4] == own] or [bare]
-    return [(start, header, asked)] if start else [bare, *((at, header, asked) for at in starts)]
+    header = ("RequestHeader" if definition.kind == "request" else "ResponseHeader", header_version(*target))
+    if definition.kind == "request":
+        own = (definition.key or 0).to_bytes(2, "big") + target[1].to_bytes(2, "big")
+        return [(at, header, target) for at in starts if raw[at : at + 4] == own] or [bare]
+    return [(start, header, target)] if start else [bare, *((at, header, target) for at in starts)]
 
 
-def _is_cut(raw: bytes, told: bool) -> bool:
+def _is_cut(raw: bytes, is_named: bool) -> bool:
     """Whether the first four bytes may be the length of a frame that was cut off or, where nothing is said of what it
     is, of the first of several: a correlation id is a small number too."""
-    says = int.from_bytes(raw[:4], "big", signed=True)
-    return (
-        len(raw) >= _LEAST_FRAME and _LEAST_FRAME - 4 <= says <= MAX_FRAME_BYTES and not (told and says < len(raw) - 4)
-    )
+    announced = int.from_bytes(raw[:4], "big", signed=True)
+    if len(raw) < _LEAST_FRAME or not _LEAST_FRAME - 4 <= announced <= MAX_FRAME_BYTES:
+        return False
+    return not (is_named and announced < len(raw) - 4)
 
 
 def _read(
@@ -75,9 +75,9 @@ def _read(
 ) -> Partial:
     rows: list[Annotation] = []
     if start:
-        says, there = int.from_bytes(raw[:4], "big", signed=True), len(raw) - 4
-        remark = None if says == there else f"{there} are here"
-        rows.append(Annotation(0, 4, "message_size", 0, "message_size", False, "int32", str(says), remark))
+        announced, present = int.from_bytes(raw[:4], "big", signed=True), len(raw) - 4
+        remark = None if announced == present else f"{present} are here"
+        rows.append(Annotation(0, 4, "message_size", 0, "message_size", False, "int32", str(announced), remark))
     head: dict[str, Any] = {}
     position = start
     if header is not None:
@@ -85,8 +85,8 @@ def _read(
             header, body, why = _request(raw, start)
             if body is None:
                 return Partial(None, None, {}, {}, tuple(rows), start, start, why)
-        known, head, position, why = _walk(layout(*header), raw, start, whole=False)
-        rows += known
+        annotations, head, position, why = _walk(layout(*header), raw, start, whole=False)
+        rows += annotations
         if why:
             return Partial(*body, head, {}, tuple(rows), position, position, why)
     assert body is not None
@@ -108,9 +108,9 @@ def _request(raw: bytes, start: int) -> tuple[tuple[str, int], tuple[str, int] |
 
 
 def _walk(
-    found: Layout, raw: bytes, position: int, *, whole: bool
+    message_layout: Layout, raw: bytes, position: int, *, whole: bool
 ) -> tuple[list[Annotation], dict[str, Any], int, str]:
-    walk = Walk(found, raw, position, spans=True)
+    walk = Walk(message_layout, raw, position, spans=True)
     why = ""
     try:
         walk.message(whole=whole)
@@ -119,8 +119,8 @@ def _walk(
     end = walk.spans[-1].end if walk.spans else position
     spans = tuple(walk.spans[:MAX_SHOWN_PIECES])
     value = _rebuild(spans, raw)
-    held = Decoded(found.message.name, found.version, value, False, (), spans)
-    return annotate(found, held, raw), value, end if why else walk.position, why
+    decoded = Decoded(message_layout.message.name, message_layout.version, value, False, (), spans)
+    return annotate(message_layout, decoded, raw), value, end if why else walk.position, why
 
 
 def _rebuild(spans: tuple[Span, ...], raw: bytes) -> dict[str, Any]:

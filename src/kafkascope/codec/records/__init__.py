@@ -1,1 +1,1 @@
-"""Record data of every format, as Produce, Fetch and the logs have it."""
+"""Decodes and encodes record data in every format of Produce, Fetch and log segments."""

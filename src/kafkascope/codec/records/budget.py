@@ -1,5 +1,5 @@
-"""What one decoding of record data may still make: bytes unpacked, records and headers built. Raises `DecodeError`
-before the first of them that is too many."""
+"""Limits what decoding record data may create: decompressed bytes, records and headers. Raises `DecodeError` before
+the first of them that is too many."""
 
 from kafkascope import limits
 from kafkascope.errors import DecodeError

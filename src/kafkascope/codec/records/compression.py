@@ -1,4 +1,4 @@
-"""Packed record data in, unpacked bytes out, and back; no output is ever larger than what the budget has left.
+"""Compresses and decompresses record data. No output is ever larger than what the budget has left.
 
 Unpacking writes into a buffer of known size, so a bomb stops at the buffer's end instead of filling the memory. Beside
 it zstd keeps a window of its own, which that library holds to 128 MiB.

@@ -1,4 +1,4 @@
-"""A control batch in, what its records command out; never raises: a type that is not known is data."""
+"""Decodes the records of control batches. Never raises: an unknown type is data."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records of magic 2 as Kafka writes them in, `Record`s out, as fast as plain Python goes.
+"""Decodes well-formed records of magic 2 as fast as plain Python can.
 
 At anything that is not the one way Kafka writes a record it raises `Surprise`, IndexError or UnicodeError: the careful
 `record_walk` then starts over and says what it was.

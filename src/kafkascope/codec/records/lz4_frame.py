@@ -1,4 +1,5 @@
-"""LZ4 frames as Kafka has them: independent blocks of 64 KiB and, at magic 0, a wrong header checksum (KIP-57).
+"""Reads and writes LZ4 frames as Kafka has them: independent blocks of 64 KiB and, at magic 0, a wrong header checksum
+(KIP-57).
 
 Bytes in, a frame out; or a frame of magic 0 in, the same frame with the checksum that LZ4 asks for out.
 """

@@ -1,4 +1,4 @@
-"""Magic 0 and 1: a message of a message set in, `RecordBatch` out, and back; what Java cannot read is a `DecodeError`.
+"""Decodes and encodes messages of magic 0 and 1 as `RecordBatch`. What Java cannot read is a `DecodeError`.
 
 An uncompressed message is a batch of one record; a compressed one holds a message set, one level deep. All lengths are
 int32, in flexible versions of Fetch and Produce too (protocol note 36).
@@ -38,7 +38,7 @@ def decode_message(
     data: bytes, start: int, end: int, budget: Budget | None, where: str
 ) -> tuple[RecordBatch, list[str]]:
     """One message of a set, without a budget left packed; and why writing it anew would differ."""
-    message = _Message(data, start, end, where, "")
+    message = _SetMessage(data, start, end, where, "")
     reasons = message.reasons
     right = crc32(memoryview(data)[start + _CRC_START : end])
     crc_ok = right == message.crc
@@ -80,7 +80,7 @@ def decode_message(
     ), reasons
 
 
-class _Message:
+class _SetMessage:
     """The fields of one message that lies whole between `start` and `end`."""
 
     __slots__ = ("attributes", "body", "crc", "key", "magic", "offset", "reasons", "size", "timestamp", "value")
@@ -121,14 +121,14 @@ class _Message:
         return make_record(offset, timestamp, self.key, self.value, (), self.attributes)
 
 
-def _inner(wrapper: _Message, compression: str, budget: Budget, where: str) -> tuple[Record, ...]:
+def _inner(wrapper: _SetMessage, compression: str, budget: Budget, where: str) -> tuple[Record, ...]:
     """The records of a compressed message; what of them would not be written again goes into the wrapper's reasons."""
     if compression == "zstd":
         raise DecodeError(f"{where}: zstd in magic {wrapper.magic}, which only magic 2 has")
     if wrapper.value is None:
         raise DecodeError(f"{where}: {compression} and a null value")
     data = unpack(compression, wrapper.value, wrapper.magic, budget, where)
-    messages: list[_Message] = []
+    messages: list[_SetMessage] = []
     position = 0
     while len(data) - position >= _OVERHEAD_BYTES:
         path = f"{where}.records[{len(messages)}]"
@@ -158,8 +158,8 @@ def _inner(wrapper: _Message, compression: str, budget: Budget, where: str) -> t
     )
 
 
-def _inner_message(wrapper: _Message, data: bytes, start: int, end: int, path: str) -> _Message:
-    message = _Message(data, start, end, path, " of the unpacked")
+def _inner_message(wrapper: _SetMessage, data: bytes, start: int, end: int, path: str) -> _SetMessage:
+    message = _SetMessage(data, start, end, path, " of the unpacked")
     if message.attributes & 7:
         most = limits.MAX_NESTED_MESSAGE_SETS
         raise DecodeError(f"{path}: compressed inside a compressed message, {most} level is read")
@@ -167,14 +167,14 @@ def _inner_message(wrapper: _Message, data: bytes, start: int, end: int, path: s
         note(wrapper.reasons, f"{path}: magic {message.magic} inside magic {wrapper.magic}")
     right = crc32(memoryview(data)[start + _CRC_START : end])
     if right != message.crc:
-        found = f"crc is {message.crc}, the bytes make {right}"
-        note(wrapper.reasons, f"{path}: {found} (offset {start + 12} of the unpacked)")
+        mismatch = f"crc is {message.crc}, the bytes make {right}"
+        note(wrapper.reasons, f"{path}: {mismatch} (offset {start + 12} of the unpacked)")
     for reason in message.reasons:
         note(wrapper.reasons, reason)
     return message
 
 
-def _absolute_base(wrapper: _Message, last: int, where: str) -> int:
+def _absolute_base(wrapper: _SetMessage, last: int, where: str) -> int:
     """Magic 0 has absolute offsets inside. Magic 1 counts from 0 there, and the wrapper has the last one's (KIP-31);
     a producer's wrapper says 0."""
     if wrapper.magic == 0 or wrapper.offset == 0:
@@ -198,8 +198,8 @@ def encode_message(batch: RecordBatch, where: str) -> bytes:
     for index, record in enumerate(batch.records):
         check_record(record, f"{where}.records[{index}]")
     if not batch.records or (batch.compression == "none" and len(batch.records) > 1):
-        wanted = "one record" if batch.compression == "none" else "a record"
-        raise EncodeError(f"{where}: {wanted} wanted in a message of magic {batch.magic}, {len(batch.records)} given")
+        expected = "one record" if batch.compression == "none" else "a record"
+        raise EncodeError(f"{where}: {expected} wanted in a message of magic {batch.magic}, {len(batch.records)} given")
     if batch.compression == "none":
         record = batch.records[0]
         return _written(batch, record.offset, record.timestamp, _key_and_value(record, where), where)

@@ -1,4 +1,4 @@
-"""Magic 2: a whole batch in, `RecordBatch` out, and back. Reads what Kafka's Java reader reads; else `DecodeError`."""
+"""Decodes and encodes batches of magic 2 as `RecordBatch`. What Kafka's Java reader cannot read is a `DecodeError`."""
 
 import struct
 from dataclasses import replace
@@ -64,8 +64,8 @@ def decode_batch(data: bytes, start: int, end: int, budget: Budget | None, where
     if budget is None:
         payload = data[body:end]
     else:
-        known = BatchStart(offset, attributes, base_timestamp, max_timestamp, count)
-        records, inexact = decode_payload(known, data, body, end, budget, where)
+        batch_start = BatchStart(offset, attributes, base_timestamp, max_timestamp, count)
+        records, inexact = _decode_payload(batch_start, data, body, end, budget, where)
         if inexact:
             payload = data[body:end]
             reasons += inexact
@@ -97,7 +97,7 @@ def check_compression(attributes: int, offset: int, where: str) -> None:
         raise DecodeError(f"{where}: compression {attributes & 7}, there are 0-{most} (offset {offset})")
 
 
-def decode_payload(
+def _decode_payload(
     batch: BatchStart, data: bytes, start: int, end: int, budget: Budget, where: str
 ) -> tuple[tuple[Record, ...], list[str]]:
     """The records behind a header that has been read, and why writing them anew would differ."""
@@ -156,7 +156,7 @@ def _says_the_same(batch: RecordBatch, payload: bytes) -> bool:
     records = batch.records or ()
     start = BatchStart(batch.base_offset, batch.attributes, batch.base_timestamp, batch.max_timestamp, len(records))
     try:
-        return decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
+        return _decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
     except DecodeError:
         return False
 
@@ -204,6 +204,6 @@ def _packed_header(batch: RecordBatch, where: str) -> bytes:
             try:
                 Struct(f">{code}").pack(value)
             except struct.error:
-                said = number_text(value) if isinstance(value, int) else shown(value)
-                raise EncodeError(f"{where}.{name}: {said} does not fit {_CODES[code]}") from None
+                text = number_text(value) if isinstance(value, int) else shown(value)
+                raise EncodeError(f"{where}.{name}: {text} does not fit {_CODES[code]}") from None
         raise

@@ -1,4 +1,4 @@
-"""Record data, as Produce and Fetch carry it: bytes in, `Records` out and back; any magic, whole or cut at the end.
+"""Decodes and encodes record data as Produce and Fetch carry it: any magic, whole or cut off at the end.
 
 >>> batch = new_batch([Record(7, 1700000000000, b"key", None)])
 >>> [(r.offset, r.key, r.value) for r in decode_records(encode_records([batch])).batches[0].records]

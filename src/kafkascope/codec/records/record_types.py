@@ -1,4 +1,4 @@
-"""What record data is made of: `Records` of `RecordBatch`es of `Record`s; a message of a message set is a batch too.
+"""Defines `Records`, `RecordBatch` and `Record`. A message of a message set is a batch too.
 
 Everything is frozen; `dataclasses.replace` makes the changed copy that `encode_records` writes.
 """
@@ -13,7 +13,7 @@ from kafkascope.codec.write import number_text, shown
 from kafkascope.errors import EncodeError
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
-CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
+_CREATE_TIME, _LOG_APPEND_TIME, _NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
 # What Kafka writes where there is no timestamp, producer, epoch or sequence.
 NONE = -1
 
@@ -153,8 +153,8 @@ class RecordBatch:
     @property
     def timestamp_type(self) -> str:
         if self.magic == 0:
-            return NO_TIMESTAMP_TYPE
-        return LOG_APPEND_TIME if self.attributes & LOG_APPEND_BIT else CREATE_TIME
+            return _NO_TIMESTAMP_TYPE
+        return _LOG_APPEND_TIME if self.attributes & LOG_APPEND_BIT else _CREATE_TIME
 
     @property
     def is_transactional(self) -> bool:
@@ -192,7 +192,7 @@ def new_batch(
     *,
     magic: int = 2,
     compression: str = "none",
-    timestamp_type: str = CREATE_TIME,
+    timestamp_type: str = _CREATE_TIME,
     base_offset: int | None = None,
     partition_leader_epoch: int = NONE,
     producer_id: int = NONE,
@@ -209,13 +209,15 @@ def new_batch(
         raise EncodeError(f"no compression is called {compression!r}; there are {', '.join(COMPRESSIONS)}")
     if not held and (base_offset is None or magic < 2):
         raise EncodeError("a batch of no records needs magic 2 and a base offset")
-    if timestamp_type not in (CREATE_TIME, LOG_APPEND_TIME):
-        raise EncodeError(f"no timestamp type is called {timestamp_type!r}; there are {CREATE_TIME}, {LOG_APPEND_TIME}")
+    if timestamp_type not in (_CREATE_TIME, _LOG_APPEND_TIME):
+        raise EncodeError(
+            f"no timestamp type is called {timestamp_type!r}; there are {_CREATE_TIME}, {_LOG_APPEND_TIME}"
+        )
     if magic < 2 and (is_transactional or is_control):
         raise EncodeError(f"transactional and control batches need magic 2, this is {magic}")
     first = held[0].offset if base_offset is None or magic < 2 else base_offset
     attributes = COMPRESSIONS.index(compression)
-    attributes |= LOG_APPEND_BIT if timestamp_type == LOG_APPEND_TIME and magic else 0
+    attributes |= LOG_APPEND_BIT if timestamp_type == _LOG_APPEND_TIME and magic else 0
     attributes |= _TRANSACTIONAL_BIT if is_transactional else 0
     attributes |= _CONTROL_BIT if is_control else 0
     latest = max((record.timestamp for record in held), default=NONE) if magic else NONE

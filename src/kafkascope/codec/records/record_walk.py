@@ -1,4 +1,5 @@
-"""Records of magic 2 in, `Record`s and reasons out: reads what Kafka's Java reader reads, else `DecodeError`.
+"""Decodes records of magic 2 with care, and notes what Kafka would write differently. What Kafka's Java reader cannot
+read is a `DecodeError`.
 
 It notes each place where writing the record again would give other bytes: longer varints than needed, null as -2.
 """
@@ -72,31 +73,31 @@ class RecordWalk:
             self._inexact(path, "key is invalid UTF-8, shown with replacement characters", at)
         return key, self._bytes(path, "value")
 
-    def _bytes(self, path: str, what: str) -> bytes | None:
+    def _bytes(self, path: str, label: str) -> bytes | None:
         start = self.position
-        length = self._varint(path, f"{what} length")
+        length = self._varint(path, f"{label} length")
         if length > self.end - self.position:
-            raise self._fail(path, f"{what} of {length} bytes, {self.end - self.position} left")
+            raise self._fail(path, f"{label} of {length} bytes, {self.end - self.position} left")
         if length < 0:
             if length != -1:
-                self._inexact(path, f"{what} length {length}, written as -1", start)
+                self._inexact(path, f"{label} length {length}, written as -1", start)
             return None
         start = self.position
         self.position += length
         return self.data[start : self.position]
 
-    def _varint(self, path: str, what: str, *, long: bool = False) -> int:
+    def _varint(self, path: str, label: str, *, long: bool = False) -> int:
         start = self.position
-        found = read_zigzag(self.data, start, self.end, long=long)
-        if found is None:
-            raise self._fail(path, f"{what} is cut off or too long")
-        value, self.position, shortest = found
+        varint = read_zigzag(self.data, start, self.end, long=long)
+        if varint is None:
+            raise self._fail(path, f"{label} is cut off or too long")
+        value, self.position, shortest = varint
         if not shortest:
-            self._inexact(path, f"{what} takes {self.position - start} bytes, fewer would do", start)
+            self._inexact(path, f"{label} takes {self.position - start} bytes, fewer would do", start)
         return value
 
-    def _fail(self, path: str, what: str, offset: int | None = None) -> DecodeError:
-        return DecodeError(f"{path}: {what} (offset {self.position if offset is None else offset}{self.place})")
+    def _fail(self, path: str, problem: str, offset: int | None = None) -> DecodeError:
+        return DecodeError(f"{path}: {problem} (offset {self.position if offset is None else offset}{self.place})")
 
-    def _inexact(self, path: str, what: str, offset: int) -> None:
-        note(self.reasons, f"{path}: {what} (offset {offset}{self.place})")
+    def _inexact(self, path: str, problem: str, offset: int) -> None:
+        note(self.reasons, f"{path}: {problem} (offset {offset}{self.place})")

@@ -1,4 +1,4 @@
-"""Record data inside a decoded message: where it lies, and its batches as JSON-ready values."""
+"""Finds record data inside a decoded message and converts its batches to JSON-ready values."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -30,16 +30,16 @@ def record_fields(body: Decoded, release: str | None) -> Iterator[tuple[str, byt
 
 
 def records_json(body: Decoded, release: str | None) -> list[dict[str, Any]]:
-    answer: list[dict[str, Any]] = []
+    fields: list[dict[str, Any]] = []
     for path, data in record_fields(body, release):
         try:
-            found = decode_records(data)
+            decoded = decode_records(data)
         except DecodeError as error:
-            answer.append({"path": path, "error": str(error), "batches": [], "truncatedBytes": 0})
+            fields.append({"path": path, "error": str(error), "batches": [], "truncatedBytes": 0})
             continue
-        batches = [batch_json(batch) for batch in found.batches]
-        answer.append({"path": path, "error": None, "batches": batches, "truncatedBytes": found.truncated_bytes})
-    return answer
+        batches = [batch_json(batch) for batch in decoded.batches]
+        fields.append({"path": path, "error": None, "batches": batches, "truncatedBytes": decoded.truncated_bytes})
+    return fields
 
 
 def batch_json(batch: RecordBatch) -> dict[str, Any]:

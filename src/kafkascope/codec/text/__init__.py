@@ -1,1 +1,1 @@
-"""Bytes that people write as text: hex, hex dumps, base64."""
+"""Parses bytes that people write as text: hex, hex dumps, base64."""

@@ -1,4 +1,4 @@
-"""Text in, the bytes that it writes out: hex in any dress, a hex dump (xxd, hexdump -C, tcpdump -X, Wireshark), base64.
+"""Parses text to bytes: hex in any notation, a hex dump (xxd, hexdump -C, tcpdump -X, Wireshark), or base64.
 
 What is neither is an `InputError` that says where.
 """
@@ -82,5 +82,5 @@ def _base64(text: str, form: str) -> bytes:
     try:
         return b64decode(joined + "=" * (-len(joined) % 4), validate=True)
     except (Base64Error, ValueError):
-        what = "base64" if form == "base64" else "hex, a hex dump or base64"
-        raise InputError(f"this is no {what}; @file reads a file, - standard input") from None
+        form_name = "base64" if form == "base64" else "hex, a hex dump or base64"
+        raise InputError(f"this is no {form_name}; @file reads a file, - standard input") from None

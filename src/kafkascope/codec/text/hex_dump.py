@@ -1,5 +1,4 @@
-"""The text of a hex dump (xxd, hexdump -C, od -tx1, tcpdump -X, Wireshark) in, its bytes out; `InputError` names the
-line that is wrong."""
+"""Parses hex dumps (xxd, hexdump -C, od -tx1, tcpdump -X, Wireshark). `InputError` names the line that is wrong."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ _WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _DumpRow:
     offset: int
     colon: bool
     rest: str
@@ -113,7 +112,7 @@ class Dump:
         return one_payload(packets, sure=bool(self._tcpdump) and self._summary)
 
 
-def _rows(text: str, tcpdump: bool, first: int) -> Iterator[tuple[int, _Row]]:
+def _rows(text: str, tcpdump: bool, first: int) -> Iterator[tuple[int, _DumpRow]]:
     for number, line in enumerate(text.splitlines(), first):
         row = _row(line)
         if row is not None:
@@ -125,9 +124,9 @@ def _rows(text: str, tcpdump: bool, first: int) -> Iterator[tuple[int, _Row]]:
             raise InputError(f"line {number} of the dump has no offset in front")
 
 
-def _row(line: str) -> _Row | None:
+def _row(line: str) -> _DumpRow | None:
     match = _ROW.match(line)
-    return _Row(_offset(match[1], colon=bool(match[2])), bool(match[2]), match[3].rstrip()) if match else None
+    return _DumpRow(_offset(match[1], colon=bool(match[2])), bool(match[2]), match[3].rstrip()) if match else None
 
 
 def _offset(digits: str, *, colon: bool) -> int:

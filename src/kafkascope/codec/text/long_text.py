@@ -99,8 +99,8 @@ def _base64(texts: Iterator[str], form: str) -> bytes:
             ended = "=" in held
             out += b64decode(held[:whole], validate=True)
         except (Base64Error, ValueError):
-            what = "base64" if form == "base64" else "hex, a hex dump or base64"
-            raise InputError(f"this is no {what}; its first characters say which one it is") from None
+            form_name = "base64" if form == "base64" else "hex, a hex dump or base64"
+            raise InputError(f"this is no {form_name}; its first characters say which one it is") from None
         held = held[whole:]
         _checked(out)
     return bytes(out)

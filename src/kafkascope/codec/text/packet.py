@@ -1,28 +1,28 @@
-"""One captured packet in, what TCP carries in it out; None for bytes that are no packet."""
+"""Extracts the TCP payload of one captured packet. Returns None for bytes that are no packet."""
 
 from kafkascope.errors import InputError
 
-TCP = 6
+_TCP = 6
 _IPV4, _IPV6 = b"\x08\x00", b"\x86\xdd"
 # Where the type of what follows stands, and where that begins: Ethernet, with a VLAN, Linux cooked (`-i any`) 1 and 2.
 _LINKS = ((12, 14), (16, 18), (14, 16), (0, 20))
 FULL = "`kafkascope read` takes a whole capture (tcpdump -w)"
 
 
-def tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
+def _tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
     """`sure` where a tool said that it is a packet: it may be padded, and what is cut off or not TCP is an error."""
     starts = [0, *(start for at, start in _LINKS if data[at : at + 2] in (_IPV4, _IPV6))]
     for start in [*starts, 4] if sure else starts:  # 4: a BSD loopback, whose header is a number in the host's order
-        found = _ip(data[start:])
-        there = len(data) - start
-        if found is None or (found[2] != there and not sure):
+        packet = _ip(data[start:])
+        left = len(data) - start
+        if packet is None or (packet[2] != left and not sure):
             continue
-        protocol, header, total = found
+        protocol, header, total = packet
         segment = data[start + header : start + total]
-        if protocol != TCP:
+        if protocol != _TCP:
             break
-        if total > there or len(segment) < 20:
-            raise InputError(f"the packet is cut off: it has {total} bytes, {there} are here; record with tcpdump -s 0")
+        if total > left or len(segment) < 20:
+            raise InputError(f"the packet is cut off: it has {total} bytes, {left} are here; record with tcpdump -s 0")
         inner = (segment[12] >> 4) * 4
         if 20 <= inner <= len(segment):
             return segment[inner:]
@@ -43,7 +43,7 @@ def _ip(data: bytes) -> tuple[int, int, int] | None:
 
 def one_payload(packets: list[bytes], *, sure: bool) -> bytes:
     """Of packets the one that carries something; bytes that are no packet as they are."""
-    payloads = [tcp_payload(packet, sure=sure) for packet in packets]
+    payloads = [_tcp_payload(packet, sure=sure) for packet in packets]
     full = [
         packet if payload is None else payload
         for packet, payload in zip(packets, payloads, strict=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafkascope.codec.frame import header_version
-from kafkascope.schema.layouts.lanes import Cell, Lane, Position, end, lanes
+from kafkascope.schema.layouts.lanes import Lane, LaneCell, Position, end, lanes
 from kafkascope.schema.layouts.layout import Layout, camel_case, layout
 
 _FRAME = Position("frame", (), 0)
@@ -61,7 +61,7 @@ def _lane(lane: Lane, prefix: str) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell, prefix: str) -> dict[str, Any]:
+def _cell(cell: LaneCell, prefix: str) -> dict[str, Any]:
     at = cell.position
     name = cell.path[-1] if cell.path and cell.kind != "tags" else "tags"
     key = ".".join(camel_case(part) for part in cell.path)

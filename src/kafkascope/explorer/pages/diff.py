@@ -10,7 +10,7 @@ from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages.changelog import named
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.export import span_text
-from kafkascope.schema.history.align import Pair, side_by_side
+from kafkascope.schema.history.align import FieldPair, side_by_side
 from kafkascope.schema.history.compare import compare_layouts, short_type
 from kafkascope.schema.layouts.diagram import encoding
 from kafkascope.schema.layouts.layout import Layout, LayoutField, describe_versions, layout
@@ -59,7 +59,7 @@ def _message(old: Layout, new: Layout) -> dict[str, Any]:
     }
 
 
-def _row(new: Layout, row: Pair) -> dict[str, Any]:
+def _row(new: Layout, row: FieldPair) -> dict[str, Any]:
     field = row.after or row.before
     assert field is not None
     return {

@@ -9,7 +9,7 @@ from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages.release import known_release
 from kafkascope.schema.api_facts import api_facts, family_of
 from kafkascope.schema.history.release_changes import between
-from kafkascope.schema.history.upgrade import Step, upgrade
+from kafkascope.schema.history.upgrade import ApiUpgrade, upgrade
 from kafkascope.schema.releases import Release, newest_release, release_order, releases
 from kafkascope.schema.versions import format_versions
 
@@ -43,7 +43,7 @@ def _remark(release: Release) -> str:
     return f"Of {release.name} only version ranges are known; fields are those that later releases give its versions."
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: ApiUpgrade) -> dict[str, Any]:
     return {
         "api": step.api,
         "family": family_of(step.api),

@@ -1,4 +1,4 @@
-"""Kafka's error codes: a name or number in, `ErrorCode` out, with our words on cause and remedy. Unknown is data."""
+"""Looks up Kafka's error codes by name or number, with cause and remedy. An unknown code is data."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,10 +22,10 @@ class ErrorCode:
 
 @cache
 def error_codes() -> dict[int, ErrorCode]:
-    found = {}
+    by_code = {}
     for line in lines("errors.txt"):
         code, name, retriable, exception, release, aliases = line.split(" ")
-        found[int(code)] = ErrorCode(
+        by_code[int(code)] = ErrorCode(
             int(code),
             name,
             retriable == "retriable",
@@ -33,13 +33,13 @@ def error_codes() -> dict[int, ErrorCode]:
             release,
             () if aliases == "-" else tuple(aliases.split(",")),
         )
-    return found
+    return by_code
 
 
 def error_name(code: int) -> str:
     """For display; a code that the catalog does not know keeps its number."""
-    known = error_codes().get(code)
-    return known.name if known else f"UNKNOWN({code})"
+    error = error_codes().get(code)
+    return error.name if error else f"UNKNOWN({code})"
 
 
 @cache
@@ -48,39 +48,39 @@ def by_name() -> dict[str, ErrorCode]:
     return named | {error.name: error for error in error_codes().values()}
 
 
-def find_error(asked: str) -> ErrorCode:
+def find_error(query: str) -> ErrorCode:
     """By number, name, earlier name or exception, in any case."""
-    number = parse_number(asked)
+    number = parse_number(query)
     if number is not None:
-        known = error_codes().get(number)
-        if known is None:
+        error = error_codes().get(number)
+        if error is None:
             codes = error_codes()
-            raise NotFoundError(f"no error has code {asked}; the catalog knows {min(codes)} to {max(codes)}")
-        return known
-    wanted = asked.upper().replace("-", "_")
-    known = by_name().get(wanted)
-    if known is None and asked:
+            raise NotFoundError(f"no error has code {query}; the catalog knows {min(codes)} to {max(codes)}")
+        return error
+    name = query.upper().replace("-", "_")
+    error = by_name().get(name)
+    if error is None and query:
         # A log has it with its package.
-        exception = asked.lower().rpartition(".")[2]
-        known = next((e for e in error_codes().values() if e.exception and e.exception.lower() == exception), None)
-    if known is None:
+        exception = query.lower().rpartition(".")[2]
+        error = next((e for e in error_codes().values() if e.exception and e.exception.lower() == exception), None)
+    if error is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(wanted, by_name(), n=3, cutoff=0.6)
+        near = get_close_matches(name, by_name(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists them"
-        raise NotFoundError(f"no error is called {called(asked)}; {hint}")
-    return known
+        raise NotFoundError(f"no error is called {called(query)}; {hint}")
+    return error
 
 
 @cache
 def _advice() -> dict[str, tuple[str, str]]:
-    found = {}
+    advice = {}
     for block in text("prose/errors.txt").split("\n\n"):
         rows = [row for row in block.strip().splitlines() if not row.startswith("#")]
         if rows:
             cause, remedy = (row.strip().partition(": ")[2] for row in rows[1:3])
-            found[rows[0].strip()] = (cause, remedy)
-    return found
+            advice[rows[0].strip()] = (cause, remedy)
+    return advice
 
 
 def cause_and_remedy(name: str) -> tuple[str, str]:

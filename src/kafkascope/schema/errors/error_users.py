@@ -1,4 +1,4 @@
-"""An error in, the APIs that answer with it out: by field and version, with who says so."""
+"""Lists the APIs that return an error, by field and version, with the source of that knowledge."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -21,19 +21,19 @@ class ErrorUse:
 
 @cache
 def _uses() -> dict[int, tuple[ErrorUse, ...]]:
-    found: dict[int, dict[tuple[str, str, tuple[str, ...], str | None], list[int]]] = {}
+    by_code: dict[int, dict[tuple[str, str, tuple[str, ...], str | None], list[int]]] = {}
     for api in apis().values():
         response = message(f"{api}Response")
         for version in response.all_versions():
             for item in errors_of(response, version):
-                known = (api, item.origin, item.fields, item.where)
-                found.setdefault(item.error.code, {}).setdefault(known, []).append(version)
+                key = (api, item.origin, item.fields, item.where)
+                by_code.setdefault(item.error.code, {}).setdefault(key, []).append(version)
     return {
         code: tuple(
             ErrorUse(api, tuple(versions), origin, fields, where)
             for (api, origin, fields, where), versions in uses.items()
         )
-        for code, uses in found.items()
+        for code, uses in by_code.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Java's exceptions of error codes: a name in, where it lives and what its superclasses promise out."""
+"""Looks up the Java exceptions of error codes: their package, and what their superclasses promise."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 from kafkascope.schema.files import lines
 
 # What a client does with an exception of each class (KIP-1050), nearest first where several hold.
-PROMISES = {
+_PROMISES = {
     "InvalidMetadataException": "The client's metadata is stale. It asks for Metadata first, then sends again.",
     "RefreshRetriableException": "The client looks up leader or coordinator anew, then sends again.",
     "RetriableException": "The same request may succeed later. The client sends it again by itself until its timeout.",
@@ -34,7 +34,7 @@ class JavaException:
 
     @property
     def promise(self) -> str:
-        return next(PROMISES[parent] for parent in self.parents if parent in PROMISES)
+        return next(_PROMISES[parent] for parent in self.parents if parent in _PROMISES)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which errors a message can return at a version, by field, and who says so; what is not known stays unknown."""
+"""Lists the errors that a message can return at a version, by field and source. What is not known stays unknown."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -24,26 +24,26 @@ class MessageError:
 
 @cache
 def _in_code() -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_api: dict[str, list[tuple[str, str]]] = {}
     for line in lines("handler_errors.txt"):
         api, error, where = line.split(" ")
-        found.setdefault(api, []).append((error, where))
-    return found
+        by_api.setdefault(api, []).append((error, where))
+    return by_api
 
 
 @cache
 def _checked() -> dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]]:
     """By API: errors that a person found in the broker's code where the tool does not follow it, with their fields."""
-    found: dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]] = {}
+    by_api: dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]] = {}
     for line in lines("checked_errors.txt"):
         api, error, fields, versions, where = line.split(" ")
         row = (error, tuple(fields.split(",")), parse_versions(versions), None if where == "-" else where)
-        found.setdefault(api, []).append(row)
-    return found
+        by_api.setdefault(api, []).append(row)
+    return by_api
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenError:
     """An error that a live broker answered with, in a field, at some versions."""
 
     error: str
@@ -53,13 +53,13 @@ class Seen:
 
 
 @cache
-def seen_errors() -> dict[str, list[Seen]]:
+def seen_errors() -> dict[str, list[SeenError]]:
     """By API; `python -m tools.catalog facts` adds to it."""
-    found: dict[str, list[Seen]] = {}
+    by_api: dict[str, list[SeenError]] = {}
     for line in lines("broker_errors.txt"):
         api, error, place, versions, seen_in = line.split(" ")
-        found.setdefault(api, []).append(Seen(error, place, parse_versions(versions), tuple(seen_in.split(","))))
-    return found
+        by_api.setdefault(api, []).append(SeenError(error, place, parse_versions(versions), tuple(seen_in.split(","))))
+    return by_api
 
 
 def errors_of(message: Message, version: int | None = None) -> list[MessageError]:
@@ -70,38 +70,38 @@ def errors_of(message: Message, version: int | None = None) -> list[MessageError
     response = read_message(f"{message.api}Response")
     places = error_fields(response, version)
     only = places if len(places) == 1 else ()
-    found: dict[str, MessageError] = {}
+    errors: dict[str, MessageError] = {}
     for listed in response.errors:
         if version is None or version in listed.versions:
             error = by_name()[listed.name]
             fields = tuple(p for p in places if p.rpartition(".")[2] in listed.fields) if listed.fields else only
-            found[listed.name] = MessageError(error, "definition", fields, None)
+            errors[listed.name] = MessageError(error, "definition", fields, None)
     for name, where in _in_code().get(message.api, []):
         error = by_name()[name]
-        if name not in found and not _came_too_late(error, response, version):
-            found[name] = MessageError(error, "code", only, where)
+        if name not in errors and not _came_too_late(error, response, version):
+            errors[name] = MessageError(error, "code", only, where)
     for name, fields, versions, where in _checked().get(message.api, []):
-        known = found.get(name)
+        earlier = errors.get(name)
         if (version is None or version in versions) and (
-            known is None or (known.origin == "code" and not known.fields)
+            earlier is None or (earlier.origin == "code" and not earlier.fields)
         ):
-            found[name] = MessageError(by_name()[name], "code", tuple(f for f in fields if f in places), where)
+            errors[name] = MessageError(by_name()[name], "code", tuple(f for f in fields if f in places), where)
     for name, fields in _seen_places(message.api, version).items():
-        known = found.get(name)
-        if known is None:
-            found[name] = MessageError(by_name()[name], "broker", fields, None)
-        elif known.origin == "code" and not known.fields:
-            found[name] = MessageError(known.error, "broker", fields, known.where)
-    return [found[name] for name in sorted(found)]
+        earlier = errors.get(name)
+        if earlier is None:
+            errors[name] = MessageError(by_name()[name], "broker", fields, None)
+        elif earlier.origin == "code" and not earlier.fields:
+            errors[name] = MessageError(earlier.error, "broker", fields, earlier.where)
+    return [errors[name] for name in sorted(errors)]
 
 
 def _seen_places(api: str, version: int | None) -> dict[str, tuple[str, ...]]:
     """Error to the fields that it was seen in."""
-    found: dict[str, tuple[str, ...]] = {}
+    fields_by_error: dict[str, tuple[str, ...]] = {}
     for seen in seen_errors().get(api, ()):
-        if (version is None or version in seen.versions) and seen.place not in found.get(seen.error, ()):
-            found[seen.error] = (*found.get(seen.error, ()), seen.place)
-    return found
+        if (version is None or version in seen.versions) and seen.place not in fields_by_error.get(seen.error, ()):
+            fields_by_error[seen.error] = (*fields_by_error.get(seen.error, ()), seen.place)
+    return fields_by_error
 
 
 def _came_too_late(error: ErrorCode, response: Message, version: int | None) -> bool:
@@ -117,18 +117,18 @@ def _came_too_late(error: ErrorCode, response: Message, version: int | None) -> 
 def error_fields(message: Message, version: int | None = None) -> tuple[str, ...]:
     """The places of int16 fields that carry an error code: `Responses.Partitions.AcknowledgeErrorCode`."""
     block = next(b for b in message.blocks if version is None or version in b.versions)
-    found: list[str] = []
+    paths: list[str] = []
 
     def visit(fields: tuple[Field, ...], prefix: str) -> None:
         for field in fields:
             if version is not None and version not in field.versions:
                 continue
             if field.type == "int16" and is_error_field(field.name):
-                found.append(prefix + field.name)
+                paths.append(prefix + field.name)
             visit(field.fields, f"{prefix}{field.name}.")
 
     visit(block.fields, "")
-    return tuple(found)
+    return tuple(paths)
 
 
 def is_error_field(name: str) -> bool:

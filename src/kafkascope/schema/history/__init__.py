@@ -1,1 +1,1 @@
-"""What changed between versions and between releases."""
+"""Compares versions and releases: what changed on the wire."""

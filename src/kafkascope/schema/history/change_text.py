@@ -1,4 +1,4 @@
-"""A change between two layouts in, its words out: + for what came, - for what went, ~ for what is otherwise."""
+"""Formats a change between two layouts as text: + for added, - for removed, ~ for changed."""
 
 from typing import Any
 

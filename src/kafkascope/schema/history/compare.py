@@ -1,4 +1,4 @@
-"""Two layouts in, what changed between them out; two releases in, what changed in all of Kafka out."""
+"""Compares two layouts of a message, or all messages of two releases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,16 +49,16 @@ def partners(
     by_name = {field.kafka_name: field for field in new}
     by_alias = {alias: field for field in new for alias in field.aliases}
     taken: set[str] = set()
-    found: list[tuple[LayoutField, LayoutField | None]] = []
+    matches: list[tuple[LayoutField, LayoutField | None]] = []
     for field in old:
         match = by_name.get(field.kafka_name) or by_alias.get(field.kafka_name)
         # An alias may point at a field that is there under its own name too.
         if match is None or match.kafka_name in taken or bool(match.fields) != bool(field.fields):
-            found.append((field, None))
+            matches.append((field, None))
             continue
         taken.add(match.kafka_name)
-        found.append((field, match))
-    return found
+        matches.append((field, match))
+    return matches
 
 
 def _added(field: LayoutField, prefix: str) -> Iterator[Change]:
@@ -80,9 +80,9 @@ def compare_field(old: LayoutField, new: LayoutField, path: str) -> Iterator[Cha
 
 
 def short_type(field: LayoutField) -> str:
-    one = field.source.type if field.type == "struct" else field.type
+    element = field.source.type if field.type == "struct" else field.type
     tag = f", tag {field.tag}" if field.tag is not None else ""
-    return f"{'[]' if field.array else ''}{one}{'?' if field.nullable else ''}{tag}"
+    return f"{'[]' if field.array else ''}{element}{'?' if field.nullable else ''}{tag}"
 
 
 def _yes(value: bool) -> str:
@@ -106,15 +106,15 @@ class MessageChange:
 
 def compare_releases(old: str, new: str) -> list[MessageChange]:
     """What a client or broker that goes from one release to another meets, by message."""
-    found: list[MessageChange] = []
+    message_changes: list[MessageChange] = []
     for name in index():
-        known = message(name)
-        before, after = versions_in(known, old), versions_in(known, new)
+        definition = message(name)
+        before, after = versions_in(definition, old), versions_in(definition, new)
         if not before and not after:
             continue
         if not before or not after:
-            what = "removed" if before else "added"
-            found.append(MessageChange(name, what, _text(before), _text(after), ()))
+            kind = "removed" if before else "added"
+            message_changes.append(MessageChange(name, kind, _text(before), _text(after), ()))
             continue
         changes = tuple(
             (version, change)
@@ -122,15 +122,15 @@ def compare_releases(old: str, new: str) -> list[MessageChange]:
             for change in compare_layouts(layout(name, version, old), layout(name, version, new))
         )
         if before != after:
-            found.append(MessageChange(name, "versions", _text(before), _text(after), changes))
+            message_changes.append(MessageChange(name, "versions", _text(before), _text(after), changes))
         elif changes:
-            found.append(MessageChange(name, "layout", _text(before), _text(after), changes))
-    return found
+            message_changes.append(MessageChange(name, "layout", _text(before), _text(after), changes))
+    return message_changes
 
 
-def versions_in(known: Message, release: str) -> list[int]:
-    versions = known.versions_in(release)
-    return [v for v in known.all_versions() if versions is not None and v in versions]
+def versions_in(definition: Message, release: str) -> list[int]:
+    versions = definition.versions_in(release)
+    return [v for v in definition.all_versions() if versions is not None and v in versions]
 
 
 def _text(versions: list[int]) -> str | None:

@@ -1,4 +1,4 @@
-"""Two releases in, what lies between them out: messages by kind, error codes, and how much of each is known."""
+"""Summarizes what changed between two releases: messages by kind, names, error codes, and how much of each is known."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ _SAME = {"response": "request", "value": "key", "header": "data"}
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class ReleaseChanges:
     """`errors` are the codes that only the later of the two has. `renamed` are (earlier name, name) of messages."""
 
     old: str
@@ -28,28 +28,28 @@ class Between:
     renamed: tuple[tuple[str, str], ...]
 
 
-def between(old: str, new: str) -> Between:
+def between(old: str, new: str) -> ReleaseChanges:
     order = release_order()
     first, last = sorted((order[old], order[new]))
     errors = tuple(e for e in error_codes().values() if first < order[e.release] <= last)
-    known = [message(name) for name, entry in index().items() if entry.aliases]
+    aliased = [message(name) for name, entry in index().items() if entry.aliases]
     renamed = tuple(
         (item.name_in(old), item.name_in(new))
-        for item in known
+        for item in aliased
         if item.name_in(old) != item.name_in(new) and versions_in(item, old) and versions_in(item, new)
     )
-    return Between(old, new, order[old] < order[new], tuple(compare_releases(old, new)), errors, renamed)
+    return ReleaseChanges(old, new, order[old] < order[new], tuple(compare_releases(old, new)), errors, renamed)
 
 
 def by_kind(changes: tuple[MessageChange, ...]) -> dict[str, list[MessageChange]]:
     """The changes under the titles of `KINDS`, those that are the same for both halves as one."""
     return {
-        kind: paired([c for c in changes if _SAME.get(index()[c.name].kind, index()[c.name].kind) == kind])
+        kind: _paired([c for c in changes if _SAME.get(index()[c.name].kind, index()[c.name].kind) == kind])
         for kind in KINDS
     }
 
 
-def paired(changes: list[MessageChange]) -> list[MessageChange]:
+def _paired(changes: list[MessageChange]) -> list[MessageChange]:
     """Request and response of an API, or key and value of a record, that changed alike are one row."""
     rows: list[MessageChange] = []
     for change in changes:

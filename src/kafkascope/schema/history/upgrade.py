@@ -1,4 +1,4 @@
-"""Two releases in, what a client that goes from one to the other meets out: what breaks, what is new.
+"""Predicts what a client meets when its brokers go from one release to another: what breaks, what is new.
 
 A client and a broker speak the highest version that both have. Versions that a release calls unstable are left out:
 neither side uses them unless it is told to.
@@ -15,11 +15,11 @@ from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Message
 from kafkascope.schema.releases import release_order
 
-HARMLESS = "added"
+_HARMLESS = "added"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ApiUpgrade:
     """One API. `old` and `new` are the stable versions of each release; `before` and `after` the highest of them;
     `mixed` is what a client of one release and a broker of the other speak, None where they have none in common.
     `changes` lie between `before` and `after`, by message. `strange` are errors that the old release does not know
@@ -54,28 +54,28 @@ class Step:
         if self.mixed is None:
             return "broken"
         kinds = {change.what for changes in self.changes.values() for change in changes}
-        return "changed" if kinds - {HARMLESS} else "grown" if kinds else "same"
+        return "changed" if kinds - {_HARMLESS} else "grown" if kinds else "same"
 
 
-def upgrade(old: str, new: str) -> list[Step]:
+def upgrade(old: str, new: str) -> list[ApiUpgrade]:
     """In the order of API keys, without those that neither release has."""
     steps = (_step(api, old, new) for api in apis().values())
     return [step for step in steps if step.old or step.new]
 
 
-def stable_versions(request: Message, release: str) -> list[int]:
+def _stable_versions(request: Message, release: str) -> list[int]:
     unstable = {version for span, version in request.unstable if release in span}
     return [version for version in versions_in(request, release) if version not in unstable]
 
 
-def _step(api: str, old: str, new: str) -> Step:
+def _step(api: str, old: str, new: str) -> ApiUpgrade:
     request, response = message(f"{api}Request"), message(f"{api}Response")
-    before, after = stable_versions(request, old), stable_versions(request, new)
+    before, after = _stable_versions(request, old), _stable_versions(request, new)
     changes: dict[str, tuple[Change, ...]] = {}
     if before and after:
         for name in (request.name, response.name):
-            found = compare_layouts(layout(name, before[-1], old), layout(name, after[-1], new))
-            changes[name] = tuple(found)
+            differences = compare_layouts(layout(name, before[-1], old), layout(name, after[-1], new))
+            changes[name] = tuple(differences)
     common = max(set(before) & set(after), default=None)
     strange: tuple[ErrorCode, ...] = ()
     if common is not None:
@@ -83,4 +83,4 @@ def _step(api: str, old: str, new: str) -> Step:
         strange = tuple(
             item.error for item in errors_of(response, common) if order[old] < order[item.error.release] <= order[new]
         )
-    return Step(api, is_for_clients(api), tuple(before), tuple(after), changes, strange)
+    return ApiUpgrade(api, is_for_clients(api), tuple(before), tuple(after), changes, strange)

@@ -1,4 +1,4 @@
-"""An API or message in, its versions out, newest first: releases, KIPs, and what changed on the wire."""
+"""Lists the versions of an API or message, newest first: releases, KIPs, and what changed on the wire."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,8 +29,8 @@ class VersionEntry:
 
 def history(names: tuple[str, ...]) -> list[VersionEntry]:
     """Of a message, or of request and response together: they have the same versions."""
-    known = [message(name) for name in names]
-    first = known[0]
+    definitions = [message(name) for name in names]
+    first = definitions[0]
     versions = first.all_versions()
     entries = []
     for version in reversed(versions):
@@ -44,8 +44,8 @@ def history(names: tuple[str, ...]) -> list[VersionEntry]:
                 tuple(kips_of_version(first, version)),
                 tuple(span for span, unstable in first.unstable if unstable == version),
                 tuple(span for span, deprecated in first.deprecated if version in deprecated),
-                {item.name: _changes(item.name, older, version) for item in known},
-                tuple((item.name, *change) for item in known for change in later_changes(item, version)),
+                {item.name: _changes(item.name, older, version) for item in definitions},
+                tuple((item.name, *change) for item in definitions for change in _later_changes(item, version)),
             )
         )
     return entries
@@ -55,21 +55,21 @@ def _changes(name: str, older: int | None, version: int) -> tuple[Change, ...]:
     return () if older is None else tuple(compare_layouts(layout(name, older), layout(name, version)))
 
 
-def later_changes(known: Message, version: int) -> list[tuple[str, Change]]:
+def _later_changes(definition: Message, version: int) -> list[tuple[str, Change]]:
     """(release, change) where a release laid this version out otherwise than the release before it."""
-    if not _ever_changed(known):
+    if not _ever_changed(definition):
         return []
-    spans = known.releases_of(version)
+    spans = definition.releases_of(version)
     having = [release.name for release in releases() if any(release.name in span for span in spans)]
     return [
         (after, change)
         for before, after in pairwise(having)
-        for change in compare_layouts(layout(known.name, version, before), layout(known.name, version, after))
+        for change in compare_layouts(layout(definition.name, version, before), layout(definition.name, version, after))
     ]
 
 
-def _ever_changed(known: Message) -> bool:
+def _ever_changed(definition: Message) -> bool:
     def marked(fields: tuple[Field, ...]) -> bool:
         return any(field.since or field.was or marked(field.fields) for field in fields)
 
-    return any(block.releases or marked(block.fields) for block in known.blocks)
+    return any(block.releases or marked(block.fields) for block in definition.blocks)

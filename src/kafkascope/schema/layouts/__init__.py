@@ -1,1 +1,1 @@
-"""One version of a message, laid out: as the codec needs it, and as people read it."""
+"""Lays out one version of a message, for the codec and for people."""

@@ -1,4 +1,4 @@
-"""One version of a message as a wire diagram: rows in the order of the bytes, each with its place, encoding and size.
+"""Draws one version of a message as rows in the order of the bytes, each with its place, encoding and size.
 
 Containers stand with their counts, nested structs under their parent's path, tagged fields inside their tag section.
 """
@@ -9,7 +9,7 @@ from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiagramRow:
     """`offset` is from the start of its part and exact while `floating` is False; behind something of variable length
     it is the least that it can be. `kind`: field, count, struct, tags, tag."""
 
@@ -23,46 +23,46 @@ class Row:
     field: LayoutField | None
 
 
-def diagram(layout: Layout, offset: int = 0, floating: bool = False) -> list[Row]:
+def diagram(layout: Layout, offset: int = 0, floating: bool = False) -> list[DiagramRow]:
     """`offset` and `floating` say where the part starts: a body lies behind a header whose client id varies."""
-    return _Rows(layout).struct(layout.fields, (), 0, offset, floating)[0]
+    return _DiagramBuilder(layout).struct(layout.fields, (), 0, offset, floating)[0]
 
 
 def fixed_end(layout: Layout) -> tuple[int, bool]:
     """Where a part ends at the least, and whether that varies."""
-    _, offset, floating = _Rows(layout).struct(layout.fields, (), 0, 0, False)
+    _, offset, floating = _DiagramBuilder(layout).struct(layout.fields, (), 0, 0, False)
     return offset, floating
 
 
-class _Rows:
+class _DiagramBuilder:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
     def struct(
         self, fields: tuple[LayoutField, ...], path: tuple[str, ...], depth: int, offset: int, floating: bool
-    ) -> tuple[list[Row], int, bool]:
-        rows: list[Row] = []
+    ) -> tuple[list[DiagramRow], int, bool]:
+        rows: list[DiagramRow] = []
         for field in fields:
             if field.tag is None:
                 inner, offset, floating = self.field(field, (*path, field.kafka_name), depth, offset, floating)
                 rows += inner
         if self.layout.flexible:
             tagged = sorted((f for f in fields if f.tag is not None), key=lambda f: f.tag or 0)
-            rows.append(Row(path, depth, "tags", offset, floating, "tag section: uvarint count", "1+", None))
+            rows.append(DiagramRow(path, depth, "tags", offset, floating, "tag section: uvarint count", "1+", None))
             for field in tagged:
                 # Each tag is number, size, content; where it lies depends on which others are there.
                 here = (*path, field.kafka_name)
                 text = f"tag {field.tag}: {encoding(field)}"
-                rows.append(Row(here, depth + 1, "tag", offset + 1, True, text, size(field), field))
+                rows.append(DiagramRow(here, depth + 1, "tag", offset + 1, True, text, size(field), field))
                 rows += self.children(field, here, depth + 2, offset + 3, True)[0]
             offset, floating = offset + 1, True
         return rows, offset, floating
 
     def field(
         self, field: LayoutField, path: tuple[str, ...], depth: int, offset: int, floating: bool
-    ) -> tuple[list[Row], int, bool]:
+    ) -> tuple[list[DiagramRow], int, bool]:
         kind = "count" if field.array else "struct" if field.type == "struct" else "field"
-        rows = [Row(path, depth, kind, offset, floating, encoding(field), size(field), field)]
+        rows = [DiagramRow(path, depth, kind, offset, floating, encoding(field), size(field), field)]
         if field.type != "struct":
             fixed = field.fixed_size
             return rows, offset + field.minimum, floating or fixed is None
@@ -73,7 +73,7 @@ class _Rows:
 
     def children(
         self, field: LayoutField, path: tuple[str, ...], depth: int, offset: int, floating: bool
-    ) -> tuple[list[Row], int, bool]:
+    ) -> tuple[list[DiagramRow], int, bool]:
         if field.type != "struct":
             return [], offset, floating
         if field.array:
@@ -89,17 +89,17 @@ def encoding(field: LayoutField) -> str:
     if field.array:
         count = "uvarint count+1" if field.compact else "int32 count"
         null = f", null is {0 if field.compact else -1}" if field.nullable else ""
-        of = field.source.type if field.type == "struct" else element(field)
+        of = field.source.type if field.type == "struct" else _element(field)
         return f"{'compact ' if field.compact else ''}array of {of}: {count}{null}"
     if field.type == "struct":
         if field.nullable:
             present = "uvarint 0 or 1" if field.tag is not None else "int8 -1 (null) or 1"
             return f"nullable struct {field.source.type}: {present} before it"
         return f"struct {field.source.type}"
-    return element(field, field.nullable)
+    return _element(field, field.nullable)
 
 
-def element(field: LayoutField, nullable: bool = False) -> str:
+def _element(field: LayoutField, nullable: bool = False) -> str:
     if field.type in FIXED_SIZES:
         return field.type
     classic = "int16" if field.type == "string" else "int32"

@@ -1,5 +1,4 @@
-"""An example of any message: (message, version, release) in, a complete value that `encode` takes out; a broker takes
-it too.
+"""Builds an example of any message: a complete value that `encode` takes, and a broker too.
 
 All examples tell of one small world, written down in `data/examples.txt`: a line there gives the value of every field
 of a name, or of a field at one place, and the line with the longest fitting place wins.
@@ -22,16 +21,16 @@ def example(name: str, version: int, release: str | None = None) -> dict[str, An
     >>> example("HeartbeatRequest", 0)["groupId"]
     'order-processors'
     """
-    found = layout(name, version, release)
-    return _struct(found.fields, {}, found.message.name, version)
+    message_layout = layout(name, version, release)
+    return _struct(message_layout.fields, {}, message_layout.message.name, version)
 
 
-def _struct(fields: tuple[LayoutField, ...], given: dict[str, Any], place: str, version: int) -> dict[str, Any]:
+def _struct(fields: tuple[LayoutField, ...], values: dict[str, Any], place: str, version: int) -> dict[str, Any]:
     """`given` is what a line says of this very struct; its other fields have lines of their own."""
     value = {}
     for field in fields:
         at = f"{place}.{field.source.name}"
-        written = given.get(field.source.name, ABSENT)
+        written = values.get(field.source.name, ABSENT)
         if not fits(field, written):
             written = line_value(field, at, version)
         value[field.name] = _default(field, at, version) if written is ABSENT else _build(field, written, at, version)
@@ -45,21 +44,21 @@ ABSENT = object()
 @cache
 def written_lines() -> dict[str, list[tuple[str, str]]]:
     """By place, in the order of the file: (versions, JSON). JSON is parsed when asked for."""
-    known: dict[str, list[tuple[str, str]]] = {}
+    by_place: dict[str, list[tuple[str, str]]] = {}
     # An indented line goes on with the one before it.
     for line in text("examples.txt").replace("\n  ", " ").splitlines():
         if line and not line.startswith("#"):
             place, _, written = line.partition(" = ")
             place, _, versions = place.partition(" @")
-            known.setdefault(place, []).append((versions or "0+", written))
-    return known
+            by_place.setdefault(place, []).append((versions or "0+", written))
+    return by_place
 
 
 def line_value(field: LayoutField, place: str, version: int) -> Any:
     """What the line of the longest fitting place says: `FetchResponse.Responses.Topic`, `Responses.Topic`, `Topic`."""
-    known = written_lines()
+    by_place = written_lines()
     while True:
-        for versions, written in known.get(place, ()):
+        for versions, written in by_place.get(place, ()):
             if version in parse_versions(versions):
                 value = loads(written)
                 if fits(field, value):

@@ -1,4 +1,4 @@
-"""One version of a message as lanes of cells, in the order of the bytes, each cell with its true position.
+"""Lays out one version of a message as lanes of cells, in the order of the bytes, each cell with its true position.
 
 A struct is a lane, a field a cell. A position is an offset as long as everything before has a fixed length; behind a
 string, an array or a tag section it counts from the end of that, and inside an array from the start of the element.
@@ -29,7 +29,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LaneCell:
     """`kind`: field, count (of an array), present (of a nullable struct), tags (the count of a tag section), tag."""
 
     path: tuple[str, ...]
@@ -48,7 +48,7 @@ class Lane:
     path: tuple[str, ...]
     struct: str
     repeats: str
-    items: tuple["Cell | Lane", ...]
+    items: tuple["LaneCell | Lane", ...]
 
 
 def lanes(layout: Layout, start: Position) -> Lane:
@@ -64,25 +64,25 @@ def end(layout: Layout, start: Position) -> Position | None:
     return last if last.base == start.base else None
 
 
-def cells(lane: Lane) -> list[Cell]:
+def cells(lane: Lane) -> list[LaneCell]:
     """All cells of a lane and of those in it, in the order of the bytes."""
-    found: list[Cell] = []
+    flat: list[LaneCell] = []
     for item in lane.items:
-        found += cells(item) if isinstance(item, Lane) else [item]
-    return found
+        flat += cells(item) if isinstance(item, Lane) else [item]
+    return flat
 
 
 def _struct(
     layout: Layout, fields: tuple[LayoutField, ...], path: tuple[str, ...], at: Position
-) -> tuple[tuple[Cell | Lane, ...], Position]:
+) -> tuple[tuple[LaneCell | Lane, ...], Position]:
     """What a struct is made of, and where it ends."""
-    items: list[Cell | Lane] = []
+    items: list[LaneCell | Lane] = []
     for field in fields:
         if field.tag is None:
-            made, at = _field(layout, field, (*path, field.kafka_name), at)
-            items += made
+            placed, at = _field(layout, field, (*path, field.kafka_name), at)
+            items += placed
     if layout.flexible:
-        items.append(Cell(path, "tags", at, "uvarint count of tagged fields", "1+", None))
+        items.append(LaneCell(path, "tags", at, "uvarint count of tagged fields", "1+", None))
         tagged = sorted((field for field in fields if field.tag is not None), key=lambda field: field.tag or 0)
         if tagged:
             items.append(Lane(path, "", "tags", tuple(_tags(layout, tagged, path))))
@@ -92,32 +92,32 @@ def _struct(
 
 def _field(
     layout: Layout, field: LayoutField, path: tuple[str, ...], at: Position
-) -> tuple[list[Cell | Lane], Position]:
+) -> tuple[list[LaneCell | Lane], Position]:
     behind = Position("after", path, 0)
     if field.type != "struct":
         kind = "count" if field.array else "field"
-        cell = Cell(path, kind, at, encoding(field), size(field), field)
+        cell = LaneCell(path, kind, at, encoding(field), size(field), field)
         return [cell], behind if field.fixed_size is None else _moved(at, field.fixed_size)
     if field.array:
-        cell = Cell(path, "count", at, encoding(field), "1+" if field.compact else "4", field)
+        cell = LaneCell(path, "count", at, encoding(field), "1+" if field.compact else "4", field)
         inner, _ = _struct(layout, field.fields, path, Position("element", path, 0))
         return [cell, Lane(path, field.source.type, "each", inner)], behind
     if field.nullable:
-        cell = Cell(path, "present", at, encoding(field), "1", field)
+        cell = LaneCell(path, "present", at, encoding(field), "1", field)
         inner, _ = _struct(layout, field.fields, path, _moved(at, 1))
         return [cell, Lane(path, field.source.type, "maybe", inner)], behind
     inner, last = _struct(layout, field.fields, path, at)
     return [Lane(path, field.source.type, "once", inner)], last
 
 
-def _tags(layout: Layout, tagged: list[LayoutField], path: tuple[str, ...]) -> list[Cell | Lane]:
+def _tags(layout: Layout, tagged: list[LayoutField], path: tuple[str, ...]) -> list[LaneCell | Lane]:
     """Each is number, size, content; where it lies depends on which others are there."""
-    items: list[Cell | Lane] = []
+    items: list[LaneCell | Lane] = []
     for field in tagged:
         here = (*path, field.kafka_name)
         start = Position("content", here, 0)
         text = f"uvarint tag {field.tag}, uvarint size, then {encoding(field)}"
-        items.append(Cell(here, "tag", start, text, size(field), field))
+        items.append(LaneCell(here, "tag", start, text, size(field), field))
         if field.type == "struct":
             inside = Position("element", here, 0) if field.array else _moved(start, 1 if field.nullable else 0)
             inner, _ = _struct(layout, field.fields, here, inside)

@@ -1,4 +1,4 @@
-"""One version of one message as a release lays it out: (message, version, release) in, `Layout` out for the codec."""
+"""Resolves one version of a message in one release to the `Layout` that the codec uses."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -125,8 +125,8 @@ def describe_versions(message: Message) -> str:
     versions = message.all_versions()
     spans = {version: ", ".join(map(str, message.releases_of(version))) for version in versions}
     if len(versions) <= _FEW_VERSIONS:
-        told = "; ".join(f"v{version} in {spans[version]}" for version in versions)
-        return f"it has {format_versions(versions)} ({told})"
+        listed = "; ".join(f"v{version} in {spans[version]}" for version in versions)
+        return f"it has {format_versions(versions)} ({listed})"
     gone: dict[str, list[int]] = {}
     for version in versions:
         if not spans[version].endswith("+"):

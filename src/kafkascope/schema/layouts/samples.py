@@ -1,4 +1,4 @@
-"""A layout and a case number in, a value of it out: the boundaries first, then random ones. Same case, same value."""
+"""Generates values of a layout by case number: the boundaries first, then random ones. Same case, same value."""
 
 from random import Random
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from kafkascope.schema.layouts.layout import Layout, LayoutField
 
-INTEGERS = {
+_INTEGERS = {
     "int8": (-(2**7), 2**7 - 1),
     "int16": (-(2**15), 2**15 - 1),
     "uint16": (0, 2**16 - 1),
@@ -46,26 +46,26 @@ class _Make:
 
     def field(self, field: LayoutField, depth: int) -> Any:
         if self.theme == "default" and not (field.default == "null" and not field.nullable):
-            return field.default_value() if field.array or field.type != "struct" else self.one(field, depth)
+            return field.default_value() if field.array or field.type != "struct" else self.element(field, depth)
         if field.nullable and self.random.random() < {"null": 1.0, "random": 0.2}.get(self.theme, 0.0):
             return None
         if field.tag is not None and self.theme == "random" and self.random.random() < 0.3:
             return field.default_value()
         if not field.array:
-            return self.one(field, depth)
+            return self.element(field, depth)
         # A wide tree of ten levels would never end: fewer children the deeper they are.
         most = 1 if depth > 2 else 3
         count = 0 if self.theme == "empty" else self.random.randint(0 if self.theme == "random" else 1, most)
         if field.type != "struct" and self.theme in ("bytes 127", "bytes 128"):
             count = int(self.theme[-3:]) - 1
-        return [self.one(field, depth) for _ in range(count)]
+        return [self.element(field, depth) for _ in range(count)]
 
-    def one(self, field: LayoutField, depth: int) -> Any:
+    def element(self, field: LayoutField, depth: int) -> Any:
         random, theme = self.random, self.theme
         if field.type == "struct":
             return self.struct(field.fields, depth + 1)
-        if field.type in INTEGERS:
-            least, most = INTEGERS[field.type]
+        if field.type in _INTEGERS:
+            least, most = _INTEGERS[field.type]
             return {"least": least, "most": most}.get(theme) or random.choice(
                 (least, most, 0, 1, 127, random.randint(least, most), random.randint(0, 127))
             )

@@ -1,4 +1,5 @@
-"""A layout as typed JSON, to read and to copy: `{"GroupId": string?, "Topics": [{…}]}`; `?` marks what may be null."""
+"""Formats a layout as typed JSON, to read and to copy: `{"GroupId": string?, "Topics": [{…}]}`; `?` marks what may
+be null."""
 
 from kafkascope.schema.layouts.layout import Layout, LayoutField
 
@@ -16,6 +17,6 @@ def _struct(fields: tuple[LayoutField, ...], depth: int) -> str:
 
 
 def _type(field: LayoutField, depth: int) -> str:
-    one = _struct(field.fields, depth) if field.type == "struct" else field.type
+    element = _struct(field.fields, depth) if field.type == "struct" else field.type
     null = "?" if field.nullable else ""
-    return f"[{one}]{null}" if field.array else f"{one}{null}"
+    return f"[{element}]{null}" if field.array else f"{element}{null}"
