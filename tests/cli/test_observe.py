@@ -57,7 +57,7 @@ def test_an_empty_lake_is_not_this_folder(cli: Cli) -> None:
 def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = SimpleNamespace(exchanges=0, commits=0)
     asked = Asked("lake", 1, None, False, (), 1)
-    run = _Run(asked, cast("Any", None), cast("Any", SimpleNamespace(landed=nothing)), cast("Any", None))
+    run = _Run(asked, cast("Any", None), cast("Any", SimpleNamespace(totals=nothing)), cast("Any", None))
 
     def say(*details: str) -> str:
         run.polled += 1
