@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made-from
 
-.PHONY: help setup demo test check bench soak lab catalog pins clean
+.PHONY: help setup demo test quick check bench soak lab catalog pins clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo
 	@echo "  make demo     the four messages it began with, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
+	@echo "  make quick    tests that need no Java, Spark or browser, in under two minutes"
 	@echo "  make setup    the environment alone: .venv, kernels compiled, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed against kio, Java and tshark; memory, start, pages"
@@ -45,6 +46,9 @@ check: setup
 test: check
 	@$(BIN)/python -m tools.debian_packages
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+quick: setup
+	@KAFKASCOPE_QUICK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: setup
 	@$(BIN)/python -m bench

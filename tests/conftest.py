@@ -1,6 +1,7 @@
-"""The lab's clusters, the built wheel; and at the end of a run what tests measured, `record_property("measured", "8
-pairs")`, and what was skipped and why."""
+"""Fixtures for all tests: the lab's clusters and the built wheel. The end of a run lists what tests measured,
+`record_property("measured", "8 pairs")`, and what was skipped and why."""
 
+import os
 from collections import Counter
 
 import pytest
@@ -26,6 +27,29 @@ __all__ = [
     "shared",
     "wheel",
 ]
+
+# Whoever asks for one of these starts Java, Spark or a browser, and is left out of `make quick`.
+HEAVY_FIXTURES = {
+    *("cluster", "cluster_39", "quorum_cluster", "secure_cluster", "secured_cluster", "secured_cluster_39"),
+    *("spark", "browser", "java"),
+}
+QUICK = "KAFKASCOPE_QUICK"
+
+if QUICK in os.environ:
+    # A test that starts Java without saying so fails.
+    os.environ["JAVA_HOME"] = os.path.join(os.sep, "left", "out", "of", "make", "quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if QUICK not in os.environ:
+        return
+    heavy = [item for item in items if _is_heavy(item)]
+    config.hook.pytest_deselected(items=heavy)
+    items[:] = [item for item in items if not _is_heavy(item)]
+
+
+def _is_heavy(item: pytest.Item) -> bool:
+    return item.get_closest_marker("heavy") is not None or bool(HEAVY_FIXTURES & {*getattr(item, "fixturenames", ())})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
