@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.base.flow import BYTES, CLOSE, ENDED, FRAME, GAP, LOST, OPEN, RENEWED, TOKEN, Connection, Pieces
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Faults, endpoints
 from tests.support.framing import Given, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows
@@ -33,9 +38,13 @@ def test_gap_inside_a_frame_costs_that_frame_alone() -> None:
     stream = Stream()
     stream.say(*hello())
     long, after = produce(1, 5_000), request("Heartbeat", 4, 2)
-    stream.feed((BYTES, REQUEST, long[:2_000]), (GAP, REQUEST, 1_000), (BYTES, REQUEST, long[3_000:] + after))
+    stream.feed(
+        (PieceKind.BYTES, REQUEST, long[:2_000]),
+        (PieceKind.GAP, REQUEST, 1_000),
+        (PieceKind.BYTES, REQUEST, long[3_000:] + after),
+    )
     found = of(stream.rows, REQUEST)
-    assert [row.kind for row in found] == [FRAME] * 3
+    assert [row.kind for row in found] == [FrameKind.FRAME] * 3
     assert (found[1].body, found[1].lost) == (long[4:2_000], len(long) - 2_000)
     assert found[2].body == after[4:]
 
@@ -44,9 +53,17 @@ def test_gap_before_the_end_of_a_header_loses_the_frame() -> None:
     stream = Stream()
     stream.say(*hello())
     first, after = request("Heartbeat", 4, 1), request("Heartbeat", 4, 2)
-    stream.feed((BYTES, REQUEST, first[:11]), (GAP, REQUEST, len(first) - 11), (BYTES, REQUEST, after))
+    stream.feed(
+        (PieceKind.BYTES, REQUEST, first[:11]),
+        (PieceKind.GAP, REQUEST, len(first) - 11),
+        (PieceKind.BYTES, REQUEST, after),
+    )
     found = of(stream.rows, REQUEST)
-    assert [(row.kind, row.lost) for row in found] == [(FRAME, 0), (LOST, len(first)), (FRAME, 0)]
+    assert [(row.kind, row.lost) for row in found] == [
+        (FrameKind.FRAME, 0),
+        (FrameKind.LOST, len(first)),
+        (FrameKind.FRAME, 0),
+    ]
 
 
 def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None:
@@ -56,9 +73,20 @@ def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None
     whole = b"".join(messages)
     cut = len(messages[0]) // 2
     until = len(messages[0]) + len(messages[1]) + 7
-    stream.feed((BYTES, REQUEST, whole[:cut]), (GAP, REQUEST, until - cut), (BYTES, REQUEST, whole[until:]))
+    stream.feed(
+        (PieceKind.BYTES, REQUEST, whole[:cut]),
+        (PieceKind.GAP, REQUEST, until - cut),
+        (PieceKind.BYTES, REQUEST, whole[until:]),
+    )
     found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [FRAME, FRAME, LOST, FRAME, FRAME, FRAME]
+    assert [row.kind for row in found] == [
+        FrameKind.FRAME,
+        FrameKind.FRAME,
+        FrameKind.LOST,
+        FrameKind.FRAME,
+        FrameKind.FRAME,
+        FrameKind.FRAME,
+    ]
     assert (found[1].body, found[1].lost) == (messages[0][4:cut], len(messages[0]) - cut)
     assert found[2].lost == sum(len(message) for message in messages[1:3])
     assert [row.body for row in found[3:]] == [message[4:] for message in messages[3:]]
@@ -68,10 +96,10 @@ def test_responses_are_found_again_by_what_was_asked() -> None:
     stream = Stream()
     stream.say(*hello(), *heartbeats(1, 4))
     answers = [response("Heartbeat", 4, identity) for identity in range(1, 5)]
-    stream.feed((BYTES, RESPONSE, answers[0][:5]), (GAP, RESPONSE, len(answers[0])))
+    stream.feed((PieceKind.BYTES, RESPONSE, answers[0][:5]), (PieceKind.GAP, RESPONSE, len(answers[0])))
     stream.say((RESPONSE, answers[1][5:] + answers[2] + answers[3]))
     found = of(stream.finish(), RESPONSE)
-    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME]
+    assert [row.kind for row in found] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
     assert [row.body for row in found[2:]] == [answers[2][4:], answers[3][4:]]
     assert found[1].lost == len(answers[0]) + len(answers[1])
 
@@ -84,10 +112,10 @@ def test_one_header_alone_does_not_end_a_search() -> None:
     after = [data for _, data in heartbeats(2, 2)]
     # The packet ends with it, so that nothing speaks against it yet.
     end = inside.index(request("Heartbeat", 4, 77)) + len(request("Heartbeat", 4, 77))
-    stream.feed((GAP, REQUEST, 50), (BYTES, REQUEST, inside[50:end]))
+    stream.feed((PieceKind.GAP, REQUEST, 50), (PieceKind.BYTES, REQUEST, inside[50:end]))
     stream.say((REQUEST, inside[end:] + after[0] + after[1]))
     found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [FRAME, LOST, FRAME, FRAME]
+    assert [row.kind for row in found] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
     assert found[1].lost == len(inside)
 
 
@@ -98,7 +126,7 @@ def test_length_that_is_none_ends_trust_until_frames_agree_again() -> None:
     for nonsense in (b"\xff\xff\xff\xfe", (limits.MAX_FRAME_BYTES + 1).to_bytes(4, "big")):
         start = stream.offsets[REQUEST]
         found = of(stream.say((REQUEST, nonsense + b"garbage" + b"".join(after))), REQUEST)
-        assert [(row.kind, row.offset, row.lost) for row in found[:1]] == [(LOST, start, 11)]
+        assert [(row.kind, row.offset, row.lost) for row in found[:1]] == [(FrameKind.LOST, start, 11)]
         assert [row.body for row in found[1:]] == [message[4:] for message in after]
 
 
@@ -106,7 +134,7 @@ def test_largest_length_is_trusted() -> None:
     stream = Stream()
     stream.say(*hello())
     assert stream.say((REQUEST, limits.MAX_FRAME_BYTES.to_bytes(4, "big") + b"x" * 100)) == []
-    assert [(row.kind, row.lost) for row in of(stream.finish(), REQUEST)[1:]] == [(LOST, 104)]
+    assert [(row.kind, row.lost) for row in of(stream.finish(), REQUEST)[1:]] == [(FrameKind.LOST, 104)]
 
 
 def test_start_in_the_middle_of_a_frame() -> None:
@@ -114,7 +142,7 @@ def test_start_in_the_middle_of_a_frame() -> None:
     messages = [data for _, data in heartbeats(1, 4)]
     stream.say((REQUEST, messages[0][9:] + b"".join(messages[1:])))
     found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [LOST, FRAME, FRAME, FRAME]
+    assert [row.kind for row in found] == [FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME, FrameKind.FRAME]
     assert found[0].lost == len(messages[0]) - 9
     assert (stream.connection.protocol, stream.connection.client) == ("kafka", REQUEST)
 
@@ -146,8 +174,8 @@ def test_sasl_tokens_have_no_header() -> None:
         (REQUEST, framed(b"\0alice\0alice-secret")), (RESPONSE, framed(b"")),
         (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == [FRAME, FRAME, TOKEN, FRAME]
-    assert kinds(found, RESPONSE) == [FRAME, FRAME, TOKEN, FRAME]
+    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
 
 
 def test_sasl_tokens_of_several_rounds() -> None:
@@ -158,8 +186,8 @@ def test_sasl_tokens_of_several_rounds() -> None:
         (REQUEST, framed(b"c=biws,r=fyko,p=v0X8v3Bz2T0CJGbJQyF0X")), (RESPONSE, framed(b"v=rmF9pqV8S7suAoZWja4dJR")),
         (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == [FRAME, TOKEN, TOKEN, FRAME]
-    assert kinds(found, RESPONSE) == [FRAME, TOKEN, TOKEN, FRAME]
+    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
 
 
 @pytest.mark.parametrize("secret", [b"\0u\0hunter2", b"\0u\0\x01hunter2-hunter2", b"n,,n=alice,r=fyko+d2lbbFgONRv9qk"])
@@ -168,25 +196,25 @@ def test_what_follows_a_damaged_request_may_be_a_password(secret: bytes) -> None
     stream = Stream()
     cut = request("SaslHandshake", 0, 1)
     stream.say(*hello(), (REQUEST, cut[:12]))
-    stream.feed((GAP, REQUEST, len(cut) - 12))
+    stream.feed((PieceKind.GAP, REQUEST, len(cut) - 12))
     found = stream.say((REQUEST, framed(secret)), (REQUEST, request("Metadata", 12, 2)))
-    assert kinds(found, REQUEST) == [TOKEN, FRAME]
+    assert kinds(found, REQUEST) == [FrameKind.TOKEN, FrameKind.FRAME]
 
 
 def test_handshake_whose_answer_is_lost_is_kafka_by_what_follows_its_tokens() -> None:
     stream = Stream()
     asked = [request("SaslHandshake", 0, 1), framed(b"\0alice\0alice-secret")]
     asked += [request("ApiVersions", 0, 2), request("Metadata", 12, 3)]
-    stream.feed((GAP, RESPONSE, 36))
+    stream.feed((PieceKind.GAP, RESPONSE, 36))
     found = stream.say(
         *((REQUEST, one) for one in asked), (RESPONSE, framed(b"")), (RESPONSE, response("Metadata", 12, 3))
     )
-    assert kinds(found, REQUEST) == [FRAME, TOKEN, FRAME, FRAME]
+    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME, FrameKind.FRAME]
 
 
 def test_empty_answer_of_a_token_is_passed_on_the_way_to_one_that_fits() -> None:
     stream = Stream()
-    stream.feed((GAP, REQUEST, 37))
+    stream.feed((PieceKind.GAP, REQUEST, 37))
     stream.say(
         (REQUEST, framed(b"\0alice\0alice-secret")),
         (RESPONSE, response("SaslHandshake", 0, 1)),
@@ -194,14 +222,14 @@ def test_empty_answer_of_a_token_is_passed_on_the_way_to_one_that_fits() -> None
         (REQUEST, request("ApiVersions", 0, 2)),
         (RESPONSE, response("ApiVersions", 0, 2)),
     )
-    assert (stream.connection.protocol, kinds(stream.finish(), REQUEST)[-1:]) == ("kafka", [FRAME])
+    assert (stream.connection.protocol, kinds(stream.finish(), REQUEST)[-1:]) == ("kafka", [FrameKind.FRAME])
 
 
 def test_answer_behind_lost_tokens_is_a_frame() -> None:
     """Neither its request nor an id that says something is there; but requests have gone on behind the tokens."""
     for answer, kind in (
-        (response("Metadata", 12, 2_000_000_001), FRAME),
-        (framed(b"v=rmF9pqV8S7suAoZWja4dJR"), TOKEN),
+        (response("Metadata", 12, 2_000_000_001), FrameKind.FRAME),
+        (framed(b"v=rmF9pqV8S7suAoZWja4dJR"), FrameKind.TOKEN),
     ):
         stream = Stream()
         stream.say(
@@ -219,7 +247,7 @@ def test_sasl_handshake_of_version_1_is_followed_by_frames() -> None:
         (REQUEST, request("SaslHandshake", 1, 1)), (RESPONSE, response("SaslHandshake", 1, 1)),
         (REQUEST, request("SaslAuthenticate", 2, 2)), (RESPONSE, response("SaslAuthenticate", 2, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == kinds(found, RESPONSE) == [FRAME, FRAME]
+    assert kinds(found, REQUEST) == kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME]
 
 
 def test_zeros_are_not_frames_without_end() -> None:
@@ -247,14 +275,14 @@ def test_unfinished_frames_are_bounded() -> None:
     opening = b"".join(data for _, data in heartbeats(1, 2)) + size.to_bytes(4, "big")
     part = bytes(1_000_000)
     for number in range(2):
-        feed(number, OPEN, 0, b"")
-        feed(number, BYTES, 0, opening)
+        feed(number, PieceKind.OPEN, 0, b"")
+        feed(number, PieceKind.BYTES, 0, opening)
         for turn in range(104):
-            feed(number, BYTES, len(opening) + turn * len(part), part)
+            feed(number, PieceKind.BYTES, len(opening) + turn * len(part), part)
     assert framer._tables.pool.nbytes <= limits.MAX_UNFINISHED_BYTES
     rest = bytes(size - 104 * len(part))
-    ends = [feed(number, BYTES, len(opening) + 104 * len(part), rest) for number in range(2)]
-    assert [row.kind for found in ends for row in found] == [FRAME, LOST]
+    ends = [feed(number, PieceKind.BYTES, len(opening) + 104 * len(part), rest) for number in range(2)]
+    assert [row.kind for found in ends for row in found] == [FrameKind.FRAME, FrameKind.LOST]
     assert ends[1][0].lost == 4 + size
 
 
@@ -262,14 +290,18 @@ def test_search_is_bounded() -> None:
     """Nothing to be found in ten times what a search may hold."""
     stream = Stream()
     stream.say(*hello())
-    stream.feed((GAP, REQUEST, 100))
+    stream.feed((PieceKind.GAP, REQUEST, 100))
     noise = Random(3).randbytes(1_000_000)
     for _ in range(80):
         stream.say((REQUEST, noise))
         assert stream.framer._kept < 2 * limits.MAX_SEARCHED_BYTES
     after = [data for _, data in heartbeats(5, 2)]
     found = of(stream.say((REQUEST, b"".join(after))), REQUEST)
-    assert [(row.kind, row.lost) for row in found] == [(LOST, 100 + 80_000_000), (FRAME, 0), (FRAME, 0)]
+    assert [(row.kind, row.lost) for row in found] == [
+        (FrameKind.LOST, 100 + 80_000_000),
+        (FrameKind.FRAME, 0),
+        (FrameKind.FRAME, 0),
+    ]
 
 
 def test_undecided_connections_are_bounded() -> None:
@@ -279,7 +311,7 @@ def test_undecided_connections_are_bounded() -> None:
     framer = Framer(connections)
     count = np.arange(number)
     pieces = Pieces(
-        np.frombuffer(Random(1).randbytes(100) * number, np.uint8), np.full(number, BYTES, np.uint8),
+        np.frombuffer(Random(1).randbytes(100) * number, np.uint8), np.full(number, PieceKind.BYTES, np.uint8),
         (2 * count).astype(np.int32), np.zeros(number, np.int64), 100 * count, np.full(number, 100, np.int64), count,
         count,
     )  # fmt: skip
@@ -292,10 +324,10 @@ def test_undecided_connections_are_bounded() -> None:
 
 def test_number_that_is_used_again_is_another_connection() -> None:
     """Whatever is known of the one that was forgotten."""
-    http: list[Given] = [(BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
-    half: list[Given] = [(BYTES, REQUEST, heartbeats(1, 1)[0][1])]
-    middle: list[Given] = [(GAP, REQUEST, 10), *half]
-    closed: list[Given] = [(CLOSE, REQUEST, b""), (CLOSE, RESPONSE, b"")]
+    http: list[Given] = [(PieceKind.BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
+    half: list[Given] = [(PieceKind.BYTES, REQUEST, heartbeats(1, 1)[0][1])]
+    middle: list[Given] = [(PieceKind.GAP, REQUEST, 10), *half]
+    closed: list[Given] = [(PieceKind.CLOSE, REQUEST, b""), (PieceKind.CLOSE, RESPONSE, b"")]
     talk = [*hello(), *heartbeats(1, 2)]
     plain = Stream()
     plain.say(*talk)
@@ -305,7 +337,9 @@ def test_number_that_is_used_again_is_another_connection() -> None:
             stream.feed(*before)
             assert stream.rows == []
             stream.offsets = [0, 0]
-            stream.feed((RENEWED, REQUEST, b""), (OPEN, REQUEST, b""), (OPEN, RESPONSE, b""))
+            stream.feed(
+                (PieceKind.RENEWED, REQUEST, b""), (PieceKind.OPEN, REQUEST, b""), (PieceKind.OPEN, RESPONSE, b"")
+            )
             for message in talk if cut else ():
                 stream.say(message)
             if not cut:
@@ -320,11 +354,11 @@ def test_ended_connections_leave_nothing_behind() -> None:
     connections = [Connection(n, 0, endpoints(0), 0, 0, (None, None), True, opener=0) for n in range(count)]
     framer = Framer(connections)
     talk = [
-        (OPEN, 0, b""),
-        (OPEN, 1, b""),
-        *((BYTES, *message) for message in hello()),
-        (CLOSE, 0, b""),
-        (CLOSE, 1, b""),
+        (PieceKind.OPEN, 0, b""),
+        (PieceKind.OPEN, 1, b""),
+        *((PieceKind.BYTES, *message) for message in hello()),
+        (PieceKind.CLOSE, 0, b""),
+        (PieceKind.CLOSE, 1, b""),
     ]
     data = b"".join(what for _, _, what in talk)
     sizes = np.tile([len(what) for _, _, what in talk], count)
@@ -335,14 +369,14 @@ def test_ended_connections_leave_nothing_behind() -> None:
             np.frombuffer(data * count, np.uint8),
             np.tile(np.array([kind for kind, _, _ in talk], np.uint8), count),
             (2 * number + np.tile([direction for _, direction, _ in talk], count)).astype(np.int32),
-            np.where(np.tile([kind == CLOSE for kind, _, _ in talk], count), 1_000, 0),
+            np.where(np.tile([kind == PieceKind.CLOSE for kind, _, _ in talk], count), 1_000, 0),
             np.cumsum(sizes) - sizes,
             sizes,
             number,
             number,
         )
     )
-    assert frames.kind.tolist() == [FRAME, FRAME, ENDED, ENDED] * count
+    assert frames.kind.tolist() == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.ENDED, FrameKind.ENDED] * count
     assert frames.connection.tolist() == np.repeat(np.arange(count), 4).tolist()
     assert {(connection.protocol, connection.client) for connection in connections} == {("kafka", 0)}
     assert len(framer._tables.slots) < 100
@@ -351,13 +385,13 @@ def test_ended_connections_leave_nothing_behind() -> None:
 def test_end_of_the_stream_is_told() -> None:
     connection, found = read_messages([*hello(), *heartbeats(1, 3)])
     assert connection.protocol == "kafka"
-    assert [kinds(found, role)[-1] for role in (REQUEST, RESPONSE)] == [ENDED, ENDED]
+    assert [kinds(found, role)[-1] for role in (REQUEST, RESPONSE)] == [FrameKind.ENDED, FrameKind.ENDED]
     reset = read_messages([*hello(), *heartbeats(1, 3)], Faults(reset=True))[1]
-    assert [kinds(reset, role)[-1] for role in (REQUEST, RESPONSE)] == [ENDED, ENDED]
+    assert [kinds(reset, role)[-1] for role in (REQUEST, RESPONSE)] == [FrameKind.ENDED, FrameKind.ENDED]
 
 
 def test_frame_cut_by_the_end_is_lost() -> None:
     cut = request("Heartbeat", 4, 3)[:-5]
     for faults in (Faults(), Faults(reset=True), Faults(no_end=True)):
         found = of(read_messages([*hello(), *heartbeats(1, 2), (REQUEST, cut)], faults)[1], REQUEST)
-        assert [(row.kind, row.lost) for row in found if row.kind != ENDED][-1] == (LOST, len(cut))
+        assert [(row.kind, row.lost) for row in found if row.kind != FrameKind.ENDED][-1] == (FrameKind.LOST, len(cut))

@@ -4,7 +4,9 @@ import pytest
 
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges.facts import ids_of
-from kafkascope.capture.frames.scan_program import GROUP_AT, MEMBER_AT
+from kafkascope.capture.frames.scan_program import (
+    Fact,
+)
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layouts.layout import layout
@@ -83,7 +85,7 @@ def test_the_kernel_names_what_the_codec_names_in_every_version_of_every_api() -
         response = decode_response(one.response_frame or b"", one.api_key, one.api_version)
         assert response is not None
         wanted = ids_of(response) | ids_of(request)
-        if (one.group_id, one.member_id) != (wanted.get(GROUP_AT), wanted.get(MEMBER_AT)):
+        if (one.group_id, one.member_id) != (wanted.get(Fact.GROUP_AT), wanted.get(Fact.MEMBER_AT)):
             wrong.append((one.api, one.api_version, one.group_id, one.member_id, wanted))
     assert sum(one.group_id is not None for one in found) > 400
     assert not wrong, wrong[:5]

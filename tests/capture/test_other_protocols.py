@@ -4,7 +4,9 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.base.flow import BYTES, GAP, RESET
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from tests.support.flows import Message
 from tests.support.framing import Stream
 from tests.support.other_protocols import PROTOCOLS, echoed_numbers
@@ -20,14 +22,16 @@ def whole(stream: Stream, messages: list[Message], _random: Random) -> None:
 def alone(stream: Stream, messages: list[Message], _random: Random) -> None:
     """The first request, and a reset."""
     stream.say(next((message for message in messages if message[0] == REQUEST), messages[0]))
-    stream.feed((RESET, REQUEST, b""), (RESET, RESPONSE, b""))
+    stream.feed((PieceKind.RESET, REQUEST, b""), (PieceKind.RESET, RESPONSE, b""))
 
 
 def cut(stream: Stream, messages: list[Message], random: Random) -> None:
     """Packets recorded in part."""
     snap = random.choice((14, 30, 62))
     for way, data in messages:
-        stream.feed((BYTES, way, data[:snap]), *([(GAP, way, len(data) - snap)] if len(data) > snap else []))
+        stream.feed(
+            (PieceKind.BYTES, way, data[:snap]), *([(PieceKind.GAP, way, len(data) - snap)] if len(data) > snap else [])
+        )
 
 
 # Packets of echoed numbers, cut, have Kafka's headers and nothing else.

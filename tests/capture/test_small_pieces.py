@@ -6,7 +6,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafkascope.capture.base.flow import BYTES, CLOSE, GAP, OPEN, Connection, Pieces
+from kafkascope.capture.base.flow import (
+    Connection,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Message, endpoints
 from tests.support.framing import Row, heartbeats, hello, rows
@@ -30,17 +34,19 @@ def messages(random: Random) -> list[Message]:
 def pieces(random: Random, *, opened: bool, losses: float) -> list[Piece]:
     """The messages in pieces of up to `most` bytes, each way from the middle on where its start is missing."""
     offsets = [0, 0]
-    made: list[Piece] = [(OPEN, way, 0, b"") for way in (REQUEST, RESPONSE)] if opened else []
+    made: list[Piece] = [(PieceKind.OPEN, way, 0, b"") for way in (REQUEST, RESPONSE)] if opened else []
     most = random.choice((3, 20, 60, 127, 128, 300))
     for way, data in messages(random):
         at = 0
         while at < len(data):
             part = data[at : at + random.randint(1, most)]
             lost = random.random() < losses
-            made.append((GAP, way, offsets[way], len(part)) if lost else (BYTES, way, offsets[way], part))
+            made.append(
+                (PieceKind.GAP, way, offsets[way], len(part)) if lost else (PieceKind.BYTES, way, offsets[way], part)
+            )
             at += len(part)
             offsets[way] += len(part)
-    return made + [(CLOSE, way, offsets[way], b"") for way in (REQUEST, RESPONSE)]
+    return made + [(PieceKind.CLOSE, way, offsets[way], b"") for way in (REQUEST, RESPONSE)]
 
 
 def framed_in(given: Sequence[Piece], ends: Sequence[int], *, opened: bool) -> tuple[str, list[Row]]:

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
-from kafkascope.capture.exchanges.pairing import ANSWERED
-from kafkascope.capture.frames.headers import API_KEY, CONNECTION, CORRELATION, FIRST_NS, LAST_NS
+from kafkascope.capture.exchanges.pairing import (
+    PairStatus,
+)
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.capture.reader import Reading
 from tests.captures import NAMES, capture
 
@@ -22,18 +26,18 @@ def answered(recorded: bytes) -> dict[tuple[Any, ...], tuple[int, int]]:
     found = {}
     for batch in Reading(BytesIO(recorded)).batches():
         for index in range(len(batch)):
-            if batch.status[index] == ANSWERED:
+            if batch.status[index] == PairStatus.ANSWERED:
                 found[_name(batch, index)] = (
-                    int(batch.rows[batch.request[index], FIRST_NS]),
-                    int(batch.rows[batch.response[index], LAST_NS]),
+                    int(batch.rows[batch.request[index], Frame.FIRST_NS]),
+                    int(batch.rows[batch.response[index], Frame.LAST_NS]),
                 )
     return found
 
 
 def _name(batch: ExchangeBatch, index: int) -> tuple[Any, ...]:
     row = batch.rows[batch.request[index]]
-    ends = batch.ends[row[CONNECTION]]
-    return (ends.client_address, ends.broker_address, *row[[API_KEY, CORRELATION, LAST_NS]].tolist())
+    ends = batch.ends[row[Frame.CONNECTION]]
+    return (ends.client_address, ends.broker_address, *row[[Frame.API_KEY, Frame.CORRELATION, Frame.LAST_NS]].tolist())
 
 
 def windows(recorded: bytes, width_ns: int) -> dict[tuple[int, int], bytes]:

@@ -18,7 +18,9 @@ import pytest
 
 from kafkascope.capture.exchanges.account import Account
 from kafkascope.capture.query.stats import Stats
-from kafkascope.capture.query.tallies import FAILED, LATENCY, REQUEST_BYTES, SUMMED
+from kafkascope.capture.query.tallies import (
+    Measure,
+)
 from kafkascope.cli.read.account import Progress, print_account
 from kafkascope.cli.read.stats import print_stats
 from kafkascope.cli.read.summary import cut_middle
@@ -146,10 +148,10 @@ def test_many_connections_are_summed_behind_the_busiest(capsys: pytest.CaptureFi
     stats = Stats()
     ends = [(f"10.0.0.7:{40_000 + number}", "10.0.0.1:9092", str(number)) for number in range(30)]
     codes = np.repeat(np.arange(30), 100 - np.arange(30))
-    numbers = np.zeros((len(codes), SUMMED), np.int64)
+    numbers = np.zeros((len(codes), len(Measure)), np.int64)
     first = np.flatnonzero(np.diff(codes, prepend=-1))
-    numbers[first, REQUEST_BYTES], numbers[first, FAILED] = 1_000, 1
-    numbers[:, LATENCY] = -1
+    numbers[first, Measure.REQUEST_BYTES], numbers[first, Measure.FAILED] = 1_000, 1
+    numbers[:, Measure.LATENCY] = -1
     stats.connections.add(codes, ends, numbers, None)
     stats.apis.add(codes[:1], [("Fetch", False)], numbers[:1], None)
     stats.clients.add(codes[:5], ["app"], numbers[:5], None)

@@ -3,9 +3,12 @@
 import json
 from typing import Any
 
-from kafkascope.capture.frames.frame_table import HAVE
-from kafkascope.capture.frames.frame_table import HEAD as FIRST_CHUNK
-from kafkascope.capture.tcp.stream_table import HEAD, HELD_COUNT, NEXT, TAIL
+from kafkascope.capture.frames.frame_table import (
+    Partial,
+)
+from kafkascope.capture.tcp.stream_table import (
+    Stream,
+)
 from tests.hostile.carried import case_of, left_by
 
 _FAR = 1 << 40
@@ -15,12 +18,12 @@ _PIECES = {"client": 0, "opened": [True, True], "hinted": False, "looked": 0, "n
 FORGED: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "a row that the table of frames does not have": (("streams", 0, "framing"), 32_767),
     "a row far before the table of frames": (("streams", 1, "framing"), -_FAR),
-    "early segments listed from a node that is not there": (("streams", 0, "row", HEAD), 1 << 20),
-    "early segments listed to a node that is not there": (("streams", 0, "row", TAIL), 1 << 20),
-    "more early segments than there are": (("streams", 1, "row", HELD_COUNT), _FAR),
-    "a stream that is past the last offset": (("streams", 1, "row", NEXT), (1 << 63) - 1),
-    "bytes of a frame in a chunk that is not there": (("streams", 0, "state", FIRST_CHUNK), _FAR),
-    "more of a length than it has": (("streams", 0, "state", HAVE), 3),
+    "early segments listed from a node that is not there": (("streams", 0, "row", Stream.HEAD), 1 << 20),
+    "early segments listed to a node that is not there": (("streams", 0, "row", Stream.TAIL), 1 << 20),
+    "more early segments than there are": (("streams", 1, "row", Stream.HELD_COUNT), _FAR),
+    "a stream that is past the last offset": (("streams", 1, "row", Stream.NEXT), (1 << 63) - 1),
+    "bytes of a frame in a chunk that is not there": (("streams", 0, "state", Partial.HEAD), _FAR),
+    "more of a length than it has": (("streams", 0, "state", Partial.HAVE), 3),
     "a client on a third side": (("client",), 7),
     "requests asked for by the billion": (("slot", 2), 1 << 62),
     "a slot of too few numbers": (("slot",), [1]),

@@ -8,13 +8,27 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.base.flow import BYTES, CLOSE, FRAME, OPEN, Flows, Pieces, Segments
+from kafkascope.capture.base.flow import (
+    Flows,
+    FrameKind,
+    PieceKind,
+    Pieces,
+    Segments,
+)
 from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
 from kafkascope.capture.exchanges.pairing import ROW_COST
 from kafkascope.capture.frames.framing import PORTION_ROWS, Framer
-from kafkascope.capture.query.tallies import NAME_COST, OTHERS, SUMMED, Tallies
+from kafkascope.capture.query.tallies import (
+    NAME_COST,
+    OTHERS,
+    Measure,
+    Tallies,
+)
 from kafkascope.capture.tcp.reassembly import Reassembler
-from kafkascope.capture.tcp.stream_table import FREE, HELD_TOTAL, NODE_COST
+from kafkascope.capture.tcp.stream_table import (
+    NODE_COST,
+    StreamCount,
+)
 from tests.support.flows import endpoints
 from tests.support.frames import connection
 from tests.support.full_recording import full_recording
@@ -37,7 +51,7 @@ TINY = tiny_requests(400_000)
 
 def pieces_of(data: bytes) -> Pieces:
     """Of a connection that opens and says this in one go."""
-    kinds = np.array([OPEN, OPEN, BYTES, CLOSE], np.uint8)
+    kinds = np.array([PieceKind.OPEN, PieceKind.OPEN, PieceKind.BYTES, PieceKind.CLOSE], np.uint8)
     lengths = np.array([0, 0, len(data), 0])
     zeros = np.zeros(4, np.int64)
     streams = np.array([0, 1, 0, 0], np.int32)
@@ -54,7 +68,7 @@ def test_tiny_frames_come_in_portions_and_few_of_them_wait() -> None:
     data = api_versions(1) + api_versions(2) + TINY
     for portion in framer.portions(pieces_of(data)):
         assert len(portion.kind) <= 2 * PORTION_ROWS + 64
-        frames += int((portion.kind == FRAME).sum())
+        frames += int((portion.kind == FrameKind.FRAME).sum())
         exchanges += len(pairer.feed(portion))
         rows = pairer._waiting
         assert len(rows) * ROW_COST + len(pairer._waiting_bytes) <= limits.MAX_WAITING_BYTES
@@ -84,8 +98,8 @@ def test_small_early_segments_are_charged_for_what_they_take() -> None:
             )
         )  # fmt: skip
         tables = reassembler._tables
-        most = max(most, len(tables.nodes) - int(tables.counts[FREE]))
-        assert tables.counts[HELD_TOTAL] <= limits.MAX_EARLY_TOTAL_BYTES + NODE_COST + 1
+        most = max(most, len(tables.nodes) - int(tables.counts[StreamCount.FREE]))
+        assert tables.counts[StreamCount.HELD_TOTAL] <= limits.MAX_EARLY_TOTAL_BYTES + NODE_COST + 1
     assert limits.MAX_EARLY_TOTAL_BYTES // (NODE_COST + 1) // 2 < most < count
 
 
@@ -95,7 +109,7 @@ def test_names_of_statistics_are_bounded() -> None:
     longest = limits.MAX_TALLIED_BYTES // 8
     names = [f"{number:0{longest}}" for number in range(12)]
     for name in [*names, *names]:
-        tallies.add(np.zeros(1, np.int64), [name], np.full((1, SUMMED), -1, np.int64), None)
+        tallies.add(np.zeros(1, np.int64), [name], np.full((1, len(Measure)), -1, np.int64), None)
     assert sum(map(len, tallies)) + NAME_COST * len(list(tallies)) <= limits.MAX_TALLIED_BYTES
     calls = tallies.calls()
     assert len(calls) == 8

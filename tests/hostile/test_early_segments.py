@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from kafkascope import limits
-from kafkascope.capture.base.flow import BYTES, GAP, Flows, Pieces
+from kafkascope.capture.base.flow import (
+    Flows,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.capture.resume.reread import Wanted
@@ -14,21 +18,12 @@ from kafkascope.capture.resume.tcp import _hold, early_of
 from kafkascope.capture.tcp.reassembly import Reassembler
 from kafkascope.capture.tcp.reassembly_kernel import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
 from kafkascope.capture.tcp.stream_table import (
-    CONNECTIONS,
-    EXPRESS,
     EXPRESS_DISTANCE,
-    FAR,
     FAR_DISTANCE,
-    FOLLOWING,
-    FREE,
-    HAND,
-    HEAD,
-    HELD_COUNT,
     LOCAL,
-    OFFSET,
-    TAIL,
-    WALKED,
-    WANT_NODES,
+    Early,
+    Stream,
+    StreamCount,
     Tables,
     grown,
     make_tables,
@@ -49,20 +44,20 @@ def reassembled(recording: bytes) -> tuple[Reassembler, list[Pieces]]:
 
 def nodes_of(tables: Tables, stream: int) -> list[int]:
     found: list[int] = []
-    at = int(tables.streams[stream, HEAD])
+    at = int(tables.streams[stream, Stream.HEAD])
     while at >= 0 and len(found) <= len(tables.nodes):
         found.append(at)
-        at = int(tables.nodes[at, FOLLOWING])
+        at = int(tables.nodes[at, Early.FOLLOWING])
     return found
 
 
 def assert_lanes(tables: Tables, stream: int) -> None:
     """Each lane leads along the nodes that are on it, in the order of the list, and few are far apart."""
     nodes = nodes_of(tables, stream)
-    assert len(nodes) == tables.streams[stream, HELD_COUNT]
-    assert np.all(np.diff(tables.nodes[nodes, OFFSET]) > 0)
+    assert len(nodes) == tables.streams[stream, Stream.HELD_COUNT]
+    assert np.all(np.diff(tables.nodes[nodes, Early.OFFSET]) > 0)
     along = nodes
-    for number, (column, apart) in enumerate(((EXPRESS, EXPRESS_DISTANCE), (FAR, FAR_DISTANCE))):
+    for number, (column, apart) in enumerate(((Early.EXPRESS, EXPRESS_DISTANCE), (Early.FAR, FAR_DISTANCE))):
         along = [node for node in along if tables.nodes[node, column] != LOCAL]
         lane: list[int] = []
         at = int(tables.lanes[stream, number])
@@ -72,16 +67,16 @@ def assert_lanes(tables: Tables, stream: int) -> None:
         assert lane == along
         if len(nodes) > 4_000:
             assert len(nodes) // apart // 4 < len(lane) < len(nodes) // apart * 4
-    on_far = tables.nodes[nodes, FAR] != LOCAL
-    assert np.all(tables.nodes[nodes, EXPRESS][on_far] != LOCAL)
+    on_far = tables.nodes[nodes, Early.FAR] != LOCAL
+    assert np.all(tables.nodes[nodes, Early.EXPRESS][on_far] != LOCAL)
 
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_steps_do_not_grow_with_what_waits(name: str) -> None:
     reassembler, pieces = reassembled(ORDERS[name](SEGMENTS))
     tables = reassembler._tables
-    assert tables.streams[: 2 * len(reassembler.connections), HELD_COUNT].max() > SEGMENTS // 100
-    assert tables.counts[WALKED] < MOST_STEPS * SEGMENTS
+    assert tables.streams[: 2 * len(reassembler.connections), Stream.HELD_COUNT].max() > SEGMENTS // 100
+    assert tables.counts[StreamCount.WALKED] < MOST_STEPS * SEGMENTS
     for stream in range(2 * len(reassembler.connections)):
         assert_lanes(tables, stream)
     pieces.append(reassembler.finish())
@@ -89,7 +84,7 @@ def test_steps_do_not_grow_with_what_waits(name: str) -> None:
     connection = reassembler.connections[0]
     if name not in ("repeated", "covered"):
         length = {"shuffled": 8}.get(name, 1)
-        assert sum(int((piece.kind == BYTES).sum()) for piece in pieces) == SEGMENTS
+        assert sum(int((piece.kind == PieceKind.BYTES).sum()) for piece in pieces) == SEGMENTS
         assert sum(sum(one.bytes_seen) for one in reassembler.connections) == length * SEGMENTS
     elif name == "repeated":
         assert connection.retransmitted_bytes + connection.duplicated_bytes > SEGMENTS // 2
@@ -100,11 +95,11 @@ def test_steps_do_not_grow_with_what_waits(name: str) -> None:
 def test_restored_segments_are_on_the_lanes() -> None:
     """Whatever first and last node the state of an earlier run names."""
     tables = make_tables(limits.MAX_OTHER_CONNECTIONS)
-    early = [(GAP, 10 * number, 10 * number + 5, 0, number) for number in range(1, 5_000)]
-    tables.counts[WANT_NODES] = len(early)
+    early = [(PieceKind.GAP, 10 * number, 10 * number + 5, 0, number) for number in range(1, 5_000)]
+    tables.counts[StreamCount.WANT_NODES] = len(early)
     tables = grown(tables, 1)
     tables.streams[0] = -1
-    tables.streams[0, [HEAD, TAIL]] = tables.free[tables.counts[FREE] - 1]
+    tables.streams[0, [Stream.HEAD, Stream.TAIL]] = tables.free[tables.counts[StreamCount.FREE] - 1]
     assert _hold(tables, 0, early, lambda packet: packet, Wanted([]), bytearray()) == []
     assert_lanes(tables, 0)
     assert early_of(tables, 0) == [list(one) for one in early]
@@ -121,7 +116,7 @@ def test_looking_for_a_connection_to_forget_is_bounded() -> None:
         clients = np.repeat(client[first:last], 2)
         for batch in read_packets(BytesIO(packets(clients, np.tile([0, 2], last - first)))):
             reassembler.feed(segments.feed(batch))
-        hands.append(int(reassembler._tables.counts[HAND]))
-    assert reassembler._tables.counts[CONNECTIONS] == count + more
+        hands.append(int(reassembler._tables.counts[StreamCount.HAND]))
+    assert reassembler._tables.counts[StreamCount.CONNECTIONS] == count + more
     assert hands[0] == 0
     assert 0 < hands[1] <= MOST_LOOKED_AT + LOOKS_GIVEN_BACK * more

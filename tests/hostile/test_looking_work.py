@@ -7,7 +7,12 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from kafkascope.capture.base.flow import BYTES, FRAME, GAP, LOST, Connection, Pieces
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.frames.detect.credit import BYTES_EARN, FIRST_CREDIT, PIECE_EARNS, RESERVE
 from kafkascope.capture.frames.framing import Framer
 from tests.hostile.breaks import REQUEST_HEADS, RESPONSE_HEADS, empty_responses
@@ -45,7 +50,7 @@ def single_bytes(data: bytes, streams: list[int], first: int = 0) -> Pieces:
     turn = np.repeat(np.arange(turns), len(streams))
     stream = np.tile(np.array(streams, np.int32), turns)
     ones, order = np.ones(count, np.int64), np.arange(count)
-    kinds = np.full(count, BYTES, np.uint8)
+    kinds = np.full(count, PieceKind.BYTES, np.uint8)
     return Pieces(np.frombuffer(data, np.uint8), kinds, stream, first + turn, turn, ones, order, order)
 
 
@@ -68,7 +73,7 @@ def test_tiny_pieces_that_one_segment_brings() -> None:
     stream = np.repeat(np.arange(0, 2 * streams, 2, dtype=np.int32), turns)
     offset = np.tile(size * np.arange(turns), streams)
     start, order = np.zeros(count, np.int64), np.arange(count)
-    kinds = np.full(count, BYTES, np.uint8)
+    kinds = np.full(count, PieceKind.BYTES, np.uint8)
     pieces = Pieces(np.frombuffer(b"B" * size, np.uint8), kinds, stream, offset, start, start + size, order, order)
     assert calls(lambda: framer.feed(pieces)) < 10 * count
     assert sum(undecided.count for undecided in framer._undecided.values()) == count
@@ -79,7 +84,7 @@ def test_tiny_pieces_after_a_gap(role: int, heads: bytes) -> None:
     """The next true frames are found, behind all of them."""
     stream = Stream()
     stream.say(*hello(), *heartbeats(1, 3))
-    stream.feed((GAP, role, 100))
+    stream.feed((PieceKind.GAP, role, 100))
     data = (heads * (COUNT // len(heads) + 1))[:COUNT]
     pieces = single_bytes(data, [role], stream.offsets[role])
     assert calls(lambda: stream.framer.feed(pieces)) < MOST_CALLS
@@ -88,8 +93,8 @@ def test_tiny_pieces_after_a_gap(role: int, heads: bytes) -> None:
     found = of(stream.say(*after), role)
     stream.finish()
     if role == REQUEST:
-        assert {row.kind for row in found} == {LOST, FRAME}
-        assert sum(row.kind == FRAME for row in found) == len(after)
+        assert {row.kind for row in found} == {FrameKind.LOST, FrameKind.FRAME}
+        assert sum(row.kind == FrameKind.FRAME for row in found) == len(after)
 
 
 def test_tiny_pieces_with_bytes_missing_between_them() -> None:
@@ -97,7 +102,10 @@ def test_tiny_pieces_with_bytes_missing_between_them() -> None:
     count = 6_000
     framer = Framer([Connection(0, 0, endpoints(0), 0, 0, (None, None), False)])
     head = hello()[0][1][:20]
-    kinds, lengths = np.tile(np.array([BYTES, GAP], np.uint8), count), np.tile(np.array([20, 7]), count)
+    kinds, lengths = (
+        np.tile(np.array([PieceKind.BYTES, PieceKind.GAP], np.uint8), count),
+        np.tile(np.array([20, 7]), count),
+    )
     order = np.arange(2 * count)
     offsets, starts = np.cumsum(lengths) - lengths, np.zeros(2 * count, np.int64)
     pieces = Pieces(
@@ -115,7 +123,7 @@ def test_frames_within_frames_are_judged_for_what_they_earn() -> None:
     size, step = len(data), 1_400
     starts = np.arange(0, size, step)
     lengths = np.minimum(step, size - starts)
-    kinds, streams = np.full(len(starts), BYTES, np.uint8), np.zeros(len(starts), np.int32)
+    kinds, streams = np.full(len(starts), PieceKind.BYTES, np.uint8), np.zeros(len(starts), np.int32)
     order = np.arange(len(starts))
     framer.feed(Pieces(np.frombuffer(data, np.uint8), kinds, streams, starts, starts, lengths, order, order))
     framer.finish()

@@ -6,20 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kafkascope.capture.base.flow import ENDED, FRAME, LOST, TOKEN
-from kafkascope.capture.exchanges.pairing import ANSWERED, LONGEST_WAIT_NS, ROW_COST, pair
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
+from kafkascope.capture.exchanges.pairing import (
+    LONGEST_WAIT_NS,
+    ROW_COST,
+    PairStatus,
+    pair,
+)
 from kafkascope.capture.frames.headers import (
-    AFTER_LOSS,
-    CONNECTION,
-    CORRELATION,
-    FIRST_NS,
-    KIND,
-    LAST_NS,
-    NO_ANSWER,
     NO_ROWS,
-    RESPONSE,
-    SIZE,
-    WIDTH,
+    Frame,
     Rows,
 )
 from tests.support.pairing_model import Outcome, paired
@@ -33,23 +31,27 @@ SECOND = 1_000_000_000
 def kernel(rows: Rows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
     pairs = pair(rows, waiting, CONNECTIONS, most_bytes=most_bytes, finish=finish)
     found = zip(pairs.request.tolist(), pairs.response.tolist(), pairs.status.tolist(), strict=True)
-    left = [(at, int(rows[at, AFTER_LOSS])) for at in pairs.left.tolist()]
+    left = [(at, int(rows[at, Frame.AFTER_LOSS])) for at in pairs.left.tolist()]
     return Outcome(list(found), left, pairs.lost_answers)
 
 
 def some_rows(random: np.random.Generator, now: int) -> Rows:
     """Few correlation ids, so that many frames are alike; clocks that jump; losses and ends among them."""
     count = int(random.integers(0, 30))
-    rows = np.zeros((count, WIDTH), np.int64)
-    rows[:, KIND] = random.choice([FRAME, TOKEN, LOST, ENDED], count, p=random.dirichlet((9, 2, 2, 1)))
-    rows[:, CONNECTION] = random.integers(0, CONNECTIONS, count)
-    rows[:, RESPONSE] = random.integers(0, 2, count)
-    rows[:, CORRELATION] = random.integers(-2, int(random.choice([0, 2, 20])), count) * (rows[:, KIND] == FRAME)
-    rows[:, SIZE] = random.integers(0, 100, count)
-    rows[:, NO_ANSWER] = random.random(count) < 0.05
+    rows = np.zeros((count, len(Frame)), np.int64)
+    rows[:, Frame.KIND] = random.choice(
+        [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.LOST, FrameKind.ENDED], count, p=random.dirichlet((9, 2, 2, 1))
+    )
+    rows[:, Frame.CONNECTION] = random.integers(0, CONNECTIONS, count)
+    rows[:, Frame.RESPONSE] = random.integers(0, 2, count)
+    rows[:, Frame.CORRELATION] = random.integers(-2, int(random.choice([0, 2, 20])), count) * (
+        rows[:, Frame.KIND] == FrameKind.FRAME
+    )
+    rows[:, Frame.SIZE] = random.integers(0, 100, count)
+    rows[:, Frame.NO_ANSWER] = random.random(count) < 0.05
     steps = random.choice([0, 1_000, SECOND // 3, 2 * SECOND, LONGEST_WAIT_NS // 4], count)
-    rows[:, LAST_NS] = now + np.cumsum(steps) - random.integers(0, SECOND, count)
-    rows[:, FIRST_NS] = rows[:, LAST_NS] - random.integers(0, 1_000, count)
+    rows[:, Frame.LAST_NS] = now + np.cumsum(steps) - random.integers(0, SECOND, count)
+    rows[:, Frame.FIRST_NS] = rows[:, Frame.LAST_NS] - random.integers(0, 1_000, count)
     return rows
 
 
@@ -65,7 +67,7 @@ def test_kernel_pairs_as_the_rules_say() -> None:
             outcome = kernel(rows, len(waits), most_bytes=most, finish=turn == 2)
             assert outcome == expected, f"seed {SEED}, case {case}, batch {turn}"
             waits = rows[[at for at, _ in outcome.left]]
-            now = int(rows[:, LAST_NS].max()) if len(rows) else now
+            now = int(rows[:, Frame.LAST_NS].max()) if len(rows) else now
 
 
 MANY = 200_000
@@ -74,16 +76,16 @@ DEADLINE = 60
 
 
 def frames(correlations: npt.NDArray[np.int64], *, response: bool) -> Rows:
-    rows = np.zeros((len(correlations), WIDTH), np.int64)
-    rows[:, CORRELATION] = correlations
-    rows[:, RESPONSE] = response
+    rows = np.zeros((len(correlations), len(Frame)), np.int64)
+    rows[:, Frame.CORRELATION] = correlations
+    rows[:, Frame.RESPONSE] = response
     return rows
 
 
 def losses(count: int, *, response: bool) -> Rows:
-    rows = np.zeros((count, WIDTH), np.int64)
-    rows[:, KIND] = LOST
-    rows[:, RESPONSE] = response
+    rows = np.zeros((count, len(Frame)), np.int64)
+    rows[:, Frame.KIND] = FrameKind.LOST
+    rows[:, Frame.RESPONSE] = response
     return rows
 
 
@@ -107,6 +109,6 @@ def test_work_does_not_depend_on_what_waits(name: str) -> None:
     start = monotonic()
     pairs = pair(rows, 0, CONNECTIONS, most_bytes=1 << 40, finish=True)
     assert monotonic() - start < DEADLINE
-    assert int((pairs.status == ANSWERED).sum()) == answered
+    assert int((pairs.status == PairStatus.ANSWERED).sum()) == answered
     used = np.concatenate([pairs.request[pairs.request >= 0], pairs.response[pairs.response >= 0]])
-    assert sorted(used.tolist()) == np.flatnonzero(rows[:, KIND] == FRAME).tolist()
+    assert sorted(used.tolist()) == np.flatnonzero(rows[:, Frame.KIND] == FrameKind.FRAME).tolist()

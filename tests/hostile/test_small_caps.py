@@ -7,7 +7,9 @@ import pytest
 
 import kafkascope
 from kafkascope import limits
-from kafkascope.capture.base.flow import BYTES
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.frames.detect.credit import Credit
 from kafkascope.capture.frames.detect.detection import Undecided, Verdict
 from kafkascope.client.observe.observer import _batches
@@ -82,7 +84,7 @@ def test_what_nobody_recognises_is_left_alone_at_its_cap(cap: str) -> None:
     credit.earn(1 << 20, 1 << 30)
     for number in range(limits.MAX_UNDECIDED_PIECES + 2):
         data = first if number == 0 else piece
-        undecided.add(BYTES, 0, offset, data, len(data), number, number)
+        undecided.add(PieceKind.BYTES, 0, offset, data, len(data), number, number)
         offset += len(data)
         if undecided.verdict(credit, final=False) == Verdict("other"):
             break

@@ -4,7 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from kafkascope.capture.base.flow import ENDED, FRAME, LOST, TOKEN, Connection, Endpoints, Frames
+from kafkascope.capture.base.flow import (
+    Connection,
+    Endpoints,
+    FrameKind,
+    Frames,
+)
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
 from kafkascope.capture.exchanges.name_cache import Knowledge
@@ -31,12 +36,12 @@ class Wire:
         self.offsets: dict[tuple[int, int], int] = {}
 
     def raw(
-        self, data: bytes, side: int, *, kind: int = FRAME, on: int = 0, at: int | None = None, lost: int = 0
+        self, data: bytes, side: int, *, kind: int = FrameKind.FRAME, on: int = 0, at: int | None = None, lost: int = 0
     ) -> Self:
         self.now = self.now + MS if at is None else START_NS + at * MS
         offset = self.offsets.get((on, side), 0)
         self.rows.append((data, kind, on, side, offset, lost, self.now))
-        self.offsets[on, side] = offset + (4 + len(data) if kind in (FRAME, TOKEN) else lost)
+        self.offsets[on, side] = offset + (4 + len(data) if kind in (FrameKind.FRAME, FrameKind.TOKEN) else lost)
         return self
 
     def ask(
@@ -54,13 +59,13 @@ class Wire:
         return self.raw(encode_frame(f"{api}Response", version, value or {}, header, length=False), 1, on=on, at=at)
 
     def token(self, data: bytes, side: int) -> Self:
-        return self.raw(data, side, kind=TOKEN)
+        return self.raw(data, side, kind=FrameKind.TOKEN)
 
     def lose(self, count: int, side: int) -> Self:
-        return self.raw(b"", side, kind=LOST, lost=count)
+        return self.raw(b"", side, kind=FrameKind.LOST, lost=count)
 
     def end(self, side: int) -> Self:
-        return self.raw(b"", side, kind=ENDED)
+        return self.raw(b"", side, kind=FrameKind.ENDED)
 
     def frames(self, first: int = 0, last: int | None = None) -> Frames:
         rows = self.rows[first:last]

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, ENDED, LOST, OPEN, Connection, Frames, Pieces, Segments
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    Frames,
+    PieceKind,
+    Pieces,
+    Segments,
+)
 from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.tcp.reassembly import Reassembler
 from tests.support.flows import Faults, Message, Recording, endpoints, record, segments
@@ -33,7 +40,7 @@ class Row(NamedTuple):
 
     @property
     def end(self) -> int:
-        return self.offset + self.lost + (0 if self.kind in (LOST, ENDED) else 4 + len(self.body))
+        return self.offset + self.lost + (0 if self.kind in (FrameKind.LOST, FrameKind.ENDED) else 4 + len(self.body))
 
 
 def rows(frames: Iterable[Frames]) -> list[Row]:
@@ -84,7 +91,7 @@ class Stream:
         self.offsets = [0, 0]
         self.rows: list[Row] = []
         if opener is not None:
-            self.feed((OPEN, REQUEST, b""), (OPEN, RESPONSE, b""))
+            self.feed((PieceKind.OPEN, REQUEST, b""), (PieceKind.OPEN, RESPONSE, b""))
 
     def feed(self, *given: Given) -> list[Row]:
         data = b"".join(what for _, _, what in given if isinstance(what, bytes))
@@ -114,7 +121,7 @@ class Stream:
         return found
 
     def say(self, *messages: Message) -> list[Row]:
-        return self.feed(*((BYTES, direction, data) for direction, data in messages))
+        return self.feed(*((PieceKind.BYTES, direction, data) for direction, data in messages))
 
     def finish(self) -> list[Row]:
         self.rows += rows([self.framer.finish()])

@@ -28,7 +28,9 @@ from kafkascope.capture.files.source import Input, Source, Waiting, inputs
 from kafkascope.capture.formats import LOG
 from kafkascope.capture.frames.frame_table import are_done, join_frames
 from kafkascope.capture.frames.framing import PORTION_BYTES, PORTION_ROWS, Framer
-from kafkascope.capture.frames.headers import FIRST_NS, LAST_NS
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.capture.resume.choose import Chooser
 from kafkascope.capture.resume.places import PlaceReader
@@ -247,7 +249,7 @@ class Reading:
         skip = self._part.skip.get(self.recordings.uris[-1], 0)
         for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
-            times = batch.rows[batch.rows[:, FIRST_NS] >= KNOWN_FROM_NS, LAST_NS]
+            times = batch.rows[batch.rows[:, Frame.FIRST_NS] >= KNOWN_FROM_NS, Frame.LAST_NS]
             self.account.add_times(times)
             tally.add_times(times)
             yield batch

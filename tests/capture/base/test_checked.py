@@ -18,7 +18,10 @@ from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.headers import CLIENT_AT, FRAME_AT, SIZE, read_headers
+from kafkascope.capture.frames.headers import (
+    Frame,
+    read_headers,
+)
 from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.tcp.reassembly import Reassembler
@@ -137,13 +140,13 @@ def test_a_frame_outside_of_its_batch_stops_whoever_reads_it() -> None:
     frames = Framer(reassembler.connections).feed(pieces)
     with pytest.raises(IndexError):
         read_headers(replace(frames, ends=frames.ends + len(frames.body)))
-    for column, value in ((FRAME_AT, 1 << 40), (FRAME_AT, -(1 << 40)), (SIZE, 1 << 40)):
+    for column, value in ((Frame.FRAME_AT, 1 << 40), (Frame.FRAME_AT, -(1 << 40)), (Frame.SIZE, 1 << 40)):
         batch = next(Reading(BytesIO(capture("clients"))).batches())
         batch.rows[batch.request[0], column] = value
         with pytest.raises((KernelError, MemoryError)):
             list(Messages().add(batch, to_arrow(batch)))
     batch = next(Reading(BytesIO(capture("clients"))).batches())
-    batch.rows[batch.request[0], CLIENT_AT] = 1 << 40
+    batch.rows[batch.request[0], Frame.CLIENT_AT] = 1 << 40
     with pytest.raises(KernelError):
         to_arrow(batch)
 

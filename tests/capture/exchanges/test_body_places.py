@@ -5,12 +5,16 @@ from io import BytesIO
 
 import pytest
 
-from kafkascope.capture.base.flow import FRAME
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from kafkascope.capture.exchanges.bodies import read_frame
 from kafkascope.capture.exchanges.body_places import places_of
 from kafkascope.capture.exchanges.exchange import inner_frames
 from kafkascope.capture.exchanges.facts import ENVELOPE
-from kafkascope.capture.frames.headers import KIND
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import encode_frame
 from tests.captures import NAMES, capture
@@ -31,7 +35,7 @@ def test_every_body_is_there_once_with_its_message_and_version(name: str) -> Non
         wanted: Counter[tuple[str | None, int, int, bytes]] = Counter()
         for index in range(len(batch)):
             request, response = batch.request_frame(index), batch.response_frame(index)
-            if request is None or batch.rows[batch.request[index], KIND] != FRAME:
+            if request is None or batch.rows[batch.request[index], Frame.KIND] != FrameKind.FRAME:
                 continue
             frames = [(read_frame(request, None), request)]
             if response is not None:

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafkascope.capture.base.flow import TOKEN
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from kafkascope.capture.exchanges.bodies import read_frame
 from kafkascope.capture.exchanges.exchange import inner_frames
 from kafkascope.capture.exchanges.exchange_columns import LONG_POLLS, SCHEMA, TOKEN_API, to_arrow
@@ -19,22 +21,11 @@ from kafkascope.capture.exchanges.facts import ENVELOPE, ids_of
 from kafkascope.capture.exchanges.identity import connection_name, exchange_ids
 from kafkascope.capture.exchanges.pairing import STATUSES
 from kafkascope.capture.frames.headers import (
-    API_KEY,
-    CLIENT_AT,
-    CLIENT_SIZE,
-    CONNECTION,
-    CORRELATION,
-    FIRST_NS,
-    FRAME_AT,
-    KIND,
-    LAST_NS,
-    MISSING,
-    OFFSET,
-    PACKET,
-    SIZE,
-    VERSION,
+    Frame,
 )
-from kafkascope.capture.frames.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
+from kafkascope.capture.frames.scan_program import (
+    Fact,
+)
 from kafkascope.capture.reader import Reading
 from kafkascope.codec.frame import DecodedFrame, encode_frame
 from kafkascope.errors import DecodeError
@@ -50,38 +41,38 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
     row = batch.rows[request if request >= 0 else response].tolist()
     answer = batch.rows[response].tolist() if response >= 0 else None
     values, seen = batch.facts.values[index].tolist(), batch.facts.seen[index].tolist()
-    end = batch.ends[row[CONNECTION]]
-    asked, token = request >= 0, row[KIND] == TOKEN
+    end = batch.ends[row[Frame.CONNECTION]]
+    asked, token = request >= 0, row[Frame.KIND] == FrameKind.TOKEN
     framed = asked and not token
-    api = TOKEN_API if asked and token else apis().get(row[API_KEY]) if framed else None
-    later = asked and answer is not None and answer[FIRST_NS] >= row[LAST_NS]
-    waits = asked and api in LONG_POLLS and not (seen[MAX_WAIT] and values[MAX_WAIT] <= 0)
-    named = asked and row[CLIENT_AT] >= 0
-    client = batch.content.bytes(row[FRAME_AT] + row[CLIENT_AT], row[CLIENT_SIZE]) if named else None
-    error = values[ERROR] if answer and seen[ERROR] else None
-    file = max(at for at, first in enumerate(batch.recordings.first_packets) if first <= row[PACKET])
+    api = TOKEN_API if asked and token else apis().get(row[Frame.API_KEY]) if framed else None
+    later = asked and answer is not None and answer[Frame.FIRST_NS] >= row[Frame.LAST_NS]
+    waits = asked and api in LONG_POLLS and not (seen[Fact.MAX_WAIT] and values[Fact.MAX_WAIT] <= 0)
+    named = asked and row[Frame.CLIENT_AT] >= 0
+    client = batch.content.bytes(row[Frame.FRAME_AT] + row[Frame.CLIENT_AT], row[Frame.CLIENT_SIZE]) if named else None
+    error = values[Fact.ERROR] if answer and seen[Fact.ERROR] else None
+    file = max(at for at, first in enumerate(batch.recordings.first_packets) if first <= row[Frame.PACKET])
     return {
         "connection_id": connection_name(end.number),
         "capture_uri": batch.recordings.uris[file],
-        "packet": row[PACKET] - batch.recordings.first_packets[file],
-        "request_at": row[LAST_NS] // 1000 if asked else None,
-        "response_at": answer[FIRST_NS] // 1000 if answer else None,
-        "latency_us": answer[FIRST_NS] // 1000 - row[LAST_NS] // 1000 if later and answer else None,
+        "packet": row[Frame.PACKET] - batch.recordings.first_packets[file],
+        "request_at": row[Frame.LAST_NS] // 1000 if asked else None,
+        "response_at": answer[Frame.FIRST_NS] // 1000 if answer else None,
+        "latency_us": answer[Frame.FIRST_NS] // 1000 - row[Frame.LAST_NS] // 1000 if later and answer else None,
         "long_poll": waits,
-        "max_wait_ms": values[MAX_WAIT] if waits and seen[MAX_WAIT] else None,
-        "api_key": row[API_KEY] if framed else None,
+        "max_wait_ms": values[Fact.MAX_WAIT] if waits and seen[Fact.MAX_WAIT] else None,
+        "api_key": row[Frame.API_KEY] if framed else None,
         "api": api,
-        "api_version": row[VERSION] if framed else None,
-        "correlation_id": None if token else row[CORRELATION],
+        "api_version": row[Frame.VERSION] if framed else None,
+        "correlation_id": None if token else row[Frame.CORRELATION],
         "client_id": client.decode(errors="replace") if client is not None else None,
         "client_address": end.client_address,
         "broker_address": end.broker_address,
-        "client_software": end.software if row[OFFSET] >= end.software_from else None,
-        "request_bytes": row[SIZE] + row[MISSING] + 4 if asked else None,
-        "response_bytes": answer[SIZE] + answer[MISSING] + 4 if answer else None,
+        "client_software": end.software if row[Frame.OFFSET] >= end.software_from else None,
+        "request_bytes": row[Frame.SIZE] + row[Frame.MISSING] + 4 if asked else None,
+        "response_bytes": answer[Frame.SIZE] + answer[Frame.MISSING] + 4 if answer else None,
         "error_code": error,
         "error": error_name(error) if error else None,
-        "throttle_ms": values[THROTTLE] if seen[THROTTLE] else None,
+        "throttle_ms": values[Fact.THROTTLE] if seen[Fact.THROTTLE] else None,
         "status": STATUSES[batch.status[index]],
         **named_in(batch, index),
     }
@@ -95,8 +86,8 @@ def named_in(batch: ExchangeBatch, index: int) -> dict[str, str | None]:
     """The group and member as the codec finds them."""
     found: dict[int, str | None] = {}
     frames = batch.request_frame(index), batch.response_frame(index)
-    if frames[0] is not None and batch.rows[batch.request[index], KIND] != TOKEN:
-        key, version = (int(batch.rows[batch.request[index], column]) for column in (API_KEY, VERSION))
+    if frames[0] is not None and batch.rows[batch.request[index], Frame.KIND] != FrameKind.TOKEN:
+        key, version = (int(batch.rows[batch.request[index], column]) for column in (Frame.API_KEY, Frame.VERSION))
         with suppress(DecodeError):
             found = _ids(read_frame(frames[0], None))
             if frames[1] is not None:
@@ -104,7 +95,7 @@ def named_in(batch: ExchangeBatch, index: int) -> dict[str, str | None]:
             if key == ENVELOPE:
                 for frame, _ in inner_frames(*frames):
                     found = _ids(frame) | found
-    return {"group_id": found.get(GROUP_AT), "member_id": found.get(MEMBER_AT)}
+    return {"group_id": found.get(Fact.GROUP_AT), "member_id": found.get(Fact.MEMBER_AT)}
 
 
 def check(batch: ExchangeBatch) -> None:
@@ -114,8 +105,8 @@ def check(batch: ExchangeBatch) -> None:
     for name in ("request_at", "response_at"):
         at = columns.schema.get_field_index(name)
         columns = columns.set_column(at, name, columns.column(name).view("int64"))
-    numbers = np.array([batch.ends[number].number for number in batch.rows[batch.row(), CONNECTION]], np.uint64)
-    ids = exchange_ids(numbers, batch.rows[batch.row(), OFFSET], (batch.request < 0).astype(np.int64))
+    numbers = np.array([batch.ends[number].number for number in batch.rows[batch.row(), Frame.CONNECTION]], np.uint64)
+    ids = exchange_ids(numbers, batch.rows[batch.row(), Frame.OFFSET], (batch.request < 0).astype(np.int64))
     assert columns.column("exchange_id").equals(ids)
     found = columns.drop_columns(["exchange_id"]).to_pylist()
     assert found == [told(batch, index) for index in range(len(batch))]

@@ -8,7 +8,10 @@ import pytest
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges.exchange import Exchange
 from kafkascope.capture.exchanges.facts import facts_of, names_of
-from kafkascope.capture.frames.scan_program import ERROR, GROUP, MAX_WAIT, MEMBER, THROTTLE, TOPIC
+from kafkascope.capture.frames.scan_program import (
+    Fact,
+    NameKind,
+)
 from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.message import encode
 from kafkascope.schema.catalog import apis, message
@@ -380,21 +383,21 @@ def test_the_kernel_finds_what_the_codec_finds_in_every_version_of_every_api() -
             decode_response(one.response_frame or b"", one.api_key or 0, version),
         ]
         told: dict[int, int] = {}
-        names: dict[int, dict[str, None]] = {GROUP: {}, MEMBER: {}, TOPIC: {}}
+        names: dict[int, dict[str, None]] = {NameKind.GROUP: {}, NameKind.MEMBER: {}, NameKind.TOPIC: {}}
         for body in bodies:
             assert body is not None
             for fact, number in facts_of(body):
-                if fact != ERROR or not told.get(ERROR):
+                if fact != Fact.ERROR or not told.get(Fact.ERROR):
                     told[fact] = number
             for kind, name in names_of(body):
                 if isinstance(name, str):
                     names[kind][name] = None
-        seen = {ERROR: one.error_code, THROTTLE: one.throttle_ms}
+        seen = {Fact.ERROR: one.error_code, Fact.THROTTLE: one.throttle_ms}
         if one.long_poll:
-            seen[MAX_WAIT] = one.max_wait_ms
+            seen[Fact.MAX_WAIT] = one.max_wait_ms
         good = all(value == told.get(fact) for fact, value in seen.items())
-        good &= (one.groups, one.members) == (tuple(names[GROUP]), tuple(names[MEMBER]))
-        if not good or one.status != "answered" or not set(one.topics) >= set(names[TOPIC]):
+        good &= (one.groups, one.members) == (tuple(names[NameKind.GROUP]), tuple(names[NameKind.MEMBER]))
+        if not good or one.status != "answered" or not set(one.topics) >= set(names[NameKind.TOPIC]):
             wrong.append(f"{api} v{version} case {case}")
     assert not wrong, wrong[:10]
 

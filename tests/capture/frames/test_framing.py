@@ -5,7 +5,9 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.base.flow import ENDED, FRAME, TOKEN
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from tests.support.flows import Faults, Recording, Truth, random_faults, record
 from tests.support.framing import of, read
 from tests.support.traffic import (
@@ -65,14 +67,14 @@ def test_frames_are_true_and_nothing_is_left_out(chunk: int) -> None:
                 for row in mine:
                     assert row.offset == at, f"seed {seed}"
                     at = row.end
-                    if row.kind in (FRAME, TOKEN):
+                    if row.kind in (FrameKind.FRAME, FrameKind.TOKEN):
                         body = sent[row.offset].body
                         assert row.body == body[: len(body) - row.lost], f"seed {seed}"
                         if not faults.lost_by_recorder and faults.snap_length is None and connection.opened:
-                            assert (row.kind == TOKEN) == sent[row.offset].token, f"seed {seed}"
+                            assert (row.kind == FrameKind.TOKEN) == sent[row.offset].token, f"seed {seed}"
                 assert at == len(truths[role].shown), f"seed {seed}"
                 if role == REQUEST:
-                    told = {row.offset + base for row in mine if row.kind in (FRAME, TOKEN)}
+                    told = {row.offset + base for row in mine if row.kind in (FrameKind.FRAME, FrameKind.TOKEN)}
                     for group in whole_groups(talk.frames[role], truths[role]):
                         if len(group) > 1 and not any(frame.token for frame in group):
                             assert told.issuperset(frame.offset for frame in group), f"seed {seed}"
@@ -93,7 +95,7 @@ def test_nothing_lost_means_every_frame_found(chunk: int) -> None:
         assert [connection.protocol for connection in connections] == ["kafka"] * len(conversations), f"seed {seed}"
         for number, talk in enumerate(conversations):
             for role in (REQUEST, RESPONSE):
-                told = [row for row in of(found, role) if row.connection == number and row.kind != ENDED]
+                told = [row for row in of(found, role) if row.connection == number and row.kind != FrameKind.ENDED]
                 assert [row.body for row in told] == [frame.body for frame in talk.frames[role]], f"seed {seed}"
 
 

@@ -4,7 +4,11 @@ from random import Random
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, GAP, OPEN, RENEWED, Connection, Pieces
+from kafkascope.capture.base.flow import (
+    Connection,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.frames.survey import survey
 from tests.support.flows import endpoints
@@ -19,7 +23,10 @@ def random_pieces(random: Random) -> Pieces:
     wide = random.random() < 0.3
     return Pieces(
         data,
-        np.array([random.choice((BYTES, BYTES, GAP, OPEN)) for _ in range(count)], np.int64 if wide else np.uint8),
+        np.array(
+            [random.choice((PieceKind.BYTES, PieceKind.BYTES, PieceKind.GAP, PieceKind.OPEN)) for _ in range(count)],
+            np.int64 if wide else np.uint8,
+        ),
         np.array([random.randrange(40) for _ in range(count)], np.int64 if wide else np.int32),
         np.arange(2 * count)[::2] if wide else np.arange(count),
         np.array([random.randint(0, len(data) + len(waited)) for _ in range(count)], np.int64),
@@ -41,15 +48,20 @@ def test_a_survey_says_what_the_columns_say() -> None:
         assert (piece.offset == pieces.offset).all() and piece.offset.flags.carray
         assert [column.dtype for column in piece] == [np.uint8, np.int32, *[np.int64] * 5, np.uint8, np.uint8]
         assert streams == 2 * (pieces.stream.max() // 2 + 1)
-        assert size == pieces.length[pieces.kind == BYTES].sum()
-        assert set(begun) == set((pieces.stream[pieces.kind == OPEN] // 2).tolist())
+        assert size == pieces.length[pieces.kind == PieceKind.BYTES].sum()
+        assert set(begun) == set((pieces.stream[pieces.kind == PieceKind.OPEN] // 2).tolist())
         assert len(links) == len(pieces.kind)
 
 
 def test_one_number_serves_many_connections_in_one_batch() -> None:
     """More of them than the kernel has room to remember."""
     count = 500
-    talk = [(RENEWED, 0, b""), (OPEN, 0, b""), (OPEN, 1, b""), *((BYTES, *message) for message in hello())] * count
+    talk = [
+        (PieceKind.RENEWED, 0, b""),
+        (PieceKind.OPEN, 0, b""),
+        (PieceKind.OPEN, 1, b""),
+        *((PieceKind.BYTES, *message) for message in hello()),
+    ] * count
     sizes = np.array([len(data) for _, _, data in talk])
     connection = Connection(0, 0, endpoints(0), 0, 0, (None, None), True, opener=REQUEST)
     framer = Framer([connection])

@@ -7,8 +7,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafkascope.capture.frames.detect.start import COMPILE, UNSURE, make_scanning
-from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, TOKENS, make_tables, with_slots
+from kafkascope.capture.frames.detect.start import (
+    StartVerdict,
+    make_scanning,
+)
+from kafkascope.capture.frames.frame_table import (
+    ConnSlot,
+    Partial,
+    make_tables,
+    with_slots,
+)
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.frames.tokens import IS_FRAME, IS_TOKEN, is_request, is_response, judge
 from kafkascope.schema.catalog import apis, message
@@ -36,9 +44,9 @@ class Judged:
         self.asked, self.tokens = asked, tokens
         self.tables = with_slots(make_tables())
         self.tables.slots[0] = 0
-        self.tables.slots[0, HANDSHAKE_ID] = HANDSHAKE
-        self.tables.slots[0, ASKED] = len(asked)
-        self.tables.state[0, TOKENS] = tokens
+        self.tables.slots[0, ConnSlot.HANDSHAKE_ID] = HANDSHAKE
+        self.tables.slots[0, ConnSlot.ASKED] = len(asked)
+        self.tables.state[0, Partial.TOKENS] = tokens
         for number, (identity, (key, version)) in enumerate(asked.items()):
             self.tables.asked[0, number] = identity, key, version
         self.programs = ScanPrograms()
@@ -48,7 +56,7 @@ class Judged:
         while True:
             scanning = make_scanning(self.programs)
             why = int(judge(self.tables, scanning, np.int64(0), np.int64(role), held, 0, len(body)))
-            if why != COMPILE:
+            if why != StartVerdict.COMPILE:
                 return why
             self.programs.need(*scanning.wanted.reshape(2, 1))
 
@@ -90,7 +98,7 @@ def test_the_kernel_is_sure_of_nothing_that_grading_denies(asked: dict[int, tupl
         for role in (0, 1):
             verdict = given.kernel(body, role)
             sure[role, verdict] += 1
-            assert verdict == UNSURE or verdict == given.careful(body, role), (role, body)
+            assert verdict == StartVerdict.UNSURE or verdict == given.careful(body, role), (role, body)
     assert min(sure[0, IS_TOKEN], sure[0, IS_FRAME], sure[1, IS_FRAME]) > 100
     assert tokens == (sure[1, IS_TOKEN] > 100)
 

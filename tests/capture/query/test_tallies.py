@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 
 from kafkascope.capture.query import tallies as tallies_module
-from kafkascope.capture.query.tallies import LATENCY, PERCENTILES, SUMMED, Tallies
+from kafkascope.capture.query.tallies import (
+    PERCENTILES,
+    Measure,
+    Tallies,
+)
 
 
 def some_rows(seed: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
-    numbers = random.integers(0, 1_000, (count, SUMMED))
-    numbers[:, LATENCY] = np.exp(random.uniform(-1, 12, count)).astype(np.int64)
-    numbers[random.random(count) < 0.2, LATENCY] = -1
+    numbers = random.integers(0, 1_000, (count, len(Measure)))
+    numbers[:, Measure.LATENCY] = np.exp(random.uniform(-1, 12, count)).astype(np.int64)
+    numbers[random.random(count) < 0.2, Measure.LATENCY] = -1
     return random.integers(0, 9, count), numbers, random.random(count) < 0.3
 
 
@@ -38,11 +42,11 @@ def test_sums_are_those_of_the_rows() -> None:
     tallies.add(codes, list(range(9)), numbers, polls)
     for name, tally in zip(tallies, tallies.told(), strict=True):
         mine = numbers[codes == name]
-        timed = mine[~polls[codes == name], LATENCY]
+        timed = mine[~polls[codes == name], Measure.LATENCY]
         timed = np.sort(timed[timed >= 0])
         assert tally.calls == tallies.calls()[name] == len(mine)
         told = (tally.request_bytes, tally.response_bytes, tally.errors, tally.unanswered)
-        assert told == tuple(mine[:, :LATENCY].sum(axis=0).tolist())
+        assert told == tuple(mine[:, : Measure.LATENCY].sum(axis=0).tolist())
         assert tally.slowest_us == timed[-1]
         for percent, found in zip(PERCENTILES, tally.percentiles, strict=True):
             true = int(timed[int(np.ceil(len(timed) * percent / 100)) - 1])
@@ -50,8 +54,8 @@ def test_sums_are_those_of_the_rows() -> None:
 
 
 def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
-    numbers = np.zeros((6, SUMMED), np.int64)
-    numbers[:, LATENCY] = [10, 5_000, 5_000, 5_000, 7, 2**63 - 1]
+    numbers = np.zeros((6, len(Measure)), np.int64)
+    numbers[:, Measure.LATENCY] = [10, 5_000, 5_000, 5_000, 7, 2**63 - 1]
     tallies = Tallies()
     tallies.add(np.array([0, 1, 1, 1, 2, 3]), ["one", "other", "shown", "long"], numbers, None)
     shown, longest, others = tallies.told(["shown", "long"])
@@ -66,7 +70,7 @@ def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
 def test_no_latency_at_all() -> None:
     tallies = Tallies()
     assert tallies.told() == []
-    tallies.add(np.array([0]), ["name"], np.full((1, SUMMED), -1), None)
+    tallies.add(np.array([0]), ["name"], np.full((1, len(Measure)), -1), None)
     (tally,) = tallies.told()
     assert tally.slowest_us is None
     assert tally.percentiles == (None, None, None)

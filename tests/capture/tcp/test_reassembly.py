@@ -13,21 +13,18 @@ import pytest
 from kafkascope import limits
 from kafkascope.capture.base.flow import (
     ACK,
-    BYTES,
-    CLOSE,
     FIN,
-    GAP,
-    OPEN,
-    RENEWED,
-    RESET,
     RST,
     SYN,
     Flows,
+    PieceKind,
     Pieces,
     Segments,
 )
 from kafkascope.capture.tcp.reassembly import Reassembler
-from kafkascope.capture.tcp.stream_table import CONNECTIONS
+from kafkascope.capture.tcp.stream_table import (
+    StreamCount,
+)
 from tests.support.flows import Packet, Recording, endpoints, random_conversation, random_faults, record, segments
 
 RECORDINGS = 10_000 if os.environ.get("KAFKASCOPE_SOAK") else 2_000
@@ -44,10 +41,10 @@ def shown(pieces: Iterable[Pieces]) -> tuple[Shown, dict[int, list[int]]]:
             stream = int(batch.stream[row])
             assert batch.offset[row] == len(streams[stream])
             length = int(batch.length[row])
-            if kind == BYTES:
+            if kind == PieceKind.BYTES:
                 assert length > 0
                 streams[stream] += content(batch, row)
-            elif kind == GAP:
+            elif kind == PieceKind.GAP:
                 assert length > 0
                 streams[stream] += [None] * length
             else:
@@ -74,7 +71,7 @@ def rows(pieces: Iterable[Pieces]) -> list[tuple[object, ...]]:
     return [
         (
             int(p.kind[i]), int(p.stream[i]), int(p.offset[i]), int(p.length[i]), int(p.time_ns[i]), int(p.packet[i]),
-            content(p, i) if p.kind[i] == BYTES else b"",
+            content(p, i) if p.kind[i] == PieceKind.BYTES else b"",
         )
         for p in pieces
         for i in range(len(p.kind))
@@ -191,7 +188,7 @@ def test_connection_recorded_twice_one_behind_the_other_is_one(later: int) -> No
     reassembler, _, streams, marks = play(*whole, *again)
     assert len(reassembler.connections) == 1
     assert (text(streams[0]), text(streams[1])) == ("abc", "xyz")
-    assert marks == {0: [OPEN, CLOSE], 1: [OPEN, CLOSE]}
+    assert marks == {0: [PieceKind.OPEN, PieceKind.CLOSE], 1: [PieceKind.OPEN, PieceKind.CLOSE]}
 
 
 def test_reused_ports_make_a_new_connection() -> None:
@@ -199,7 +196,7 @@ def test_reused_ports_make_a_new_connection() -> None:
     reassembler, _, streams, marks = play(*packets)
     assert [connection.closed for connection in reassembler.connections] == ["reused", None]
     assert (text(streams[0]), text(streams[2])) == ("old", "new")
-    assert marks[0] == [OPEN, CLOSE]
+    assert marks[0] == [PieceKind.OPEN, PieceKind.CLOSE]
 
 
 @pytest.mark.parametrize(("broker", "later"), [(77_000, 2), (5_000, 70_000 * MILLISECOND)])
@@ -213,7 +210,7 @@ def test_same_initial_sequence_after_the_end_is_a_new_connection(broker: int, la
     assert [connection.closed for connection in reassembler.connections] == ["reset", None]
     assert reassembler.connections[1].opener == 0
     assert text(streams[2]) == "new"
-    assert marks[0] == [OPEN, RESET]
+    assert marks[0] == [PieceKind.OPEN, PieceKind.RESET]
 
 
 def test_bytes_behind_a_reset_are_counted() -> None:
@@ -231,14 +228,14 @@ def test_late_segments_of_the_connection_before_are_left_out() -> None:
     reassembler, _, streams, marks = play(*before, syn, *late, answer, seg(BROKER, 95_000_000, b"new"))
     assert len(reassembler.connections) == 2
     assert text(streams[3]) == "new"
-    assert marks[3] == [OPEN]
+    assert marks[3] == [PieceKind.OPEN]
 
 
 def test_end_waits_for_the_bytes_before_it() -> None:
     packets = [*opened(), seg(CLIENT, 1003, flags=FIN | ACK), seg(CLIENT, 1000, b"abc")]
     reassembler, pieces, streams, _ = play(*packets)
     assert text(streams[0]) == "abc"
-    assert [row[0] for row in rows(pieces) if row[1] == 0] == [OPEN, BYTES, CLOSE]
+    assert [row[0] for row in rows(pieces) if row[1] == 0] == [PieceKind.OPEN, PieceKind.BYTES, PieceKind.CLOSE]
     assert reassembler.connections[0].closed == "fin"
 
 
@@ -379,7 +376,7 @@ def test_early_segments_are_bounded() -> None:
         if turn == 0:
             packets = [packet for flow in range(40) for packet in (replace(opened()[0], flow=flow),)] + packets
         pieces = reassembler.feed(segments(packets))
-        delivered += int(pieces.length[pieces.kind == BYTES].sum())
+        delivered += int(pieces.length[pieces.kind == PieceKind.BYTES].sum())
         sent += 40 * 65_000
         most = max(most, sent - delivered)
     assert sent > 2 * limits.MAX_EARLY_TOTAL_BYTES
@@ -391,14 +388,14 @@ def test_many_small_early_segments_are_bounded() -> None:
     reassembler = Reassembler(Flows([endpoints(0)]))
     packets = [seg(CLIENT, 1000 + 2 * n, b"x") for n in range(1, limits.MAX_EARLY_SEGMENTS + 500)]
     pieces = reassembler.feed(segments([*opened(), *packets]))
-    waiting = len(packets) - int((pieces.kind == BYTES).sum())
+    waiting = len(packets) - int((pieces.kind == PieceKind.BYTES).sum())
     assert waiting <= limits.MAX_EARLY_SEGMENTS
 
 
 def test_more_connections_than_the_limit_are_counted() -> None:
     reassembler = Reassembler(Flows([endpoints(0), endpoints(1)]))
     reassembler.feed(segments(opened()))
-    reassembler._tables.counts[CONNECTIONS] = limits.MAX_CONNECTIONS
+    reassembler._tables.counts[StreamCount.CONNECTIONS] = limits.MAX_CONNECTIONS
     pieces = reassembler.feed(segments([seg(CLIENT, 1, b"abc", flow=1)]))
     assert len(pieces.kind) == 0
     assert [problem.kind for problem in pieces.problems] == ["too_many_connections"]
@@ -468,7 +465,10 @@ def test_number_of_a_forgotten_connection_begins_anew() -> None:
     pieces = reassembler.feed(
         segments([replace(packet, flow=most) for packet in (*opened(2000, 7000), seg(CLIENT, 2000, b"new"))])
     )
-    assert (pieces.kind.tolist(), pieces.stream.tolist()) == ([RENEWED, OPEN, OPEN, BYTES], [0, 0, 1, 0])
+    assert (pieces.kind.tolist(), pieces.stream.tolist()) == (
+        [PieceKind.RENEWED, PieceKind.OPEN, PieceKind.OPEN, PieceKind.BYTES],
+        [0, 0, 1, 0],
+    )
     assert reassembler.connections[0].flow == most
     assert reassembler.connections[0].bytes_seen == [3, 0]
     assert reassembler.forgotten == {"unknown": (1, 3)}

@@ -2,6 +2,7 @@
 pieces, frames. Rows of one batch lie in the order of the file; a batch is tens of megabytes, so memory stays flat."""
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,15 @@ class Pieces:
     waited: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
 
 
-BYTES, GAP, OPEN, CLOSE, RESET, RENEWED = range(6)
+class PieceKind(IntEnum):
+    """`Pieces.kind`."""
+
+    BYTES = 0
+    GAP = 1
+    OPEN = 2
+    CLOSE = 3
+    RESET = 4
+    RENEWED = 5
 
 
 @dataclass(slots=True)
@@ -177,7 +186,7 @@ class Frames:
         return cls(
             body=np.frombuffer(bytearray().join(bodies), dtype=np.uint8),
             ends=ends,
-            kind=np.full(len(bodies), FRAME, dtype=np.uint8),
+            kind=np.full(len(bodies), FrameKind.FRAME, dtype=np.uint8),
             connection=columns[0].astype(np.int32),
             is_response=columns[1].astype(np.uint8),
             offset=columns[2],
@@ -188,4 +197,10 @@ class Frames:
         )
 
 
-FRAME, TOKEN, LOST, ENDED = range(4)
+class FrameKind(IntEnum):
+    """`Frames.kind`."""
+
+    FRAME = 0
+    TOKEN = 1
+    LOST = 2
+    ENDED = 3

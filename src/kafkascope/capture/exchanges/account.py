@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import LOST, Connection, Frames, Problem
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    Frames,
+    Problem,
+)
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.base.problems import joined
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import STATUSES
-from kafkascope.capture.frames.headers import SIZE
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.columnar.compiling.jit import jit
 
 # Problems of one kind are counted, and the first few kept to show.
@@ -127,7 +134,7 @@ def _count_frames(kind: Any, lost: Any, packet: Any) -> Numbers:
     first = packet[0]
     for row in range(len(kind)):
         first = min(first, packet[row])
-        if kind[row] < LOST:
+        if kind[row] < FrameKind.LOST:
             frames += 1
         # Of a frame that was recorded in part the rest is lost.
         if lost[row]:
@@ -143,7 +150,7 @@ def _count_batch(rows: Any, request: Any, response: Any, status: Any, counts: An
     for index in range(len(status)):
         counts[status[index]] += 1
         if request[index] >= 0:
-            size += rows[request[index], SIZE]
+            size += rows[request[index], Frame.SIZE]
         if response[index] >= 0:
-            size += rows[response[index], SIZE]
+            size += rows[response[index], Frame.SIZE]
     return size

@@ -18,19 +18,12 @@ from kafkascope.capture.exchanges.exchanges import (
     software_of,
 )
 from kafkascope.capture.exchanges.identity import connection_name, text_hash
-from kafkascope.capture.exchanges.pairing import ANSWERED, UNANSWERED
+from kafkascope.capture.exchanges.pairing import (
+    PairStatus,
+)
 from kafkascope.capture.frames.headers import (
-    API_KEY,
     API_VERSIONS,
-    BODY_AT,
-    CLIENT_AT,
-    CLIENT_SIZE,
-    CONNECTION,
-    FRAME_AT,
-    OFFSET,
-    RESPONSE,
-    SIZE,
-    VERSION,
+    Frame,
     Rows,
     read_headers,
 )
@@ -117,7 +110,7 @@ class CallReader:
         ends = [link.ends for link in links]
         _learn_software(content, rows, ends)
         answers = np.array(response, dtype=np.int64)
-        status = np.where(answers >= 0, ANSWERED, UNANSWERED).astype(np.uint8)
+        status = np.where(answers >= 0, PairStatus.ANSWERED, PairStatus.UNANSWERED).astype(np.uint8)
         batch = make_batch(
             rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
             self._programs, names=False, sized=True, content=content,
@@ -150,9 +143,9 @@ class CallReader:
 
 
 def _learn_software(content: Content, rows: Rows, ends: list[Ends]) -> None:
-    telling = (rows[:, RESPONSE] == 0) & (rows[:, BODY_AT] > 0) & (rows[:, API_KEY] == API_VERSIONS)
-    telling &= rows[:, VERSION] >= FIRST_WITH_SOFTWARE
-    wanted = [CONNECTION, OFFSET, FRAME_AT, SIZE, CLIENT_AT, CLIENT_SIZE]
+    telling = (rows[:, Frame.RESPONSE] == 0) & (rows[:, Frame.BODY_AT] > 0) & (rows[:, Frame.API_KEY] == API_VERSIONS)
+    telling &= rows[:, Frame.VERSION] >= FIRST_WITH_SOFTWARE
+    wanted = [Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE]
     for number, offset, at, size, client_at, client_size in rows[telling][:, wanted].tolist():
         known = ends[number]
         if known.software is None:

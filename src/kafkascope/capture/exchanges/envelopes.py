@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place
-from kafkascope.capture.base.flow import FRAME
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.frames.headers import (
-    BODY_AT,
-    FRAME_AT,
-    KIND,
-    RESPONSE,
-    SIZE,
-    WIDTH,
+    Frame,
     Rows,
     flexible_from,
     parse_headers,
@@ -49,7 +46,7 @@ def open_envelopes(
 ) -> Inner:
     """Of exchanges whose two bodies were read; `body_at` is the answer's."""
     count = len(outer)
-    made = np.zeros((2 * count, WIDTH), dtype=np.int64)
+    made = np.zeros((2 * count, len(Frame)), dtype=np.int64)
     answered = np.empty(count, dtype=np.int64)
     _open(*content, rows, request, response, body_at, outer, made, answered, flexible_from())
     return Inner(outer, made, np.arange(count), answered)
@@ -65,18 +62,18 @@ def _open(
     for index in range(count):
         for answer in range(2):
             inner = made[index + answer * count]
-            inner[KIND] = FRAME
-            inner[RESPONSE] = answer
+            inner[Frame.KIND] = FrameKind.FRAME
+            inner[Frame.RESPONSE] = answer
             which = response[outer[index]] if answer else request[outer[index]]
             if which < 0:
                 continue
             row = rows[which]
-            data, start = place(waited, body, row[FRAME_AT])
-            before = row[FRAME_AT] - start
-            end = start + row[SIZE]
-            start += body_at[outer[index]] if answer else row[BODY_AT]
+            data, start = place(waited, body, row[Frame.FRAME_AT])
+            before = row[Frame.FRAME_AT] - start
+            end = start + row[Frame.SIZE]
+            start += body_at[outer[index]] if answer else row[Frame.BODY_AT]
             length, position = uvarint(data, start, end)
-            inner[FRAME_AT] = before + position
-            inner[SIZE] = min(max(length - 1, 0), end - position)
-        answered[index] = count + index if made[count + index, SIZE] > 0 else -1
+            inner[Frame.FRAME_AT] = before + position
+            inner[Frame.SIZE] = min(max(length - 1, 0), end - position)
+        answered[index] = count + index if made[count + index, Frame.SIZE] > 0 else -1
     parse_headers(waited, body, made, 0, first_flexible)

@@ -7,27 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope.capture.base.checked import copy, place, write_16, write_32, write_64
-from kafkascope.capture.base.flow import TOKEN, Int64s, Uint8s
+from kafkascope.capture.base.flow import (
+    FrameKind,
+    Int64s,
+    Uint8s,
+)
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.identity import CONNECTION_DIGITS, EXCHANGE_DIGITS, write_digits, write_id
 from kafkascope.capture.frames.body_scan import LISTED, THE_ONE
 from kafkascope.capture.frames.headers import (
-    API_KEY,
-    CLIENT_AT,
-    CLIENT_SIZE,
-    CONNECTION,
-    CORRELATION,
-    FIRST_NS,
-    FRAME_AT,
-    KIND,
-    LAST_NS,
-    MISSING,
-    OFFSET,
-    PACKET,
-    SIZE,
-    VERSION,
+    Frame,
 )
-from kafkascope.capture.frames.scan_program import ERROR, GROUP_AT, MAX_WAIT, MEMBER_AT, THROTTLE
+from kafkascope.capture.frames.scan_program import (
+    Fact,
+)
 from kafkascope.columnar.compiling.jit import jit
 
 # The columns, in their order.
@@ -119,7 +112,7 @@ def lines(size: Number) -> Number:
 
 @jit
 def is_token(t: Told, i: Number) -> Number:
-    return t.request[i] >= 0 and t.rows[t.request[i], KIND] == TOKEN
+    return t.request[i] >= 0 and t.rows[t.request[i], Frame.KIND] == FrameKind.TOKEN
 
 
 @jit
@@ -139,7 +132,7 @@ def api_of(t: Told, i: Number, row: Number) -> Number:
     """Row of `apis`, -1 where the catalog does not know the key, and for an answer alone."""
     if is_token(t, i):
         return len(t.apis) - 1
-    key = t.rows[row, API_KEY]
+    key = t.rows[row, Frame.API_KEY]
     return key if t.request[i] >= 0 and 0 <= key < len(t.apis) - 1 else -1
 
 
@@ -152,15 +145,15 @@ def api_text(t: Told, i: Number, row: Number) -> Numbers:
 @jit
 def size_of(row: Any) -> Number:
     """Of a frame as it was sent, whether all of it was recorded or not."""
-    return row[SIZE] + row[MISSING] + PREFIX_BYTES
+    return row[Frame.SIZE] + row[Frame.MISSING] + PREFIX_BYTES
 
 
 @jit
 def client_text(t: Told, i: Number) -> Numbers:
     request = t.request[i]
-    if request < 0 or t.rows[request, CLIENT_AT] < 0:
+    if request < 0 or t.rows[request, Frame.CLIENT_AT] < 0:
         return np.int64(0), np.int64(-1)
-    return t.rows[request, FRAME_AT] + t.rows[request, CLIENT_AT], t.rows[request, CLIENT_SIZE]
+    return t.rows[request, Frame.FRAME_AT] + t.rows[request, Frame.CLIENT_AT], t.rows[request, Frame.CLIENT_SIZE]
 
 
 @jit
@@ -174,15 +167,15 @@ def name_text(t: Told, i: Number, fact: Number) -> Numbers:
 @jit
 def software_text(t: Told, i: Number, row: Number) -> Numbers:
     end = t.which[i]
-    known = t.rows[row, OFFSET] >= t.ends[end, END_FROM]
+    known = t.rows[row, Frame.OFFSET] >= t.ends[end, END_FROM]
     return t.ends[end, END_SOFTWARE], t.ends[end, END_SOFTWARE + 1] if known else np.int64(-1)
 
 
 @jit
 def error_text(t: Told, i: Number) -> Numbers:
     """Of no error there is none."""
-    code = t.values[i, ERROR]
-    if t.response[i] < 0 or not t.seen[i, ERROR] or code == 0:
+    code = t.values[i, Fact.ERROR]
+    if t.response[i] < 0 or not t.seen[i, Fact.ERROR] or code == 0:
         return np.int64(0), np.int64(-1)
     return t.errors[code - t.first_error, 0], t.errors[code - t.first_error, 1]
 
@@ -193,7 +186,7 @@ def number_ends(rows: Any, request: Any, response: Any, numbered: Any, which: An
     how many there are comes back."""
     count = np.int64(0)
     for i in range(len(request)):
-        connection = rows[request[i] if request[i] >= 0 else response[i], CONNECTION]
+        connection = rows[request[i] if request[i] >= 0 else response[i], Frame.CONNECTION]
         if numbered[connection] == 0:
             used[count] = connection
             count += 1
@@ -209,11 +202,11 @@ def measure(t: Told, form: Form) -> Number:
     sizes = form.sizes
     sizes[:] = 0
     for i in range(count):
-        if not 0 <= t.values[i, ERROR] - t.first_error < len(t.errors):
+        if not 0 <= t.values[i, Fact.ERROR] - t.first_error < len(t.errors):
             return np.int64(0)
         row = t.request[i] if t.request[i] >= 0 else t.response[i]
         end = t.which[i]
-        sizes[CAPTURE_URI] += t.files[file_of(t, t.rows[row, PACKET]), 2]
+        sizes[CAPTURE_URI] += t.files[file_of(t, t.rows[row, Frame.PACKET]), 2]
         sizes[API] += max(api_text(t, i, row)[1], 0)
         sizes[CLIENT_ID] += max(client_text(t, i)[1], 0)
         sizes[CLIENT_ADDRESS] += t.ends[end, END_CLIENT + 1]
@@ -221,8 +214,8 @@ def measure(t: Told, form: Form) -> Number:
         sizes[SOFTWARE] += max(software_text(t, i, row)[1], 0)
         sizes[ERROR_NAME] += max(error_text(t, i)[1], 0)
         sizes[STATUS] += t.statuses[t.status[i], 1]
-        sizes[GROUP_ID] += max(name_text(t, i, GROUP_AT)[1], 0)
-        sizes[MEMBER_ID] += max(name_text(t, i, MEMBER_AT)[1], 0)
+        sizes[GROUP_ID] += max(name_text(t, i, Fact.GROUP_AT)[1], 0)
+        sizes[MEMBER_ID] += max(name_text(t, i, Fact.MEMBER_AT)[1], 0)
     sizes[EXCHANGE_ID] = EXCHANGE_DIGITS * count
     sizes[CONNECTION_ID] = CONNECTION_DIGITS * count
     return lay_out(form, count, form.data[:0])
@@ -329,40 +322,42 @@ def write(t: Told, form: Form, out: Any) -> Number:
         asked, answered = t.request[i] >= 0, t.response[i] >= 0
         row = t.request[i] if asked else t.response[i]
         end = t.which[i]
-        offset = t.rows[row, OFFSET]
+        offset = t.rows[row, Frame.OFFSET]
         write_id(
             np.uint64(t.ends[end, END_HASH]), np.uint64(offset), np.uint64(not asked), out, form.places[EXCHANGE_ID, 2]
         )
         end_text(out, form, EXCHANGE_ID, i, np.int64(EXCHANGE_DIGITS))
         write_digits(np.uint64(t.ends[end, END_HASH]), np.int64(CONNECTION_DIGITS), out, form.places[CONNECTION_ID, 2])
         end_text(out, form, CONNECTION_ID, i, np.int64(CONNECTION_DIGITS))
-        packet = t.rows[row, PACKET]
+        packet = t.rows[row, Frame.PACKET]
         file = file_of(t, packet)
         put_text(out, form, CAPTURE_URI, i, t.texts, (t.files[file, 1], t.files[file, 2]))
         put_number(out, form, PACKET_NUMBER, i, packet - t.files[file, 0], True)
-        timed = t.sized or t.rows[row, FIRST_NS] >= t.known_from_ns
+        timed = t.sized or t.rows[row, Frame.FIRST_NS] >= t.known_from_ns
         request_ns, response_ns = np.int64(0), np.int64(0)
         if asked:
-            request_ns = t.rows[row, LAST_NS] if timed else t.rows[row, FIRST_NS]
+            request_ns = t.rows[row, Frame.LAST_NS] if timed else t.rows[row, Frame.FIRST_NS]
         if answered:
-            response_ns = t.rows[t.response[i], FIRST_NS]
+            response_ns = t.rows[t.response[i], Frame.FIRST_NS]
         put_number(out, form, REQUEST_AT, i, request_ns // 1000, asked and timed)
         put_number(out, form, RESPONSE_AT, i, response_ns // 1000, answered and timed)
         # A response that was recorded before its request has no latency. Otherwise it is between the times as they are
         # written, in whole microseconds.
         latency = response_ns // 1000 - request_ns // 1000
         put_number(out, form, LATENCY, i, latency, asked and answered and response_ns >= request_ns)
-        framed = asked and t.rows[row, KIND] != TOKEN
-        key = t.rows[row, API_KEY]
-        waits = t.seen[i, MAX_WAIT] > 0
+        framed = asked and t.rows[row, Frame.KIND] != FrameKind.TOKEN
+        key = t.rows[row, Frame.API_KEY]
+        waits = t.seen[i, Fact.MAX_WAIT] > 0
         long_poll = asked and 0 <= key < len(t.apis) and t.apis[key, API_WAITS] > 0
-        long_poll = long_poll and (not waits or t.values[i, MAX_WAIT] > 0)
+        long_poll = long_poll and (not waits or t.values[i, Fact.MAX_WAIT] > 0)
         put_bit(out, form.places[LONG_POLL, 1], i, long_poll)
-        put_number(out, form, MAX_WAIT_MS, i, t.values[i, MAX_WAIT], long_poll and waits)
+        put_number(out, form, MAX_WAIT_MS, i, t.values[i, Fact.MAX_WAIT], long_poll and waits)
         put_number(out, form, KEY, i, key, framed)
         put_text(out, form, API, i, t.words, api_text(t, i, row))
-        put_number(out, form, API_VERSION, i, t.rows[row, VERSION], framed)
-        put_number(out, form, CORRELATION_ID, i, t.rows[row, CORRELATION], t.rows[row, KIND] != TOKEN)
+        put_number(out, form, API_VERSION, i, t.rows[row, Frame.VERSION], framed)
+        put_number(
+            out, form, CORRELATION_ID, i, t.rows[row, Frame.CORRELATION], t.rows[row, Frame.KIND] != FrameKind.TOKEN
+        )
         plain &= put_name(out, form, CLIENT_ID, i, t, client_text(t, i))
         put_text(out, form, CLIENT_ADDRESS, i, t.texts, (t.ends[end, END_CLIENT], t.ends[end, END_CLIENT + 1]))
         put_text(out, form, BROKER_ADDRESS, i, t.texts, (t.ends[end, END_BROKER], t.ends[end, END_BROKER + 1]))
@@ -370,12 +365,12 @@ def write(t: Told, form: Form, out: Any) -> Number:
         put_number(out, form, REQUEST_BYTES, i, size_of(t.rows[row]), asked and t.sized)
         response_size = size_of(t.rows[t.response[i]]) if answered else np.int64(0)
         put_number(out, form, RESPONSE_BYTES, i, response_size, answered and t.sized)
-        put_number(out, form, ERROR_CODE, i, t.values[i, ERROR], answered and t.seen[i, ERROR] > 0)
+        put_number(out, form, ERROR_CODE, i, t.values[i, Fact.ERROR], answered and t.seen[i, Fact.ERROR] > 0)
         put_text(out, form, ERROR_NAME, i, t.words, error_text(t, i))
-        put_number(out, form, THROTTLE_MS, i, t.values[i, THROTTLE], t.seen[i, THROTTLE] > 0)
+        put_number(out, form, THROTTLE_MS, i, t.values[i, Fact.THROTTLE], t.seen[i, Fact.THROTTLE] > 0)
         put_text(out, form, STATUS, i, t.words, (t.statuses[t.status[i], 0], t.statuses[t.status[i], 1]))
-        plain &= put_name(out, form, GROUP_ID, i, t, name_text(t, i, GROUP_AT))
-        plain &= put_name(out, form, MEMBER_ID, i, t, name_text(t, i, MEMBER_AT))
+        plain &= put_name(out, form, GROUP_ID, i, t, name_text(t, i, Fact.GROUP_AT))
+        plain &= put_name(out, form, MEMBER_ID, i, t, name_text(t, i, Fact.MEMBER_AT))
     for column in range(COLUMNS):
         write_64(out, form.nodes_at + 16 * column, count)
         write_64(out, form.nodes_at + 16 * column + 8, form.nulls[column])

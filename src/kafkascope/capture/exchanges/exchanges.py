@@ -9,31 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import differing_bytes, place
-from kafkascope.capture.base.flow import FRAME, Connection, Frames
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    Frames,
+)
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request
 from kafkascope.capture.exchanges.facts import Facts, read_facts
 from kafkascope.capture.exchanges.identity import address_text, connection_hash
-from kafkascope.capture.exchanges.pairing import UNDECODED, pair
+from kafkascope.capture.exchanges.pairing import (
+    PairStatus,
+    pair,
+)
 from kafkascope.capture.frames.frame_table import NO_FRAMES
 from kafkascope.capture.frames.headers import (
-    API_KEY,
     API_VERSIONS,
-    BODY_AT,
-    CLIENT_AT,
-    CLIENT_SIZE,
-    CONNECTION,
-    FIRST_NS,
-    FRAME_AT,
-    KIND,
-    LAST_NS,
     NEVER,
     NO_ROWS,
-    OFFSET,
-    RESPONSE,
-    SIZE,
-    VERSION,
+    Frame,
     Rows,
     flexible_from,
     read_headers,
@@ -111,10 +106,10 @@ class ExchangeBatch:
         return self._frame(int(self.response[index]), longest)
 
     def _frame(self, at: int, longest: int | None) -> bytes | None:
-        size = int(self.rows[at, SIZE])
+        size = int(self.rows[at, Frame.SIZE])
         if at < 0 or (longest is not None and size > longest):
             return None
-        return self.content.bytes(int(self.rows[at, FRAME_AT]), size)
+        return self.content.bytes(int(self.rows[at, Frame.FRAME_AT]), size)
 
 
 def make_batch(
@@ -136,7 +131,7 @@ def make_batch(
         order = _order_of(rows, request, response)
         request, response, status = request[order], response[order], status[order]
     facts = read_facts(content, rows, request, response, programs, flexible_from_responses(), names=names)
-    status[facts.undecoded] = UNDECODED
+    status[facts.undecoded] = PairStatus.UNDECODED
     return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, content, record_sizes)
 
 
@@ -145,7 +140,7 @@ def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[
     order = np.empty(len(request), dtype=np.int64)
     if not _sort(rows, request, response, np.empty(len(rows), dtype=np.int64), order):
         row = np.where(request >= 0, request, response)
-        order = np.lexsort((rows[row, OFFSET], rows[row, LAST_NS]))
+        order = np.lexsort((rows[row, Frame.OFFSET], rows[row, Frame.LAST_NS]))
     return order
 
 
@@ -166,10 +161,10 @@ def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> 
         while place > 0:
             before = order[place - 1]
             row = rows[request[before] if request[before] >= 0 else response[before]]
-            if row[LAST_NS] != rows[at, LAST_NS]:
-                in_place = row[LAST_NS] < rows[at, LAST_NS]
-            elif row[OFFSET] != rows[at, OFFSET]:
-                in_place = row[OFFSET] < rows[at, OFFSET]
+            if row[Frame.LAST_NS] != rows[at, Frame.LAST_NS]:
+                in_place = row[Frame.LAST_NS] < rows[at, Frame.LAST_NS]
+            elif row[Frame.OFFSET] != rows[at, Frame.OFFSET]:
+                in_place = row[Frame.OFFSET] < rows[at, Frame.OFFSET]
             else:
                 in_place = before < index
             if in_place:
@@ -223,7 +218,7 @@ class Pairer:
 
     def waiting(self) -> npt.NDArray[np.int64]:
         """Connections with a frame that waits for its other half."""
-        return self._waiting[:, CONNECTION]
+        return self._waiting[:, Frame.CONNECTION]
 
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
         waiting = len(self._waiting)
@@ -243,9 +238,9 @@ class Pairer:
         if not len(rows):
             self._waiting, self._waiting_bytes = NO_ROWS, NO_BYTES
             return
-        sizes = rows[:, SIZE].copy()
-        self._waiting_bytes = content.gathered(rows[:, FRAME_AT].copy(), sizes)
-        rows[:, FRAME_AT] = np.cumsum(sizes) - sizes
+        sizes = rows[:, Frame.SIZE].copy()
+        self._waiting_bytes = content.gathered(rows[:, Frame.FRAME_AT].copy(), sizes)
+        rows[:, Frame.FRAME_AT] = np.cumsum(sizes) - sizes
         self._waiting = rows
 
     def _learn_ends(self, content: Content, rows: Rows, first: int) -> None:
@@ -272,7 +267,7 @@ class Pairer:
 
 # Of a connection without a frame of Kafka so far.
 _UNKNOWN = Ends(0, "", "")
-_TELLING = np.array([CONNECTION, OFFSET, FRAME_AT, SIZE, CLIENT_AT, CLIENT_SIZE])
+_TELLING = np.array([Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE])
 
 
 def _ends_of(connection: Connection) -> Ends:
@@ -285,15 +280,15 @@ def _ends_of(connection: Connection) -> Ends:
 @jit
 def _is_alike(waited: Any, body: Any, one: Any, other: Any) -> bool:
     """Whether two requests say the same behind the client id, which is what tells one client from another."""
-    if one[VERSION] != other[VERSION] or max(one[SIZE], other[SIZE]) > MOST_COMMON_BYTES:
+    if one[Frame.VERSION] != other[Frame.VERSION] or max(one[Frame.SIZE], other[Frame.SIZE]) > MOST_COMMON_BYTES:
         return False
-    start = one[CLIENT_AT] + one[CLIENT_SIZE] if one[CLIENT_AT] >= 0 else _NULL_CLIENT_END
-    begin = other[CLIENT_AT] + other[CLIENT_SIZE] if other[CLIENT_AT] >= 0 else _NULL_CLIENT_END
-    size = one[SIZE] - start
-    if other[SIZE] - begin != size:
+    start = one[Frame.CLIENT_AT] + one[Frame.CLIENT_SIZE] if one[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    begin = other[Frame.CLIENT_AT] + other[Frame.CLIENT_SIZE] if other[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    size = one[Frame.SIZE] - start
+    if other[Frame.SIZE] - begin != size:
         return False
-    data, at = place(waited, body, one[FRAME_AT])
-    other_data, other_at = place(waited, body, other[FRAME_AT])
+    data, at = place(waited, body, one[Frame.FRAME_AT])
+    other_data, other_at = place(waited, body, other[Frame.FRAME_AT])
     return bool(differing_bytes(data, at + start, other_data, other_at + begin, size) == 0)
 
 
@@ -307,12 +302,12 @@ def _find_telling(
     told = 0
     for index in range(first, len(rows)):
         row = rows[index]
-        if not met[row[CONNECTION]]:
-            met[row[CONNECTION]] = 1
-            numbers[found] = row[CONNECTION]
+        if not met[row[Frame.CONNECTION]]:
+            met[row[Frame.CONNECTION]] = 1
+            numbers[found] = row[Frame.CONNECTION]
             found += 1
-        is_request = row[KIND] == FRAME and not row[RESPONSE] and row[BODY_AT] > 0
-        if is_request and row[API_KEY] == API_VERSIONS and row[VERSION] >= FIRST_WITH_SOFTWARE:
+        is_request = row[Frame.KIND] == FrameKind.FRAME and not row[Frame.RESPONSE] and row[Frame.BODY_AT] > 0
+        if is_request and row[Frame.API_KEY] == API_VERSIONS and row[Frame.VERSION] >= FIRST_WITH_SOFTWARE:
             telling[told, 0] = index
             telling[told, 1] = told
             for before in range(max(0, told - MOST_COMPARED), told):
@@ -349,4 +344,4 @@ _common_software_of = lru_cache(maxsize=1_024)(_software_of)
 
 def times(batch: ExchangeBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(when the request's last byte was seen, when the response's first was), in ns; meaningless where a row is -1."""
-    return batch.rows[batch.request, LAST_NS], batch.rows[batch.response, FIRST_NS]
+    return batch.rows[batch.request, Frame.LAST_NS], batch.rows[batch.response, Frame.FIRST_NS]

@@ -3,6 +3,7 @@ is in the form Kafka writes, the careful codec the rest; what neither can read m
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import islice
 from typing import Any
 
@@ -10,39 +11,36 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place, read_i16
-from kafkascope.capture.base.flow import FRAME
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response, other_layouts
 from kafkascope.capture.exchanges.envelopes import Inner, open_envelopes
-from kafkascope.capture.frames.body_scan import CUT, NAME_WIDTH, NO_SPACE, READ, SEVERAL, THE_ONE, make_stack, scan
+from kafkascope.capture.frames.body_scan import (
+    NAME_WIDTH,
+    SEVERAL,
+    THE_ONE,
+    ScanResult,
+    make_stack,
+    scan,
+)
 from kafkascope.capture.frames.headers import (
-    API_KEY,
     API_VERSIONS,
-    BODY_AT,
-    FRAME_AT,
-    KIND,
     MOST_KEYS,
     MOST_VERSIONS,
-    SIZE,
-    VERSION,
+    Frame,
     Rows,
     skip_tags,
 )
 from kafkascope.capture.frames.scan_program import (
-    ERROR,
-    FACTS,
-    GROUP,
-    GROUP_AT,
-    KEY_TYPE,
-    MEMBER,
     NO_PROGRAM,
     NOT_COMPILED,
     NOTED,
     OWN,
-    TOPIC,
-    TOPIC_ID,
-    TOPICS,
+    Fact,
+    NameKind,
     ScanPrograms,
     fact_of,
     name_kind_of,
@@ -61,8 +59,14 @@ UNSUPPORTED_VERSION = 35
 # What came of the two bodies of an exchange. A body that ends inside a field is one for the careful codec too, but only
 # where the catalog has another layout for it. The last is only of all together, where one has an envelope.
 FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
-# Why the kernel stops.
-DONE, NO_ROOM, NO_PROGRAM_YET = range(3)
+
+
+class FactsStop(IntEnum):
+    """Why the kernel stops."""
+
+    DONE = 0
+    NO_ROOM = 1
+    NO_PROGRAM_YET = 2
 
 
 @dataclass(slots=True)
@@ -129,7 +133,7 @@ def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: 
     cut = np.flatnonzero(state & CUT_SHORT)
     asked = request[cut]
     responses = (state[cut] & CAREFUL_RESPONSE) > 0
-    kinds = (rows[asked, API_KEY] * MOST_VERSIONS + rows[asked, VERSION]) * 2 + responses
+    kinds = (rows[asked, Frame.API_KEY] * MOST_VERSIONS + rows[asked, Frame.VERSION]) * 2 + responses
     found, which = np.unique(kinds, return_inverse=True)
     has_others = [bool(other_layouts(*divmod(kind >> 1, MOST_VERSIONS), bool(kind & 1))) for kind in found.tolist()]
     hopeless = cut[~np.array(has_others)[which]]
@@ -142,7 +146,7 @@ def _find_envelopes(rows: Any, request: Any, found: Any) -> Number:
     """Which exchanges are envelopes, into `found`; how many."""
     count = 0
     for index in range(len(request)):
-        if request[index] >= 0 and rows[request[index], API_KEY] == ENVELOPE:
+        if request[index] >= 0 and rows[request[index], Frame.API_KEY] == ENVELOPE:
             found[count] = index
             count += 1
     return count
@@ -160,14 +164,14 @@ def _merge(facts: Facts, inner: Facts, outer: npt.NDArray[np.int64]) -> None:
 def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, outer: Any) -> None:
     for index in range(len(outer)):
         into = values[outer[index]]
-        failed = into[ERROR] != 0
-        topics = into[TOPICS] + inner_values[index, TOPICS]
-        for fact in range(FACTS):
+        failed = into[Fact.ERROR] != 0
+        topics = into[Fact.TOPICS] + inner_values[index, Fact.TOPICS]
+        for fact in range(inner_values.shape[1]):
             if inner_seen[index, fact]:
                 seen[outer[index], fact] |= inner_seen[index, fact]
-                if fact != ERROR or not failed:
+                if fact != Fact.ERROR or not failed:
                     into[fact] = inner_values[index, fact]
-        into[TOPICS] = topics
+        into[Fact.TOPICS] = topics
 
 
 def _scanned(
@@ -182,8 +186,8 @@ def _scanned(
 ) -> tuple[Facts, npt.NDArray[np.uint8], int]:
     """What the kernel reads, what came of each exchange, and of all of them."""
     count = len(request)
-    values = np.empty((count, FACTS), dtype=np.int64)
-    seen = np.empty((count, FACTS), dtype=np.uint8)
+    values = np.empty((count, len(Fact)), dtype=np.int64)
+    seen = np.empty((count, len(Fact)), dtype=np.uint8)
     state = np.empty(count, dtype=np.uint8)
     body_at = np.empty(count, dtype=np.int64)
     found = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
@@ -194,10 +198,10 @@ def _scanned(
             *content, rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible,
             values, seen, state, body_at, found, at, named, states, names, stack,
         )  # fmt: skip
-        if why == DONE:
+        if why == FactsStop.DONE:
             undecoded = (state & UNKNOWN) > 0
             return Facts(values, seen, undecoded, body_at, found[:named], [], {}), state, int(states)
-        if why == NO_PROGRAM_YET:
+        if why == FactsStop.NO_PROGRAM_YET:
             _need_all(programs, rows, request)
         elif len(found) < MAX_NAMES:
             found = np.concatenate([found, np.empty((min(len(found), MAX_NAMES - len(found)), NAME_WIDTH), np.int64)])
@@ -213,8 +217,8 @@ def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]
     """At once for all exchanges: every time new programs are made, all are copied."""
     known = request[request >= 0]
     # The fallback answer to ApiVersions is one of version 0.
-    keys = np.append(rows[known, API_KEY], API_VERSIONS)
-    programs.need(keys, np.append(rows[known, VERSION], 0))
+    keys = np.append(rows[known, Frame.API_KEY], API_VERSIONS)
+    programs.need(keys, np.append(rows[known, Frame.VERSION], 0))
 
 
 @jit
@@ -235,44 +239,44 @@ def _scan_all(
         if asked < 0:
             continue
         row = rows[asked]
-        if row[KIND] != FRAME:
+        if row[Frame.KIND] != FrameKind.FRAME:
             continue
-        key = row[API_KEY]
-        version = row[VERSION]
+        key = row[Frame.API_KEY]
+        version = row[Frame.VERSION]
         if key == ENVELOPE:
             states |= ENVELOPED
-        if row[BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
+        if row[Frame.BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
             state[index] = UNKNOWN
             states |= UNKNOWN
             continue
         program = entry[0, key, version] if version < MOST_VERSIONS else NO_PROGRAM
         # Both directions are made together.
         if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
-            return index, before, states, NO_PROGRAM_YET
+            return index, before, states, FactsStop.NO_PROGRAM_YET
         if program < 0:
             state[index] = UNKNOWN
             states |= UNKNOWN
             if key == API_VERSIONS and response[index] >= 0:
                 # A client of a later Kafka: the broker doesn't know the version either, and says so in version 0.
-                data, start = place(waited, body, rows[response[index], FRAME_AT])
-                end = start + rows[response[index], SIZE]
+                data, start = place(waited, body, rows[response[index], Frame.FRAME_AT])
+                end = start + rows[response[index], Frame.SIZE]
                 if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:
                     result, _ = scan(
                         operations, tags, entry[1, key, 0], data, 0, start + 4, end, values[index], seen[index], index,
                         names, named, False, stack,
                     )  # fmt: skip
-                    if result != READ:
+                    if result != ScanResult.READ:
                         values[index, :] = 0
                         seen[index, :] = 0
             continue
-        data, start = place(waited, body, row[FRAME_AT])
+        data, start = place(waited, body, row[Frame.FRAME_AT])
         result, named = scan(
-            operations, tags, program, data, row[FRAME_AT] - start, start + row[BODY_AT], start + row[SIZE],
-            values[index], seen[index], index, names, named, keep, stack,
+            operations, tags, program, data, row[Frame.FRAME_AT] - start, start + row[Frame.BODY_AT],
+            start + row[Frame.SIZE], values[index], seen[index], index, names, named, keep, stack,
         )  # fmt: skip
-        if result == NO_SPACE:
-            return index, before, states, NO_ROOM
-        if result == CUT:
+        if result == ScanResult.NO_SPACE:
+            return index, before, states, FactsStop.NO_ROOM
+        if result == ScanResult.CUT:
             # As the codec, which doesn't come to the response then.
             values[index, :] = 0
             seen[index, :] = 0
@@ -280,21 +284,21 @@ def _scan_all(
             states |= CAREFUL_REQUEST | CUT_SHORT
             named = before
             continue
-        if result != READ:
+        if result != ScanResult.READ:
             state[index] |= CAREFUL_REQUEST
             states |= CAREFUL_REQUEST
             named = before
-        if key == FIND_COORDINATOR and values[index, KEY_TYPE] != 0:
+        if key == FIND_COORDINATOR and values[index, Fact.KEY_TYPE] != 0:
             # The coordinator of a transaction or of a share partition.
-            seen[index, GROUP_AT] = SEVERAL
-        topics = values[index, TOPICS]
+            seen[index, Fact.GROUP_AT] = SEVERAL
+        topics = values[index, Fact.TOPICS]
         answer = response[index]
         if answer < 0:
             continue
-        data, start = place(waited, body, rows[answer, FRAME_AT])
-        end = start + rows[answer, SIZE]
+        data, start = place(waited, body, rows[answer, Frame.FRAME_AT])
+        end = start + rows[answer, Frame.SIZE]
         position = start + 4
-        if rows[answer, BODY_AT] < 0:
+        if rows[answer, Frame.BODY_AT] < 0:
             state[index] |= UNKNOWN
             states |= UNKNOWN
             continue
@@ -315,28 +319,29 @@ def _scan_all(
             continue
         middle = named
         result, named = scan(
-            operations, tags, program, data, rows[answer, FRAME_AT] - start, position, end, values[index], seen[index],
-            index, names, named, keep, stack,
+            operations, tags, program, data, rows[answer, Frame.FRAME_AT] - start, position, end, values[index],
+            seen[index], index, names, named, keep, stack,
         )  # fmt: skip
-        values[index, TOPICS] = topics
-        if result == NO_SPACE:
-            return index, before, states, NO_ROOM
-        if result != READ:
+        values[index, Fact.TOPICS] = topics
+        if result == ScanResult.NO_SPACE:
+            return index, before, states, FactsStop.NO_ROOM
+        if result != ScanResult.READ:
             state[index] |= CAREFUL_RESPONSE
             named = middle
             # Some brokers return 35 in the version of the request: the codec tries both.
-            if result == CUT and state[index] == CAREFUL_RESPONSE and program == entry[1, key, version]:
+            if result == ScanResult.CUT and state[index] == CAREFUL_RESPONSE and program == entry[1, key, version]:
                 state[index] |= CUT_SHORT
                 # What the request says stays.
                 values[index, :] = 0
                 seen[index, :] = 0
-                data, start = place(waited, body, row[FRAME_AT])
+                data, start = place(waited, body, row[Frame.FRAME_AT])
                 scan(
-                    operations, tags, entry[0, key, version], data, row[FRAME_AT] - start, start + row[BODY_AT],
-                    start + row[SIZE], values[index], seen[index], index, names, named, False, stack,
+                    operations, tags, entry[0, key, version], data, row[Frame.FRAME_AT] - start,
+                    start + row[Frame.BODY_AT], start + row[Frame.SIZE], values[index], seen[index], index, names,
+                    named, False, stack,
                 )  # fmt: skip
             states |= state[index]
-    return len(request), named, states, DONE
+    return len(request), named, states, FactsStop.DONE
 
 
 def _read_carefully(
@@ -355,7 +360,7 @@ def _read_carefully(
         _note(facts, index, read, names)
         if answer >= 0:
             answered = _frame(content, rows, answer)
-            read = decode_response(answered, int(rows[asked, API_KEY]), int(rows[asked, VERSION]))
+            read = decode_response(answered, int(rows[asked, Frame.API_KEY]), int(rows[asked, Frame.VERSION]))
             _note(facts, index, read, names)
     except DecodeError:
         facts.undecoded[index] = True
@@ -363,13 +368,13 @@ def _read_carefully(
 
 def _is_long(facts: Facts, index: int, rows: Rows, asked: int, answer: int) -> bool:
     """Whether one of the frames is too long for the codec, and so neither is decoded."""
-    longest = max(int(rows[asked, SIZE]), int(rows[answer, SIZE]) if answer >= 0 else 0)
+    longest = max(int(rows[asked, Frame.SIZE]), int(rows[answer, Frame.SIZE]) if answer >= 0 else 0)
     facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
     return longest > MAX_CAREFUL_FRAME_BYTES
 
 
 def _frame(content: Content, rows: Rows, row: int) -> bytes:
-    return content.bytes(int(rows[row, FRAME_AT]), int(rows[row, SIZE]))
+    return content.bytes(int(rows[row, Frame.FRAME_AT]), int(rows[row, Frame.SIZE]))
 
 
 def _read_envelope(
@@ -385,7 +390,7 @@ def _read_envelope(
         if answer < 0:
             return
         answered = _frame(content, rows, answer)
-        outer = decode_response(answered, ENVELOPE, int(rows[asked, VERSION]))
+        outer = decode_response(answered, ENVELOPE, int(rows[asked, Frame.VERSION]))
         answer_inside = outer.value["responseData"] if outer else None
         if answer_inside:
             key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
@@ -402,9 +407,9 @@ def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> Non
         if facts.more_ids.setdefault((index, fact), name or "") == name:
             facts.seen[index, fact] = THE_ONE
     for fact, value in facts_of(decoded):
-        if fact == TOPICS:
-            facts.values[index, TOPICS] += decoded.name.endswith("Request")
-        elif fact != ERROR or facts.values[index, ERROR] == 0:
+        if fact == Fact.TOPICS:
+            facts.values[index, Fact.TOPICS] += decoded.name.endswith("Request")
+        elif fact != Fact.ERROR or facts.values[index, Fact.ERROR] == 0:
             facts.values[index, fact] = value
             facts.seen[index, fact] = 1
     if names:
@@ -419,8 +424,8 @@ def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:
         fact = fact_of(decoded.name, field, depth)
         if fact is not None:
             yield fact, content
-        elif name_kind_of(decoded.name, field) in (TOPIC, TOPIC_ID) and content:
-            yield TOPICS, 1
+        elif name_kind_of(decoded.name, field) in (NameKind.TOPIC, NameKind.TOPIC_ID) and content:
+            yield Fact.TOPICS, 1
 
 
 def ids_of(decoded: Decoded) -> dict[int, str | None]:
@@ -429,16 +434,16 @@ def ids_of(decoded: Decoded) -> dict[int, str | None]:
     listed: dict[int, str | None] = {}
     for field, depth, content in _leaves(decoded):
         kind = name_kind_of(decoded.name, field)
-        if kind not in (GROUP, MEMBER) or not content:
+        if kind not in (NameKind.GROUP, NameKind.MEMBER) or not content:
             continue
-        fact, note = GROUP_AT + 2 * kind, note_of(decoded.name, depth)
+        fact, note = Fact.GROUP_AT + 2 * kind, note_of(decoded.name, depth)
         if note & OWN:
             own.setdefault(fact, content)
         elif note & NOTED:
             listed[fact] = content if listed.setdefault(fact, content) == content else None
     found = listed | own
     if decoded.value.get("keyType"):
-        found[GROUP_AT] = None
+        found[Fact.GROUP_AT] = None
     return found
 
 
@@ -446,9 +451,9 @@ def names_of(decoded: Decoded) -> Iterator[tuple[int, str | bytes]]:
     """(GROUP, MEMBER, TOPIC or TOPIC_ID, name); topic ids as their 16 bytes."""
     for field, _, content in _leaves(decoded):
         kind = name_kind_of(decoded.name, field)
-        if kind in (GROUP, MEMBER, TOPIC) and content:
+        if kind in (NameKind.GROUP, NameKind.MEMBER, NameKind.TOPIC) and content:
             yield kind, content
-        elif kind == TOPIC_ID:
+        elif kind == NameKind.TOPIC_ID:
             yield kind, content.bytes
 
 

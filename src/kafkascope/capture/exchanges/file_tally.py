@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, LOST, RENEWED, Connection, Frames, Int64s, Pieces
+from kafkascope.capture.base.flow import (
+    Connection,
+    FrameKind,
+    Frames,
+    Int64s,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.base.numbers import Numbers
 from kafkascope.capture.exchanges.account import FrameCounts
 from kafkascope.capture.exchanges.exchanges import Recordings
@@ -72,12 +79,12 @@ class FileTallies:
         sizes = np.zeros(len(self._connections), np.int64)
         total, first, renewed = _sum_bytes(pieces.kind, pieces.stream, pieces.length, pieces.packet, sizes)
         if renewed:
-            for stream in pieces.stream[pieces.kind == RENEWED].tolist():
+            for stream in pieces.stream[pieces.kind == PieceKind.RENEWED].tolist():
                 self._undecided.pop(stream >> 1, None)
         if total and self._is_of_last(first):
             self._add_bytes(len(self._recordings.uris) - 1, sizes)
         elif total:
-            rows = np.flatnonzero(pieces.kind == BYTES)
+            rows = np.flatnonzero(pieces.kind == PieceKind.BYTES)
             for file, some in self._by_file(rows, pieces.packet[rows]):
                 self._add_bytes(file, np.bincount(pieces.stream[some] >> 1, pieces.length[some]).astype(np.int64))
 
@@ -110,7 +117,7 @@ class FileTallies:
             return
         for file, rows in self._by_file(np.arange(len(frames.kind)), frames.packet):
             kinds, tally = frames.kind[rows], self.of(file)
-            tally.frames += int((kinds < LOST).sum())
+            tally.frames += int((kinds < FrameKind.LOST).sum())
             tally.lost_places += int((frames.lost[rows] > 0).sum())
             tally.lost_bytes += int(frames.lost[rows].sum())
 
@@ -153,10 +160,10 @@ def _sum_bytes(kind: Any, stream: Any, length: Any, packet: Any, sizes: Any) -> 
     first = np.int64((1 << 63) - 1)
     renewed = 0
     for row in range(len(kind)):
-        if kind[row] == BYTES:
+        if kind[row] == PieceKind.BYTES:
             sizes[stream[row] >> 1] += length[row]
             total += length[row]
             first = min(first, packet[row])
-        elif kind[row] == RENEWED:
+        elif kind[row] == PieceKind.RENEWED:
             renewed += 1
     return total, first, renewed

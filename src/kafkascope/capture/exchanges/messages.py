@@ -16,7 +16,9 @@ from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.capture.exchanges.record_sizes import with_sizes
 from kafkascope.capture.exchanges.waiting_bodies import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
-from kafkascope.capture.frames.headers import API_KEY
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.columnar.program import compile_program
 from kafkascope.columnar.small_batches import VERSION_COLUMN, Few, decode_few
@@ -176,7 +178,7 @@ class Messages:
 
 def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block]:
     """What is in the Envelopes that the kernel left."""
-    enveloped = batch.rows[batch.request, API_KEY] == ENVELOPE
+    enveloped = batch.rows[batch.request, Frame.API_KEY] == ENVELOPE
     if not enveloped.any():
         return
     from kafkascope.capture.exchanges.exchange import inner_frames

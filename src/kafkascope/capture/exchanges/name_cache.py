@@ -12,17 +12,15 @@ import numpy as np
 from kafkascope.capture.base.bounded_dict import Remembered
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
-from kafkascope.capture.exchanges.pairing import ANSWERED
-from kafkascope.capture.frames.headers import API_KEY, CONNECTION, VERSION
+from kafkascope.capture.exchanges.pairing import (
+    PairStatus,
+)
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.capture.frames.scan_program import (
-    GROUP,
-    MEMBER,
-    NEW_SESSION,
-    SESSION,
-    SESSION_EPOCH,
-    TOPIC,
-    TOPIC_ID,
-    TOPICS,
+    Fact,
+    NameKind,
 )
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.errors import DecodeError
@@ -94,8 +92,8 @@ class Knowledge:
 
     def learn(self, batch: ExchangeBatch) -> None:
         """Topic names."""
-        keys = batch.rows[batch.request, API_KEY]
-        telling = (batch.status == ANSWERED) & np.isin(keys, _TEACHERS)
+        keys = batch.rows[batch.request, Frame.API_KEY]
+        telling = (batch.status == PairStatus.ANSWERED) & np.isin(keys, _TEACHERS)
         for index in np.flatnonzero(telling).tolist():
             frame = batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)
             if frame is None:
@@ -107,7 +105,7 @@ class Knowledge:
                 self._answers.add(seen)
             key = int(keys[index])
             try:
-                read = decode_response(frame, key, int(batch.rows[batch.request[index], VERSION]))
+                read = decode_response(frame, key, int(batch.rows[batch.request[index], Frame.VERSION]))
             except DecodeError:
                 continue
             if read is not None:
@@ -122,7 +120,7 @@ class Knowledge:
         texts: dict[bytes, str] = {}
         for index, kind, at, size in batch.facts.names.tolist():
             raw = batch.content.bytes(at, size)
-            if kind == TOPIC_ID:
+            if kind == NameKind.TOPIC_ID:
                 self._add_topic(found[index], raw)
                 continue
             text = texts.get(raw)
@@ -142,31 +140,31 @@ class Knowledge:
 
     def _add_topic(self, found: dict[int, dict[str, None]], topic_id: bytes) -> None:
         if any(topic_id):
-            found.setdefault(TOPIC, {})[self.topic(topic_id)] = None
+            found.setdefault(NameKind.TOPIC, {})[self.topic(topic_id)] = None
 
     def _follow_sessions(
         self, batch: ExchangeBatch, found: list[dict[int, dict[str, None]]]
     ) -> dict[int, tuple[str, ...]]:
         """KIP-227: a fetch within a session names what changed; its partitions are those of the session. Exchange to
         topics, where a session tells them: one tuple for all until it changes."""
-        keys = batch.rows[batch.request, API_KEY]
+        keys = batch.rows[batch.request, Frame.API_KEY]
         fetches = (batch.request >= 0) & np.isin(keys, (FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE))
-        fetches &= batch.facts.seen[:, SESSION_EPOCH] > 0
+        fetches &= batch.facts.seen[:, Fact.SESSION_EPOCH] > 0
         told: dict[int, tuple[str, ...]] = {}
         room = MAX_SESSION_NAME_BYTES
         for index in np.flatnonzero(fetches).tolist():
             values = batch.facts.values[index].tolist()
-            connection = int(batch.rows[batch.request[index], CONNECTION])
+            connection = int(batch.rows[batch.request[index], Frame.CONNECTION])
             where: object = batch.ends[connection].broker_address
             # A share session belongs to its connection, a fetch session to the broker that numbered it.
-            key = (where, values[SESSION]) if keys[index] == FETCH else (connection, "share")
-            own = found[index].get(TOPIC, {})
-            if values[SESSION_EPOCH] == CLOSES:
+            key = (where, values[Fact.SESSION]) if keys[index] == FETCH else (connection, "share")
+            own = found[index].get(NameKind.TOPIC, {})
+            if values[Fact.SESSION_EPOCH] == CLOSES:
                 self.sessions.pop(key)
                 continue
-            if values[SESSION_EPOCH] == OPENS:
-                opened = (where, values[NEW_SESSION]) if keys[index] == FETCH else key
-                if keys[index] != FETCH or values[NEW_SESSION] > 0:
+            if values[Fact.SESSION_EPOCH] == OPENS:
+                opened = (where, values[Fact.NEW_SESSION]) if keys[index] == FETCH else key
+                if keys[index] != FETCH or values[Fact.NEW_SESSION] > 0:
                     session = Session()
                     session.add(own)
                     self.sessions.put(opened, session, session.cost)
@@ -174,7 +172,7 @@ class Knowledge:
             held = self.sessions.get(key)
             if held is None:
                 continue
-            if values[TOPICS] and keys[index] != SHARE_ACKNOWLEDGE:
+            if values[Fact.TOPICS] and keys[index] != SHARE_ACKNOWLEDGE:
                 self._change_session(held, batch.request_frame(index, MAX_CAREFUL_FRAME_BYTES))
                 self.sessions.put(key, held, held.cost)
             mixed = not own.keys() <= held.topics.keys()
@@ -212,4 +210,4 @@ class Knowledge:
 
 
 def _names(found: dict[int, dict[str, None]]) -> Names:
-    return Names(*(tuple(found.get(kind, ())) for kind in (GROUP, MEMBER, TOPIC)))
+    return Names(*(tuple(found.get(kind, ())) for kind in (NameKind.GROUP, NameKind.MEMBER, NameKind.TOPIC)))

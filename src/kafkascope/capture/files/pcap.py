@@ -1,6 +1,7 @@
 """The bytes of a pcap file in, rows of whole packets out. What cannot be a record is skipped to the next place where
 several in a row make sense, and a second file behind the first is read on; both are reported."""
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,24 @@ _LARGEST_WIRE = 16 * MAX_PACKET_BYTES
 _LARGEST_INT32 = 0x7FFF_FFFF
 _SECOND = 1_000_000_000
 
-MORE, BROKEN, KEEP, DOUBT, NEW_FILE = range(5)
-NO, WAIT, FAR, NEAR = range(4)
+
+class PcapStop(IntEnum):
+    """Why the kernel stopped."""
+
+    MORE = 0
+    BROKEN = 1
+    KEEP = 2
+    DOUBT = 3
+    NEW_FILE = 4
+
+
+class RecordFit(IntEnum):
+    """How well bytes fit a record: not at all, more are needed, plausible, near in time to the records before."""
+
+    NO = 0
+    WAIT = 1
+    FAR = 2
+    NEAR = 3
 
 
 class Layout(NamedTuple):
@@ -107,16 +124,16 @@ def weigh(
     stop = len(data)
     big = layout.big
     if file_header(data, position):
-        return NEW_FILE if stop - position >= HEADER else MORE
+        return PcapStop.NEW_FILE if stop - position >= HEADER else PcapStop.MORE
     seconds = any32(data, position, big)
     size = any32(data, position + 8, big)
     wire = any32(data, position + 12, big)
     # All zeros is a hole in the file, no packet of 1970.
     if size > MAX_PACKET_BYTES or (size == 0 and wire == 0 and seconds == 0):
-        return BROKEN
+        return PcapStop.BROKEN
     after = position + layout.record + size
     if after > stop:
-        return MORE
+        return PcapStop.MORE
     # More than was on the wire; a packet that nobody sends; a fraction of a second and more.
     beyond = size > wire + layout.beyond
     wrong = beyond or wire > _LARGEST_WIRE or any32(data, position + 4, big) * layout.unit >= _SECOND
@@ -124,19 +141,19 @@ def weigh(
     wrong = wrong or (near < 0 and (size == 0 or seconds < _OLDEST_SECONDS))
     far = near >= 0 and abs(seconds - near) > _NEAR_SECONDS and abs(seconds - last) > _NEAR_SECONDS
     if trusted or not (wrong or far):
-        return KEEP
+        return PcapStop.KEEP
     if stop - after < layout.record:
         if not final:
-            return MORE
-        return BROKEN if beyond and after != stop else KEEP
+            return PcapStop.MORE
+        return PcapStop.BROKEN if beyond and after != stop else PcapStop.KEEP
     if file_header(data, after) or plausible(data, after, layout, seconds, False):
-        return KEEP
+        return PcapStop.KEEP
     if beyond:
-        return BROKEN
+        return PcapStop.BROKEN
     # Times may all be wrong, or all fractions (nanoseconds in a file of microseconds): one of both must fit.
     if plausible(data, after, layout, -1, False) or plausible(data, after, layout, seconds, True):
-        return KEEP
-    return BROKEN if wrong else DOUBT
+        return PcapStop.KEEP
+    return PcapStop.BROKEN if wrong else PcapStop.DOUBT
 
 
 @jit
@@ -162,7 +179,7 @@ def index_records(
             near = seconds
         else:
             why = weigh(data, position, layout, near, last, position == trusted, final)
-            if why != KEEP:
+            if why != PcapStop.KEEP:
                 return count, position, why, near, last
             if near < 0 or abs(seconds - near) <= _NEAR_SECONDS or abs(seconds - last) <= _NEAR_SECONDS:
                 near = seconds
@@ -174,7 +191,7 @@ def index_records(
         links[count] = layout.link
         count += 1
         position = after
-    return count, position, MORE, near, last
+    return count, position, PcapStop.MORE, near, last
 
 
 @jit
@@ -187,7 +204,7 @@ def begins(data: Any, position: Number, layout: Layout, near: Number, final: boo
     if header:
         at += HEADER
         if at > stop:
-            return NO if final else WAIT
+            return RecordFit.NO if final else RecordFit.WAIT
         layout = layout_of(data, position)
     big, record = layout.big, layout.record
     is_near = True
@@ -203,19 +220,19 @@ def begins(data: Any, position: Number, layout: Layout, near: Number, final: boo
         whole = size - any32(data, at + 12, big) in (0, layout.beyond)
         if not (header or (is_near and (near >= 0 or whole))):
             if before < _OLDEST_SECONDS:
-                return NO
+                return RecordFit.NO
             enough = _LONG_CHAIN
         at += record + size
         links += 1
     if links < enough:
         if stop - at >= record:
-            return NO
+            return RecordFit.NO
         if not final:
-            return WAIT
+            return RecordFit.WAIT
         least = _CHAIN_OF_FILE_AT_END if header else _CHAIN_AT_END if enough == _CHAIN else _LONG_CHAIN_AT_END
         if at != stop or links < least:
-            return NO
-    return NEAR if is_near else FAR
+            return RecordFit.NO
+    return RecordFit.NEAR if is_near else RecordFit.FAR
 
 
 @jit
@@ -226,17 +243,17 @@ def find_records(
     The work for a byte is bounded by the length of a chain."""
     ahead = _RECORD if final else _AHEAD_BYTES
     while position < limit and len(data) - position >= ahead:
-        found = NO
+        found = RecordFit.NO
         # The middle bytes of a magic say no to nearly all, at little cost.
         magic = data[position + 1] == 0xB2 or data[position + 2] == 0xB2
         if magic or plausible(data, position, layout, -1, False):
             found = begins(data, position, layout, near, final)
-        if found == WAIT:
-            return position, NO
-        if found == NEAR or (found == FAR and far_too):
+        if found == RecordFit.WAIT:
+            return position, RecordFit.NO
+        if found == RecordFit.NEAR or (found == RecordFit.FAR and far_too):
             return position, found
         position += 1
-    return position, NO
+    return position, RecordFit.NO
 
 
 class PcapReader:
@@ -282,13 +299,13 @@ class PcapReader:
                 data, position, self._layout, self._near, self._last, self._trusted - base, rows.start,
                 rows.captured, rows.original, rows.time_ns, rows.link, rows.count, final,
             )  # fmt: skip
-            if why == MORE and (not final or position == len(data)):
+            if why == PcapStop.MORE and (not final or position == len(data)):
                 return position
-            if why == NEW_FILE:
+            if why == PcapStop.NEW_FILE:
                 detail = "another pcap file begins here, and is read on"
                 rows.problems.add("joined files", detail, base + position)
                 position = self._open(data, position)
-            elif why == DOUBT:
+            elif why == PcapStop.DOUBT:
                 holds = self._holds_records(data, position, base, final)
                 if holds is None:
                     return position
@@ -298,7 +315,7 @@ class PcapReader:
                     self._trusted = base + position
             else:
                 self._lose(base + position)
-                self._cut = why == MORE
+                self._cut = why == PcapStop.MORE
                 # A record that is merely cut holds a packet: records of another time would be inside it.
                 self._far_too = not self._cut or not self._is_sane(data, position)
 
@@ -320,9 +337,9 @@ class PcapReader:
         begin = max(self._doubted_to - base, position + 1)
         at, found = find_records(data, begin, after, self._layout, self._near, False, final)
         self._doubted_to = base + at
-        if found == NO and at < after and not final:
+        if found == RecordFit.NO and at < after and not final:
             return None
-        return bool(found != NO)
+        return bool(found != RecordFit.NO)
 
     def _lose(self, offset: int) -> None:
         """A packet may hold a recording of another time: up to the end of the largest, records of the time before are
@@ -338,9 +355,9 @@ class PcapReader:
             far_too = self._far_too and self._far < 0
             at, found = find_records(data, self._searched - base, limit, self._layout, self._near, far_too, final)
             self._searched = base + at
-            if found == NEAR or (found == FAR and self._searched >= self._far_from):
+            if found == RecordFit.NEAR or (found == RecordFit.FAR and self._searched >= self._far_from):
                 return at, True
-            if found == FAR:
+            if found == RecordFit.FAR:
                 self._far = self._searched
                 self._searched += 1
             elif self._far >= 0 and (self._searched >= self._far_from or final):

@@ -7,20 +7,11 @@ import numpy as np
 from kafkascope.capture.base.flow import Bytes
 from kafkascope.capture.files.packet_rows import Rows
 from kafkascope.capture.files.pcapng_blocks import (
-    BAD_PACKET,
-    BROKEN,
     BYTE_ORDER,
-    LINK,
-    MORE,
-    NEW_INTERFACE,
-    NEW_SECTION,
-    NO_END,
-    OFFSET_NS,
-    RESOLUTION,
-    RESOLUTION_BASE,
     SEARCH_BYTES,
     SMALLEST_BLOCK,
-    SNAP_LENGTH,
+    BlockStop,
+    Interface,
     find_block,
     index_blocks,
     is_block,
@@ -68,17 +59,21 @@ class PcapngReader:
                 data, position, self._big, self._trusted - base, self._interfaces, self._interface_count,
                 rows.start, rows.captured, rows.original, rows.time_ns, rows.link, rows.count, self._last_ns,
             )  # fmt: skip
-            if why == NEW_SECTION:
+            if why == BlockStop.NEW_SECTION:
                 after = self._section(data, position, final)
-            elif why == NEW_INTERFACE:
+            elif why == BlockStop.NEW_INTERFACE:
                 after = self._interface(data, position, base)
-            elif why in (MORE, BROKEN, NO_END):
-                after = None if why == MORE else -1
+            elif why in (BlockStop.MORE, BlockStop.BROKEN, BlockStop.NO_END):
+                after = None if why == BlockStop.MORE else -1
             else:
                 after = position + self._number(data, position + 4)
-                what = "says it is longer than its block" if why == BAD_PACKET else "is of an interface not described"
+                what = (
+                    "says it is longer than its block"
+                    if why == BlockStop.BAD_PACKET
+                    else "is of an interface not described"
+                )
                 rows.problems.add("bad packet", f"a packet {what}", base + position, after - position)
-            if why == NO_END:
+            if why == BlockStop.NO_END:
                 after = self._without_end(data, position, base, final)
             if after is None:
                 if not final:
@@ -136,9 +131,9 @@ class PcapngReader:
         if number == len(self._interfaces):
             self._interfaces = np.concatenate([self._interfaces, np.zeros_like(self._interfaces)])
         row = self._interfaces[number]
-        row[LINK] = self._number(data, position + 8, 2)
-        row[SNAP_LENGTH] = self._number(data, position + 12)
-        row[RESOLUTION_BASE], row[RESOLUTION], row[OFFSET_NS] = 10, _MICROSECONDS, 0
+        row[Interface.LINK] = self._number(data, position + 8, 2)
+        row[Interface.SNAP_LENGTH] = self._number(data, position + 12)
+        row[Interface.RESOLUTION_BASE], row[Interface.RESOLUTION], row[Interface.OFFSET_NS] = 10, _MICROSECONDS, 0
         option = position + 16
         while after - 4 - option >= 4:
             code, size = self._number(data, option, 2), self._number(data, option + 2, 2)
@@ -146,10 +141,10 @@ class PcapngReader:
                 break
             if code == _OPTION_RESOLUTION and size >= 1:
                 value = int(data[option + 4])
-                row[RESOLUTION_BASE], row[RESOLUTION] = 2 if value & 0x80 else 10, value & 0x7F
+                row[Interface.RESOLUTION_BASE], row[Interface.RESOLUTION] = 2 if value & 0x80 else 10, value & 0x7F
             elif code == _OPTION_OFFSET and size >= 8:
                 seconds = self._number(data, option + 4, 8, signed=True)
-                row[OFFSET_NS] = (seconds * 1_000_000_000 + 2**63) % 2**64 - 2**63
+                row[Interface.OFFSET_NS] = (seconds * 1_000_000_000 + 2**63) % 2**64 - 2**63
             option += 4 + (size + 3) // 4 * 4
         self._interface_count = number + 1
         return after

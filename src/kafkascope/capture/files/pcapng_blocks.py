@@ -3,6 +3,7 @@
 Every block says its length twice, in front and behind. Nothing of a block is read before its end is compared with that
 of the data."""
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,28 @@ BYTE_ORDER = 0x1A2B3C4D
 SEARCH_BYTES = MAX_PACKET_BYTES + 4_096
 _LARGEST_INT32 = 0x7FFF_FFFF
 
-MORE, NEW_SECTION, NEW_INTERFACE, BROKEN, NO_END, BAD_PACKET, NO_INTERFACE = range(7)
 
-# Columns of the interface table.
-LINK, SNAP_LENGTH, RESOLUTION_BASE, RESOLUTION, OFFSET_NS = range(5)
+class BlockStop(IntEnum):
+    """Why the kernel stopped."""
+
+    MORE = 0
+    NEW_SECTION = 1
+    NEW_INTERFACE = 2
+    BROKEN = 3
+    NO_END = 4
+    BAD_PACKET = 5
+    NO_INTERFACE = 6
+
+
+class Interface(IntEnum):
+    """Columns of the interface table."""
+
+    LINK = 0
+    SNAP_LENGTH = 1
+    RESOLUTION_BASE = 2
+    RESOLUTION = 3
+    OFFSET_NS = 4
+
 
 _TENS = np.array([10**power for power in range(19)], dtype=np.int64)
 _SECOND = np.int64(1_000_000_000)
@@ -63,42 +82,45 @@ def index_blocks(
     while stop - position >= SMALLEST_BLOCK:
         kind = any32(data, position, big)
         if kind == SECTION:
-            return count, position, NEW_SECTION, last_ns
+            return count, position, BlockStop.NEW_SECTION, last_ns
         length = any32(data, position + 4, big)
         if length < SMALLEST_BLOCK or length & 3 or length > MAX_BLOCK_BYTES:
-            return count, position, BROKEN, last_ns
+            return count, position, BlockStop.BROKEN, last_ns
         if length > stop - position:
             break
         if any32(data, position + length - 4, big) != length and position != trusted:
-            return count, position, NO_END, last_ns
+            return count, position, BlockStop.NO_END, last_ns
         if kind == INTERFACE:
-            return count, position, NEW_INTERFACE, last_ns
+            return count, position, BlockStop.NEW_INTERFACE, last_ns
         if kind in (PACKET, OLD_PACKET):
             if length < _PACKET_FRAME:
-                return count, position, BAD_PACKET, last_ns
+                return count, position, BlockStop.BAD_PACKET, last_ns
             size = any32(data, position + 20, big)
             wire = any32(data, position + 24, big)
             if size > length - _PACKET_FRAME:
-                return count, position, BAD_PACKET, last_ns
+                return count, position, BlockStop.BAD_PACKET, last_ns
             which = any32(data, position + 8, big) if kind == PACKET else any16(data, position + 8, big)
             if which >= interface_count:
-                return count, position, NO_INTERFACE, last_ns
+                return count, position, BlockStop.NO_INTERFACE, last_ns
             stamp = any32(data, position + 12, big) << 32 | any32(data, position + 16, big)
             last_ns = to_ns(
-                stamp, interfaces[which, RESOLUTION_BASE], interfaces[which, RESOLUTION], interfaces[which, OFFSET_NS]
+                stamp,
+                interfaces[which, Interface.RESOLUTION_BASE],
+                interfaces[which, Interface.RESOLUTION],
+                interfaces[which, Interface.OFFSET_NS],
             )
             start[count] = position + _PACKET_HEAD
         elif kind == SIMPLE_PACKET:
             if length < _SIMPLE_FRAME:
-                return count, position, BAD_PACKET, last_ns
+                return count, position, BlockStop.BAD_PACKET, last_ns
             which = np.int64(0)
             if interface_count == 0:
-                return count, position, NO_INTERFACE, last_ns
+                return count, position, BlockStop.NO_INTERFACE, last_ns
             wire = any32(data, position + 8, big)
             # It has no captured length: the block holds it, padded to four, unless the snap length cut it.
             size = min(wire, length - _SIMPLE_FRAME)
-            if interfaces[0, SNAP_LENGTH] > 0:
-                size = min(size, interfaces[0, SNAP_LENGTH])
+            if interfaces[0, Interface.SNAP_LENGTH] > 0:
+                size = min(size, interfaces[0, Interface.SNAP_LENGTH])
             start[count] = position + _SIMPLE_HEAD
         else:
             position += length
@@ -106,10 +128,10 @@ def index_blocks(
         captured[count] = size
         original[count] = min(wire, _LARGEST_INT32)
         time_ns[count] = last_ns
-        links[count] = interfaces[which, LINK]
+        links[count] = interfaces[which, Interface.LINK]
         count += 1
         position += length
-    return count, position, MORE, last_ns
+    return count, position, BlockStop.MORE, last_ns
 
 
 @jit

@@ -4,9 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import GAP, RENEWED
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.frames.detect.resync import Parts
-from kafkascope.capture.frames.frame_table import AGAIN, AT_PIECE, PYTHON
+from kafkascope.capture.frames.frame_table import (
+    PYTHON,
+    Cursor,
+)
 from kafkascope.capture.frames.left_pieces import Row, Work
 from kafkascope.capture.frames.split import go_on
 from kafkascope.limits import MAX_SEARCHED_TOTAL_BYTES, MAX_UNDECIDED_BYTES
@@ -31,15 +36,20 @@ def attend_again(framer: "Framer", work: Work) -> None:
     for row in work.left.again(work.at, work.following):
         index, count = row[6:8]
         taken = _hand_over(framer, work, row)
-        work.cursor[AGAIN] = work.left.number(index + taken - 1)
+        work.cursor[Cursor.AGAIN] = work.left.number(index + taken - 1)
         go_on(work.cursor, work.following, len(work.piece.kind))
-        if taken < count or work.cursor.item(AGAIN) < 0 or framer._work[-1] is not work or not is_left(framer, work):
+        if (
+            taken < count
+            or work.cursor.item(Cursor.AGAIN) < 0
+            or framer._work[-1] is not work
+            or not is_left(framer, work)
+        ):
             return
 
 
 def attend_ahead(framer: "Framer", work: Work) -> None:
     """The pieces from the cursor on, up to one that is for the kernel or has to be read again first."""
-    at: int = work.cursor.item(AT_PIECE)
+    at: int = work.cursor.item(Cursor.PIECE)
     place, left = framer._tables.place, work.left
     while framer._work[-1] is work and (rows := left.ahead(at, framer._tables)):
         for row in rows:
@@ -47,15 +57,15 @@ def attend_ahead(framer: "Framer", work: Work) -> None:
             here = place.item(stream)
             if here == PYTHON:
                 taken = _hand_over(framer, work, row)
-            elif here >= 0 or kind == RENEWED:
-                work.cursor[AT_PIECE] = at
+            elif here >= 0 or kind == PieceKind.RENEWED:
+                work.cursor[Cursor.PIECE] = at
                 return
             else:
                 taken = row[7]
             at += taken
-            if kind == RENEWED or taken < row[7] or framer._work[-1] is not work:
+            if kind == PieceKind.RENEWED or taken < row[7] or framer._work[-1] is not work:
                 break
-    work.cursor[AT_PIECE] = at
+    work.cursor[Cursor.PIECE] = at
 
 
 def _hand_over(framer: "Framer", work: Work, row: Row) -> int:
@@ -72,7 +82,7 @@ def _hand_over(framer: "Framer", work: Work, row: Row) -> int:
         undecided = framer._undecided.get(number)
         if count - taken >= FEW and undecided is not None and undecided.size < MAX_UNDECIDED_BYTES:
             data, parts = left.together(index + taken, count - taken)
-            broken = bool((parts.kinds == GAP).any())
+            broken = bool((parts.kinds == PieceKind.GAP).any())
             if undecided.may_join(stream & 1, data, broken=broken):
                 at = left.take(left.number(index + taken))[1][1]
                 undecided.add_parts(stream & 1, at, data, parts)
@@ -89,7 +99,7 @@ def _hand_over(framer: "Framer", work: Work, row: Row) -> int:
 def _keep(framer: "Framer", number: int, parts: Parts) -> None:
     """What these pieces take; where that is too much, each of them makes room. A connection that was forgotten, this
     one too, gave back all that it has."""
-    sizes = np.where(parts.kinds == GAP, 0, parts.lengths) + PIECE_COST
+    sizes = np.where(parts.kinds == PieceKind.GAP, 0, parts.lengths) + PIECE_COST
     total = int(sizes.sum())
     if framer._kept + total <= MAX_SEARCHED_TOTAL_BYTES:
         framer._kept += total

@@ -1,6 +1,7 @@
 """The scan kernel: bodies in, the few numbers that `exchanges` has out (first error, throttle time, longest wait), and
 the places of names when asked for. A body that is not in the one form Kafka writes is left to the careful codec."""
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -10,34 +11,28 @@ from kafkascope.capture.base.checked import differing_bytes, read_i16, read_i32
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.frames.headers import varint
 from kafkascope.capture.frames.scan_program import (
-    ARRAY,
-    BYTES,
-    CONTENT,
-    END,
-    ERROR,
-    FIXED_ARRAY,
-    GROUP_AT,
-    MEMBER_AT,
-    NEXT,
     NOTED,
-    NUMBER,
     OWN,
-    PRESENT,
-    SKIP,
-    TAG_END,
-    TAGS,
-    TOPIC,
-    TOPIC_ID,
-    TOPICS,
-    UUID,
+    Fact,
+    NameKind,
+    ScanOp,
 )
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_STRING_BYTES
 
 # Arrays and tags within each other; the deepest message of the catalog has six.
 DEPTH = 32
-# What a body came to. One that is cut ends inside a field: the careful codec can't read it either.
-READ, NOT_PLAIN, NO_SPACE, CUT = range(4)
+
+
+class ScanResult(IntEnum):
+    """What a body came to. One that is cut ends inside a field: the careful codec can't read it either."""
+
+    READ = 0
+    NOT_PLAIN = 1
+    NO_SPACE = 2
+    CUT = 3
+
+
 # A name: which exchange, which kind, its place in the content, size.
 NAME_WIDTH = 4
 # Whether a group or member is the one that an exchange is about. Within a message: one of an array, several of one,
@@ -86,58 +81,58 @@ def scan(
     pc = first
     p = position
     # What the message before this one named; its bytes may be elsewhere.
-    for fact in (GROUP_AT, MEMBER_AT):
+    for fact in (Fact.GROUP_AT, Fact.MEMBER_AT):
         if seen[fact] in (LISTED, SEVERAL):
             seen[fact] += SETTLED
     while True:
         code = operations[pc, 0]
-        if code == SKIP:
+        if code == ScanOp.SKIP:
             p += operations[pc, 1]
             if p > end:
-                return CUT, named
+                return ScanResult.CUT, named
             pc += 1
-        elif code == NUMBER:
+        elif code == ScanOp.NUMBER:
             size = operations[pc, 2]
             if end - p < size:
-                return CUT, named
+                return ScanResult.CUT, named
             fact = operations[pc, 1]
             value = read_i32(data, p) if size == 4 else read_i16(data, p) if size == 2 else np.int64(data[p])
-            if fact != ERROR or facts[ERROR] == 0:
+            if fact != Fact.ERROR or facts[Fact.ERROR] == 0:
                 facts[fact] = value
             seen[fact] = 1
             p += size
             pc += 1
-        elif code == BYTES:
+        elif code == ScanOp.BYTES:
             if operations[pc, 2]:
                 length, p = varint(data, p, end)
                 length -= 1
                 if length < -1:
-                    return NOT_PLAIN, named
+                    return ScanResult.NOT_PLAIN, named
             else:
                 size = 2 if operations[pc, 4] else 4
                 if end - p < size:
-                    return CUT, named
+                    return ScanResult.CUT, named
                 length = read_i16(data, p) if size == 2 else read_i32(data, p)
                 p += size
             if length < -1 or (length == -1 and not operations[pc, 3]):
-                return NOT_PLAIN, named
+                return ScanResult.NOT_PLAIN, named
             if length > end - p:
-                return CUT, named
+                return ScanResult.CUT, named
             if operations[pc, 4] and length > MAX_STRING_BYTES:
-                return NOT_PLAIN, named
+                return ScanResult.NOT_PLAIN, named
             if not operations[pc, 4]:
-                facts[CONTENT] += max(length, 0)
+                facts[Fact.CONTENT] += max(length, 0)
             kind = operations[pc, 1]
             if kind >= 0 and length > 0:
-                if kind == TOPIC:
-                    facts[TOPICS] += 1
+                if kind == NameKind.TOPIC:
+                    facts[Fact.TOPICS] += 1
                 elif kind >= NOTED:
                     own = kind >= OWN
                     kind &= NOTED - 1
-                    note_name(facts, seen, GROUP_AT + 2 * kind, own, data, before, p, length)
+                    note_name(facts, seen, Fact.GROUP_AT + 2 * kind, own, data, before, p, length)
                 if keep:
                     if named >= len(names):
-                        return NO_SPACE, named
+                        return ScanResult.NO_SPACE, named
                     names[named, 0] = body
                     names[named, 1] = kind
                     names[named, 2] = before + p
@@ -145,59 +140,59 @@ def scan(
                     named += 1
             p += max(length, 0)
             pc += 1
-        elif code == NEXT:
+        elif code == ScanOp.NEXT:
             loop_left[loops] -= 1
             if loop_left[loops]:
                 pc = operations[pc, 1]
             else:
                 loops -= 1
                 pc += 1
-        elif code in (ARRAY, FIXED_ARRAY):
+        elif code in (ScanOp.ARRAY, ScanOp.FIXED_ARRAY):
             if operations[pc, 1]:
                 length, p = varint(data, p, end)
                 length -= 1
                 if length < -1:
-                    return NOT_PLAIN, named
+                    return ScanResult.NOT_PLAIN, named
             else:
                 if end - p < 4:
-                    return CUT, named
+                    return ScanResult.CUT, named
                 length = read_i32(data, p)
                 p += 4
             if length < -1 or (length == -1 and not operations[pc, 2]):
-                return NOT_PLAIN, named
+                return ScanResult.NOT_PLAIN, named
             length = max(length, 0)
-            if code == FIXED_ARRAY:
+            if code == ScanOp.FIXED_ARRAY:
                 if length * operations[pc, 3] > end - p:
-                    return CUT, named
+                    return ScanResult.CUT, named
                 p += length * operations[pc, 3]
                 pc += 1
             elif length == 0:
                 pc = operations[pc, 3]
             else:
                 if length * operations[pc, 4] > end - p:
-                    return CUT, named
+                    return ScanResult.CUT, named
                 if loops + 1 >= DEPTH:
-                    return NOT_PLAIN, named
+                    return ScanResult.NOT_PLAIN, named
                 loops += 1
                 loop_left[loops] = length
                 pc += 1
-        elif code == UUID:
+        elif code == ScanOp.UUID:
             if end - p < 16:
-                return CUT, named
-            facts[TOPICS] += 1
+                return ScanResult.CUT, named
+            facts[Fact.TOPICS] += 1
             if keep:
                 if named >= len(names):
-                    return NO_SPACE, named
+                    return ScanResult.NO_SPACE, named
                 names[named, 0] = body
-                names[named, 1] = TOPIC_ID
+                names[named, 1] = NameKind.TOPIC_ID
                 names[named, 2] = before + p
                 names[named, 3] = 16
                 named += 1
             p += 16
             pc += 1
-        elif code == PRESENT:
+        elif code == ScanOp.PRESENT:
             if p >= end:
-                return CUT, named
+                return ScanResult.CUT, named
             present = data[p]
             p += 1
             if present == 1:
@@ -205,25 +200,25 @@ def scan(
             elif present == (0 if operations[pc, 2] else 0xFF):
                 pc = operations[pc, 1]
             else:
-                return NOT_PLAIN, named
-        elif code == TAGS:
+                return ScanResult.NOT_PLAIN, named
+        elif code == ScanOp.TAGS:
             number, p = varint(data, p, end)
             if number < 0 or sections + 1 >= DEPTH:
-                return NOT_PLAIN, named
+                return ScanResult.NOT_PLAIN, named
             sections += 1
             tag_left[sections] = number
             tag_last[sections] = -1
             tag_stop[sections] = p
             tag_from[sections] = pc
-            code = TAG_END
-        elif code == END:
-            return (READ if p == end else NOT_PLAIN), named
-        if code == TAG_END:
+            code = ScanOp.TAG_END
+        elif code == ScanOp.END:
+            return (ScanResult.READ if p == end else ScanResult.NOT_PLAIN), named
+        if code == ScanOp.TAG_END:
             # Either a section has just begun, or the content of one of its tags has ended.
             section = tag_from[sections]
             while True:
                 if p != tag_stop[sections]:
-                    return NOT_PLAIN, named
+                    return ScanResult.NOT_PLAIN, named
                 if tag_left[sections] == 0:
                     sections -= 1
                     pc = operations[section, 3]
@@ -232,7 +227,7 @@ def scan(
                 number, p = varint(data, p, end)
                 size, p = varint(data, p, end)
                 if number <= tag_last[sections] or size < 0 or size > end - p:
-                    return NOT_PLAIN, named
+                    return ScanResult.NOT_PLAIN, named
                 tag_last[sections] = number
                 tag_stop[sections] = p + size
                 known = np.int64(-1)

@@ -7,78 +7,71 @@ from kafkascope.capture.base.checked import copy
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.frame_table import (
     CHUNK,
-    DAMAGED,
-    FILLED,
-    FREE_CHUNK,
-    FREE_CHUNKS,
-    HAVE,
-    HEAD,
-    LENGTH,
     MOVED,
-    PREFIX,
-    TAIL,
+    FrameCount,
+    Partial,
 )
 from kafkascope.columnar.compiling.jit import jit
 
 
 @jit
 def begin_frame(state: Any) -> None:
-    state[HAVE] = 0
-    state[PREFIX] = 0
-    state[LENGTH] = -1
-    state[FILLED] = 0
-    state[DAMAGED] = 0
+    state[Partial.HAVE] = 0
+    state[Partial.PREFIX] = 0
+    state[Partial.LENGTH] = -1
+    state[Partial.FILLED] = 0
+    state[Partial.DAMAGED] = 0
 
 
 @jit
 def held_bytes(state: Any) -> Number:
     """Of an unfinished frame, in chunks: of a damaged one those before its first missing byte, as far as one chunk."""
-    return state[FILLED] if state[DAMAGED] == 0 else state[DAMAGED] - 1
+    return state[Partial.FILLED] if state[Partial.DAMAGED] == 0 else state[Partial.DAMAGED] - 1
 
 
 @jit
 def damage(following: Any, count: Any, state: Any) -> None:
     """Bytes of the frame are missing. What is there of its header is kept."""
-    if state[DAMAGED]:
+    if state[Partial.DAMAGED]:
         return
-    if state[FILLED] > CHUNK:
-        following[state[TAIL]] = count[FREE_CHUNK]
-        count[FREE_CHUNK] = following[state[HEAD]]
-        count[FREE_CHUNKS] += (state[FILLED] + CHUNK - 1) // CHUNK - 1
-        following[state[HEAD]] = -1
-        state[TAIL] = state[HEAD]
-    state[DAMAGED] = 1 + min(state[FILLED], CHUNK)
+    if state[Partial.FILLED] > CHUNK:
+        following[state[Partial.TAIL]] = count[FrameCount.FREE_CHUNK]
+        count[FrameCount.FREE_CHUNK] = following[state[Partial.HEAD]]
+        count[FrameCount.FREE_CHUNKS] += (state[Partial.FILLED] + CHUNK - 1) // CHUNK - 1
+        following[state[Partial.HEAD]] = -1
+        state[Partial.TAIL] = state[Partial.HEAD]
+    state[Partial.DAMAGED] = 1 + min(state[Partial.FILLED], CHUNK)
 
 
 @jit
 def free_chunks(following: Any, count: Any, state: Any) -> None:
-    if state[HEAD] >= 0:
+    if state[Partial.HEAD] >= 0:
         number = (held_bytes(state) + CHUNK - 1) // CHUNK
-        following[state[TAIL]] = count[FREE_CHUNK]
-        count[FREE_CHUNK] = state[HEAD]
-        count[FREE_CHUNKS] += number
-    state[HEAD] = -1
-    state[TAIL] = -1
+        following[state[Partial.TAIL]] = count[FrameCount.FREE_CHUNK]
+        count[FrameCount.FREE_CHUNK] = state[Partial.HEAD]
+        count[FrameCount.FREE_CHUNKS] += number
+    state[Partial.HEAD] = -1
+    state[Partial.TAIL] = -1
 
 
 @jit
 def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, start: int, length: int) -> None:
     """More bytes of an unfinished frame; there are enough free chunks."""
     while length > 0:
-        used = state[FILLED] % CHUNK
+        used = state[Partial.FILLED] % CHUNK
         if used == 0:
-            made = count[FREE_CHUNK]
-            count[FREE_CHUNK] = following[made]
-            count[FREE_CHUNKS] -= 1
+            made = count[FrameCount.FREE_CHUNK]
+            count[FrameCount.FREE_CHUNK] = following[made]
+            count[FrameCount.FREE_CHUNKS] -= 1
             following[made] = -1
-            if state[HEAD] < 0:
-                state[HEAD] = made
+            if state[Partial.HEAD] < 0:
+                state[Partial.HEAD] = made
             else:
-                following[state[TAIL]] = made
-            state[TAIL] = made
+                following[state[Partial.TAIL]] = made
+            state[Partial.TAIL] = made
         part = min(length, CHUNK - used)
-        copy(pool, state[TAIL] * CHUNK + used, source, start, part)
-        state[FILLED] += part
+        copy(pool, state[Partial.TAIL] * CHUNK + used, source, start, part)
+        state[Partial.FILLED] += part
         start += part
         length -= part
 
@@ -86,8 +79,8 @@ def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, star
 @jit
 def collected(pool: Any, following: Any, state: Any, body: Any, target: int) -> None:
     """What was collected to place `target` of `body`, where it is not there already."""
-    left = state[FILLED] if state[HEAD] != MOVED else 0
-    chunk = state[HEAD]
+    left = state[Partial.FILLED] if state[Partial.HEAD] != MOVED else 0
+    chunk = state[Partial.HEAD]
     while left > 0:
         part = min(left, CHUNK)
         copy(body, target, pool, chunk * CHUNK, part)

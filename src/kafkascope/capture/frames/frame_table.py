@@ -3,6 +3,7 @@
 import mmap
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import IntEnum
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
-from kafkascope.capture.frames.detect.start import FIRST_WIDTH, UNKNOWN
+from kafkascope.capture.frames.detect.start import (
+    UNKNOWN,
+    Opening,
+)
 from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 
@@ -18,27 +22,36 @@ from kafkascope.limits import MAX_UNFINISHED_BYTES
 # kernel does because nothing of its connection was seen yet (`detect_start`).
 PYTHON, SKIP, FRESH = -1, -2, -3
 
-# The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection.
-(
-    HAVE,  # bytes of the length prefix
-    PREFIX,
-    LENGTH,  # of the frame, -1 while its prefix is not complete
-    FILLED,
-    HEAD,  # chunks of the frame, -1 where it has none, and MOVED
-    TAIL,
-    OFFSET,  # where the prefix stands in the stream
-    FIRST_NS,
-    LAST_NS,
-    PACKET,
-    DAMAGED,  # bytes of the frame are missing: 1, and as many as are kept of those before
-    TOKENS,  # 1: raw SASL tokens may come instead of frames
-    SHORT,  # frames in a row that are too short for a header
-) = range(13)
-STATE_WIDTH = 13
 
-# The columns of `slots`.
-CONNECTION, HANDSHAKE, HANDSHAKE_ID, ASKED, CLIENT, OPEN_STREAMS = range(6)
-SLOT_WIDTH = 6
+class Partial(IntEnum):
+    """The columns of `state`, a row each for requests (2 * slot) and responses (2 * slot + 1) of a Kafka connection."""
+
+    HAVE = 0  # bytes of the length prefix
+    PREFIX = 1
+    LENGTH = 2  # of the frame, -1 while its prefix is not complete
+    FILLED = 3
+    HEAD = 4  # chunks of the frame, -1 where it has none, and MOVED
+    TAIL = 5
+    OFFSET = 6  # where the prefix stands in the stream
+    FIRST_NS = 7
+    LAST_NS = 8
+    PACKET = 9
+    DAMAGED = 10  # bytes of the frame are missing: 1, and as many as are kept of those before
+    TOKENS = 11  # 1: raw SASL tokens may come instead of frames
+    SHORT = 12  # frames in a row that are too short for a header
+
+
+class ConnSlot(IntEnum):
+    """The columns of `slots`."""
+
+    CONNECTION = 0
+    HANDSHAKE = 1
+    HANDSHAKE_ID = 2
+    ASKED = 3
+    CLIENT = 4
+    OPEN_STREAMS = 5
+
+
 # Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
 REMEMBERED = 64
 
@@ -48,22 +61,31 @@ MOVED = -2
 # So much of a long frame is there twice while it moves.
 STEP_CHUNKS = 1_024
 FIRST_CONNECTIONS, FIRST_SLOTS, FIRST_CHUNKS = 64, 64, 64
-# The places of `counts`.
-(
-    ROWS,
-    BODY,
-    FREE_CHUNK,
-    FREE_CHUNKS,
-    WANT_CHUNKS,
-    WANT_BODY,
-    FREE_SLOTS,
-    WAITING,  # connections among `waiting`
-    LEFT,  # those of them that were left to Python
-) = range(9)
-COUNT_WIDTH = 9
 
-# The places of a cursor: a piece, a byte of it, and the piece that is read again before it goes on, or -1.
-AT_PIECE, AT_BYTE, AGAIN, LOOKING = range(4)
+
+class FrameCount(IntEnum):
+    """The places of `counts`."""
+
+    ROWS = 0
+    BODY = 1
+    FREE_CHUNK = 2
+    FREE_CHUNKS = 3
+    WANT_CHUNKS = 4
+    WANT_BODY = 5
+    FREE_SLOTS = 6
+    WAITING = 7  # connections among `waiting`
+    LEFT = 8  # those of them that were left to Python
+
+
+class Cursor(IntEnum):
+    """The places of a cursor: a piece, a byte of it, and the piece that is read again before it goes on, or -1."""
+
+    PIECE = 0
+    BYTE = 1
+    AGAIN = 2
+    LOOKING = 3
+
+
 _START = (0, 0, -1, 0)
 
 # A piece by itself: kind, stream, offset, time, packet, length, bytes.
@@ -117,25 +139,25 @@ class Output(NamedTuple):
 
 def held_of(state: Sequence[int]) -> int:
     """Bytes of an unfinished frame that are kept; of a damaged one those before the first that is missing."""
-    return state[FILLED] if not state[DAMAGED] else state[DAMAGED] - 1
+    return state[Partial.FILLED] if not state[Partial.DAMAGED] else state[Partial.DAMAGED] - 1
 
 
 def make_tables() -> Tables:
     """With first room: a small recording takes no more, and memory that is not used costs nothing."""
-    count = np.zeros(COUNT_WIDTH, np.int64)
-    count[FREE_SLOTS] = FIRST_SLOTS
-    count[FREE_CHUNKS] = FIRST_CHUNKS
+    count = np.zeros(len(FrameCount), np.int64)
+    count[FrameCount.FREE_SLOTS] = FIRST_SLOTS
+    count[FrameCount.FREE_CHUNKS] = FIRST_CHUNKS
     following = np.arange(1, FIRST_CHUNKS + 1)
     following[-1] = -1
     return Tables(
         place=np.full(2 * FIRST_CONNECTIONS, FRESH, np.int64),
         opened=np.zeros(2 * FIRST_CONNECTIONS, np.uint8),
         starters=np.full(FIRST_CONNECTIONS, UNKNOWN, np.int64),
-        first=np.zeros((FIRST_CONNECTIONS, FIRST_WIDTH), np.int64),
+        first=np.zeros((FIRST_CONNECTIONS, len(Opening)), np.int64),
         waiting=np.empty(FIRST_CONNECTIONS, np.int64),
         free_slots=np.arange(FIRST_SLOTS - 1, -1, -1),
-        state=np.zeros((2 * FIRST_SLOTS, STATE_WIDTH), np.int64),
-        slots=np.empty((FIRST_SLOTS, SLOT_WIDTH), np.int64),
+        state=np.zeros((2 * FIRST_SLOTS, len(Partial)), np.int64),
+        slots=np.empty((FIRST_SLOTS, len(ConnSlot)), np.int64),
         asked=np.empty((FIRST_SLOTS, REMEMBERED, 3), np.int32),
         pool=np.empty(FIRST_CHUNKS * CHUNK, np.uint8),
         following=following,
@@ -179,17 +201,17 @@ def wider(output: Output, size: int) -> Output:
 
 def put_row(output: Output, counts: Int64s, values: tuple[int, ...]) -> None:
     """A row without a body, in the order of the columns; there is room."""
-    row = int(counts[ROWS])
-    output.ends[row + 1] = counts[BODY]
+    row = int(counts[FrameCount.ROWS])
+    output.ends[row + 1] = counts[FrameCount.BODY]
     columns: Any = output[2:]
     for number, value in enumerate(values):
         columns[number][row] = value
-    counts[ROWS] += 1
+    counts[FrameCount.ROWS] += 1
 
 
 def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -> Frames:
-    rows, size = int(counts[ROWS]), int(counts[BODY])
-    counts[ROWS] = counts[BODY] = 0
+    rows, size = int(counts[FrameCount.ROWS]), int(counts[FrameCount.BODY])
+    counts[FrameCount.ROWS] = counts[FrameCount.BODY] = 0
     return Frames(
         output.body[:size],
         output.ends[: rows + 1],
@@ -207,7 +229,7 @@ def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -
 
 # For nobody to write to: there is no room.
 NO_OUTPUT = make_output(0, np.empty(0, np.uint8))
-NO_FRAMES = take_frames(NO_OUTPUT, np.zeros(COUNT_WIDTH, np.int64), ())
+NO_FRAMES = take_frames(NO_OUTPUT, np.zeros(len(FrameCount), np.int64), ())
 
 
 def with_streams(tables: Tables, streams: int) -> Tables:
@@ -236,7 +258,7 @@ def with_slots(tables: Tables) -> Tables:
     """With free slots; there were none."""
     before = len(tables.slots)
     slots = longer(tables.slots, before + 1)
-    tables.counts[FREE_SLOTS] = len(slots) - before
+    tables.counts[FrameCount.FREE_SLOTS] = len(slots) - before
     free = longer(tables.free_slots, len(slots))
     free[: len(slots) - before] = np.arange(len(slots) - 1, before - 1, -1)
     return tables._replace(
@@ -251,7 +273,7 @@ def with_chunks(tables: Tables) -> Tables | None:
     """With the free chunks that the kernel wants, None where that would be too many."""
     counts = tables.counts
     before = len(tables.following)
-    wanted = int(counts[WANT_CHUNKS] - counts[FREE_CHUNKS])
+    wanted = int(counts[FrameCount.WANT_CHUNKS] - counts[FrameCount.FREE_CHUNKS])
     after = min(max(before + wanted, 2 * before, 64), MAX_UNFINISHED_BYTES // CHUNK)
     if after - before < wanted:
         return None
@@ -262,9 +284,9 @@ def with_chunks(tables: Tables) -> Tables | None:
         give_back(tables.pool, start, len(part))
     following = np.arange(1, after + 1, dtype=np.int64)
     following[:before] = tables.following
-    following[-1] = counts[FREE_CHUNK]
-    counts[FREE_CHUNK] = before
-    counts[FREE_CHUNKS] += after - before
+    following[-1] = counts[FrameCount.FREE_CHUNK]
+    counts[FrameCount.FREE_CHUNK] = before
+    counts[FrameCount.FREE_CHUNKS] += after - before
     return tables._replace(pool=pool, following=following)
 
 

@@ -13,16 +13,10 @@ import numpy as np
 
 from kafkascope.capture.base.buffer_pool import BufferPool
 from kafkascope.capture.base.flow import (
-    BYTES,
-    CLOSE,
-    ENDED,
-    GAP,
-    LOST,
-    OPEN,
-    RENEWED,
-    RESET,
     Connection,
+    FrameKind,
     Frames,
+    PieceKind,
     Pieces,
     Problem,
 )
@@ -36,27 +30,16 @@ from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Parts, Run, Search
 from kafkascope.capture.frames.detect.start import make_scanning
 from kafkascope.capture.frames.frame_table import (
-    AGAIN,
-    ASKED,
-    AT_BYTE,
-    BODY,
-    CONNECTION,
-    DAMAGED,
-    FILLED,
-    FIRST_NS,
-    HAVE,
-    LAST_NS,
     NO_FRAMES,
     NO_OUTPUT,
-    OFFSET,
-    PACKET,
-    PREFIX,
     PYTHON,
     REMEMBERED,
-    ROWS,
     SKIP,
-    WANT_BODY,
+    ConnSlot,
+    Cursor,
+    FrameCount,
     Given,
+    Partial,
     join_frames,
     make_cursor,
     make_output,
@@ -74,13 +57,7 @@ from kafkascope.capture.frames.left_pieces import LeftPieces, Work
 from kafkascope.capture.frames.long_frames import move_long
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.frames.split import (
-    ATTEND,
-    DONE,
-    FULL,
-    NONSENSE,
-    POOL,
-    PROGRAM,
-    SLOTS,
+    SplitStop,
     align,
     begin,
     end_stream,
@@ -97,7 +74,7 @@ from kafkascope.limits import MAX_PROBLEMS, MAX_SEARCHED_BYTES, MAX_SEARCHED_TOT
 PORTION_ROWS = 16_384
 PORTION_BYTES = 16 << 20
 _NONE = np.empty(0, np.int32)
-_TIMES = [FIRST_NS, LAST_NS, PACKET]
+_TIMES = [Partial.FIRST_NS, Partial.LAST_NS, Partial.PACKET]
 
 
 class Framer:
@@ -153,12 +130,12 @@ class Framer:
             while stream in self._searches:
                 self._last_chance(stream, self._searches[stream].end)
                 yield from self._run()
-        for row in self._tables.state[:, HAVE].nonzero()[0].tolist():
+        for row in self._tables.state[:, Partial.HAVE].nonzero()[0].tolist():
             state = self._tables.state[row]
-            lost = int(state[HAVE] + state[FILLED])
-            connection = int(self._tables.slots[row >> 1, CONNECTION])
+            lost = int(state[Partial.HAVE] + state[Partial.FILLED])
+            connection = int(self._tables.slots[row >> 1, ConnSlot.CONNECTION])
             free_chunks(self._tables.following, self._tables.counts, state)
-            self._row(LOST, connection, row & 1, int(state[OFFSET]), lost, *state[_TIMES].tolist())
+            self._row(FrameKind.LOST, connection, row & 1, int(state[Partial.OFFSET]), lost, *state[_TIMES].tolist())
             begin_frame(state)
         yield self._frames()
 
@@ -172,15 +149,15 @@ class Framer:
     def _cut(self, row: int) -> Iterator[Frames]:
         """A portion that is large enough, or none: there is more room then. A long frame is a portion by itself."""
         counts = self._tables.counts
-        rows, size = len(self._output.kind), int(counts[WANT_BODY] - counts[BODY])
-        if counts[ROWS] >= PORTION_ROWS or counts[BODY] >= PORTION_BYTES or size > PORTION_BYTES:
+        rows, size = len(self._output.kind), int(counts[FrameCount.WANT_BODY] - counts[FrameCount.BODY])
+        if counts[FrameCount.ROWS] >= PORTION_ROWS or counts[FrameCount.BODY] >= PORTION_BYTES or size > PORTION_BYTES:
             yield self._frames()
             self._output = make_output(rows, self._pool.take(max(size, PORTION_BYTES)))
             if size > PORTION_BYTES:
                 move_long(self._tables, self._tables.state[row], self._output.body)
         else:
-            self._output = wider(self._output, int(counts[WANT_BODY]))
-        counts[WANT_BODY] = 0
+            self._output = wider(self._output, int(counts[FrameCount.WANT_BODY]))
+        counts[FrameCount.WANT_BODY] = 0
 
     def _run(self) -> Iterator[Frames]:
         """All work, and what is read again on the way before what comes after it. Yields portions of many frames."""
@@ -190,26 +167,26 @@ class Framer:
                 self._go_through(now)
                 continue
             why = split_arrays(*self._tables, *self._output, *now.piece, now.cursor, now.following, *self._scanning)
-            if why == DONE:
+            if why == SplitStop.DONE:
                 self._work.pop()
-            elif why == FULL:
+            elif why == SplitStop.FULL:
                 yield from self._cut(int(self._tables.place[now.piece.stream[now.at]]))
-            elif why == POOL:
+            elif why == SplitStop.POOL:
                 self._grow_pool(int(self._tables.place[now.piece.stream[now.at]]))
-            elif why == SLOTS:
+            elif why == SplitStop.SLOTS:
                 self._tables = with_slots(self._tables)
-            elif why == PROGRAM:
+            elif why == SplitStop.PROGRAM:
                 self._programs.need(*self._scanning.wanted.reshape(2, 1))
                 self._scanning = make_scanning(self._programs)
-            elif why == ATTEND:
-                if now.cursor.item(AGAIN) >= 0 and is_left(self, now):
+            elif why == SplitStop.ATTEND:
+                if now.cursor.item(Cursor.AGAIN) >= 0 and is_left(self, now):
                     attend_again(self, now)
                 else:
                     self._attend(now, now.at)
-                if now.cursor.item(AGAIN) < 0 and self._work[-1] is now:
+                if now.cursor.item(Cursor.AGAIN) < 0 and self._work[-1] is now:
                     attend_ahead(self, now)
-            elif why == NONSENSE:
-                self._distrust(now, now.at, int(now.cursor[AT_BYTE]))
+            elif why == SplitStop.NONSENSE:
+                self._distrust(now, now.at, int(now.cursor[Cursor.BYTE]))
             else:
                 slot = int(self._tables.place[now.piece.stream[now.at]]) >> 1
                 judge_last(self._tables, self._output, slot, self._asked(slot))
@@ -234,7 +211,7 @@ class Framer:
             return
         # The frame is given up, not its length: the next one is where it says.
         free_chunks(self._tables.following, self._tables.counts, self._tables.state[row])
-        self._tables.state[row, DAMAGED] = 1
+        self._tables.state[row, Partial.DAMAGED] = 1
 
     def _attend(self, work: Work, at: int) -> None:
         """A piece that the kernel leaves to us: of a stream that is not split, or a gap in one that is."""
@@ -244,8 +221,12 @@ class Framer:
         if row >= 0:
             state = self._tables.state[row]
             self._output, end = end_in_gap(self._tables, self._output, row, self._asked(row >> 1))
-            if state[HAVE]:
-                offset, first_ns, packet = int(state[OFFSET]), int(state[FIRST_NS]), int(state[PACKET])
+            if state[Partial.HAVE]:
+                offset, first_ns, packet = (
+                    int(state[Partial.OFFSET]),
+                    int(state[Partial.FIRST_NS]),
+                    int(state[Partial.PACKET]),
+                )
             else:
                 offset, first_ns, packet = max(place[1], end), place[4], place[5]
             self._lose(stream, row, offset, first_ns, packet, place[1])
@@ -268,16 +249,16 @@ class Framer:
         """A piece of a connection that is not known to be Kafka."""
         number = stream >> 1
         undecided = self._undecided.get(number)
-        if kind == RENEWED:
+        if kind == PieceKind.RENEWED:
             if undecided is not None:
                 self._forget(number)
             renew(self._tables, number)
             return
-        if kind == OPEN:
+        if kind == PieceKind.OPEN:
             self._tables.opened[stream] = 1
             return
         if undecided is None:
-            if kind in (CLOSE, RESET):
+            if kind in (PieceKind.CLOSE, PieceKind.RESET):
                 self._tables.place[stream] = SKIP
                 return
             undecided = self._undecided[number] = self._new(number)
@@ -335,7 +316,7 @@ class Framer:
                 self._lose(stream, row, offset, time, packet, offset)
         pieces: list[Given] = []
         for kind, direction, offset, run, start, length, time, packet, _ in undecided.pieces():
-            data = bytes(run.data[start : start + length]) if run is not None and kind == BYTES else b""
+            data = bytes(run.data[start : start + length]) if run is not None and kind == PieceKind.BYTES else b""
             pieces.append((kind, 2 * number + direction, offset, time, packet, length, data))
         self._work.append(pieces[::-1])
 
@@ -352,8 +333,8 @@ class Framer:
         stream = int(piece.stream[at])
         row = int(self._tables.place[stream])
         state = self._tables.state[row]
-        offset, first_ns, packet = int(state[OFFSET]), int(state[FIRST_NS]), int(state[PACKET])
-        prefix = int(state[PREFIX]).to_bytes(4, "big")
+        offset, first_ns, packet = int(state[Partial.OFFSET]), int(state[Partial.FIRST_NS]), int(state[Partial.PACKET])
+        prefix = int(state[Partial.PREFIX]).to_bytes(4, "big")
         said = int.from_bytes(prefix, "big", signed=True)
         what = "responses" if row & 1 else "requests"
         self._problem("length", f"connection {stream >> 1}, {what} at {offset}: {said} is no frame's length", packet)
@@ -367,7 +348,9 @@ class Framer:
         left = int(piece.length[at]) - position
         if left > 0:
             rest = Content(piece.data, piece.waited).bytes(piece.start.item(at) + position, left)
-            self._search(stream, BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at]))
+            self._search(
+                stream, PieceKind.BYTES, offset + 4, rest, len(rest), int(piece.time[at]), int(piece.packet[at])
+            )
 
     def _search(
         self,
@@ -384,7 +367,7 @@ class Framer:
         search.time = max(search.time, time if parts is None else int(parts.times.max()))
         if search.packet < 0:
             search.first_ns, search.packet = time, packet
-        if kind == BYTES:
+        if kind == PieceKind.BYTES:
             search.run.add(data, time, packet, parts)
             self._kept += len(data) + PIECE_COST * (1 if parts is None else len(parts.lengths))
             found = self._find(search, final=False)
@@ -392,9 +375,9 @@ class Framer:
                 self._resume(stream, found, None)
             elif len(search.run.data) > MAX_SEARCHED_BYTES or self._kept > MAX_SEARCHED_TOTAL_BYTES:
                 self._shorten(search)
-        elif kind in (GAP, CLOSE, RESET):
+        elif kind in (PieceKind.GAP, PieceKind.CLOSE, PieceKind.RESET):
             end: Given = (kind, stream, offset, time, packet, length, b"")
-            if kind == GAP or not is_held_back(self, stream, end):
+            if kind == PieceKind.GAP or not is_held_back(self, stream, end):
                 self._last_chance(stream, end)
 
     def _shorten(self, search: Search) -> None:
@@ -414,17 +397,19 @@ class Framer:
             return
         end = search.run.offset + len(search.run.data)
         self._drop(search)
-        if behind is not None and behind[0] == GAP:
+        if behind is not None and behind[0] == PieceKind.GAP:
             search.run = Run(behind[2] + behind[5], aligned=False)
             return
         del self._searches[stream]
         number = stream >> 1
         if end > search.offset:
             lost = end - search.offset
-            self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
+            self._row(
+                FrameKind.LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet
+            )
         end_stream(self._tables, stream, search.row)
         if behind is not None:
-            self._row(ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
+            self._row(FrameKind.ENDED, number, search.row & 1, behind[2], 0, behind[3], behind[3], behind[4])
 
     def _drop(self, search: Search) -> None:
         self._kept -= len(search.run.data) + PIECE_COST * search.run.count
@@ -445,7 +430,7 @@ class Framer:
         if run.skipped or not run.data or self._credit.is_spent:
             return False
         cut = 0
-        if behind is not None and behind[0] == GAP:
+        if behind is not None and behind[0] == PieceKind.GAP:
             # Bytes that the snap length cut have the number of their packet; the run begins with it.
             if len(run.marks) > 1 or run.marks[0][2] != behind[4]:
                 return False
@@ -453,7 +438,7 @@ class Framer:
         return begins_frame(run.data, self._asked(search.row >> 1), cut, response=bool(search.row & 1))
 
     def _asked(self, slot: int) -> dict[int, tuple[int, int]]:
-        known = min(int(self._tables.slots[slot, ASKED]), REMEMBERED)
+        known = min(int(self._tables.slots[slot, ConnSlot.ASKED]), REMEMBERED)
         return {identity: (key, version) for identity, key, version in self._tables.asked[slot, :known].tolist()}
 
     def _resume(self, stream: int, found: int, behind: Given | None) -> None:
@@ -465,15 +450,17 @@ class Framer:
         lost = run.offset + found - search.offset
         if lost:
             number = stream >> 1
-            self._row(LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet)
+            self._row(
+                FrameKind.LOST, number, search.row & 1, search.offset, lost, search.first_ns, search.time, search.packet
+            )
         align(self._tables.place, self._tables.state, stream, search.row)
-        pieces = []
+        pieces: list[Given] = []
         ends = [place for place, _, _ in run.marks[1:]] + [len(run.data)]
         for (place, time, packet), end in zip(run.marks, ends, strict=True):
             start = max(place, found)
             if start < end:
                 data = bytes(run.data[start:end])
-                pieces.append((BYTES, stream, run.offset + start, time, packet, end - start, data))
+                pieces.append((PieceKind.BYTES, stream, run.offset + start, time, packet, end - start, data))
         self._read_again(pieces if behind is None else [*pieces, behind])
 
     def _read_again(self, pieces: list[Given]) -> None:
@@ -482,7 +469,7 @@ class Framer:
 
     def _row(self, *values: int) -> None:
         """kind, connection, is_response, offset, lost, first_ns, time_ns, packet"""
-        if self._tables.counts[ROWS] + 2 >= len(self._output.kind):
+        if self._tables.counts[FrameCount.ROWS] + 2 >= len(self._output.kind):
             self._output = wider(self._output, 0)
         put_row(self._output, self._tables.counts, values)
 

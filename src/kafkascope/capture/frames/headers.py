@@ -1,6 +1,7 @@
 """Headers of a batch of frames: `Frames` in, one row of numbers a frame out (`Rows`); what cannot be a header is
 marked, never raised. One kernel goes over all frames of a batch."""
 
+from enum import IntEnum
 from functools import cache
 from typing import Any
 
@@ -8,35 +9,41 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place, read_i16, read_i32, writable
-from kafkascope.capture.base.flow import FRAME, Bytes, Frames, plain
+from kafkascope.capture.base.flow import (
+    Bytes,
+    FrameKind,
+    Frames,
+    plain,
+)
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.codec.frame import header_version
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.schema.catalog import apis, message
 
-# The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole.
-(
-    KIND,
-    CONNECTION,
-    RESPONSE,
-    OFFSET,
-    FIRST_NS,
-    LAST_NS,
-    PACKET,
-    FRAME_AT,  # the place of its first byte in the content of the batch
-    SIZE,
-    API_KEY,
-    VERSION,
-    CORRELATION,
-    CLIENT_AT,  # from FRAME_AT on; -1 where the client id is null or the header has none
-    CLIENT_SIZE,
-    BODY_AT,  # from FRAME_AT on; -1 where the header cannot be read, or the frame is not all there
-    NO_ANSWER,  # a Produce with acks 0
-    AFTER_LOSS,  # bytes of the answering stream were lost while it waited
-    MISSING,  # bytes at the frame's end, which were not recorded; SIZE is without them
-) = range(18)
-WIDTH = 18
+
+class Frame(IntEnum):
+    """The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole."""
+
+    KIND = 0
+    CONNECTION = 1
+    RESPONSE = 2
+    OFFSET = 3
+    FIRST_NS = 4
+    LAST_NS = 5
+    PACKET = 6
+    FRAME_AT = 7  # the place of its first byte in the content of the batch
+    SIZE = 8
+    API_KEY = 9
+    VERSION = 10
+    CORRELATION = 11
+    CLIENT_AT = 12  # from FRAME_AT on; -1 where the client id is null or the header has none
+    CLIENT_SIZE = 13
+    BODY_AT = 14  # from FRAME_AT on; -1 where the header cannot be read, or the frame is not all there
+    NO_ANSWER = 15  # a Produce with acks 0
+    AFTER_LOSS = 16  # bytes of the answering stream were lost while it waited
+    MISSING = 17  # bytes at the frame's end, which were not recorded; SIZE is without them
+
 
 Rows = npt.NDArray[np.int64]
 
@@ -45,7 +52,7 @@ FIRST_FLEXIBLE_PRODUCE, FIRST_TRANSACTIONAL_PRODUCE = 9, 3
 # API keys and versions beyond these are not in the catalog.
 MOST_KEYS, MOST_VERSIONS = 256, 64
 NEVER = 1 << 20
-NO_ROWS: Rows = np.empty((0, WIDTH), dtype=np.int64)
+NO_ROWS: Rows = np.empty((0, len(Frame)), dtype=np.int64)
 
 
 @cache
@@ -62,7 +69,7 @@ def read_headers(frames: Frames, before: Rows = NO_ROWS, waited: Bytes = NO_BYTE
     """The rows `before`, whose bytes are `waited`, and after them one row per frame, in their order; and the bytes of
     all of them."""
     content = Content(waited, writable(frames.body))
-    rows = np.empty((len(before) + len(frames.kind), WIDTH), dtype=np.int64)
+    rows = np.empty((len(before) + len(frames.kind), len(Frame)), dtype=np.int64)
     rows[: len(before)] = before
     _make_rows(
         rows, len(before), *content, plain(frames.ends, np.int64), plain(frames.kind, np.uint8),
@@ -131,27 +138,27 @@ def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexib
     """From row `first` on."""
     for index in range(first, len(rows)):
         row = rows[index]
-        row[CLIENT_AT] = -1
-        row[BODY_AT] = -1
-        row[API_KEY] = -1
-        row[VERSION] = -1
-        if row[KIND] != FRAME:
+        row[Frame.CLIENT_AT] = -1
+        row[Frame.BODY_AT] = -1
+        row[Frame.API_KEY] = -1
+        row[Frame.VERSION] = -1
+        if row[Frame.KIND] != FrameKind.FRAME:
             continue
-        data, start = place(waited, body, row[FRAME_AT])
-        end = start + row[SIZE]
-        if row[RESPONSE]:
-            if row[SIZE] >= 4:
-                row[CORRELATION] = read_i32(data, start)
+        data, start = place(waited, body, row[Frame.FRAME_AT])
+        end = start + row[Frame.SIZE]
+        if row[Frame.RESPONSE]:
+            if row[Frame.SIZE] >= 4:
+                row[Frame.CORRELATION] = read_i32(data, start)
                 # Whether tags follow is known when its request is.
-                row[BODY_AT] = 4 if row[MISSING] == 0 else -1
+                row[Frame.BODY_AT] = 4 if row[Frame.MISSING] == 0 else -1
             continue
-        if row[SIZE] < 8:
+        if row[Frame.SIZE] < 8:
             continue
         key = np.int64(read_i16(data, start))
         version = np.int64(read_i16(data, start + 2))
-        row[API_KEY] = key
-        row[VERSION] = version
-        row[CORRELATION] = read_i32(data, start + 4)
+        row[Frame.API_KEY] = key
+        row[Frame.VERSION] = version
+        row[Frame.CORRELATION] = read_i32(data, start + 4)
         position = start + 8
         if not (key == CONTROLLED_SHUTDOWN and version == 0):
             if end - position < 2:
@@ -161,16 +168,16 @@ def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexib
             if length > end - position:
                 continue
             if length >= 0:
-                row[CLIENT_AT] = position - start
-                row[CLIENT_SIZE] = length
+                row[Frame.CLIENT_AT] = position - start
+                row[Frame.CLIENT_SIZE] = length
                 position += length
         if 0 <= key < MOST_KEYS and version >= first_flexible[key]:
             position = skip_tags(data, position, end)
             if position < 0:
                 continue
-        row[BODY_AT] = position - start if row[MISSING] == 0 else -1
+        row[Frame.BODY_AT] = position - start if row[Frame.MISSING] == 0 else -1
         if key == PRODUCE and acks_are_zero(data, position, end, version):
-            row[NO_ANSWER] = 1
+            row[Frame.NO_ANSWER] = 1
 
 
 @jit
@@ -181,14 +188,14 @@ def _make_rows(
     for index in range(len(kind)):
         row = rows[first + index]
         row[:] = 0
-        row[KIND] = kind[index]
-        row[CONNECTION] = connection[index]
-        row[RESPONSE] = is_response[index]
-        row[OFFSET] = offset[index]
-        row[FIRST_NS] = first_ns[index]
-        row[LAST_NS] = last_ns[index]
-        row[PACKET] = packet[index]
-        row[FRAME_AT] = len(waited) + ends[index]
-        row[SIZE] = ends[index + 1] - ends[index]
-        row[MISSING] = lost[index]
+        row[Frame.KIND] = kind[index]
+        row[Frame.CONNECTION] = connection[index]
+        row[Frame.RESPONSE] = is_response[index]
+        row[Frame.OFFSET] = offset[index]
+        row[Frame.FIRST_NS] = first_ns[index]
+        row[Frame.LAST_NS] = last_ns[index]
+        row[Frame.PACKET] = packet[index]
+        row[Frame.FRAME_AT] = len(waited) + ends[index]
+        row[Frame.SIZE] = ends[index + 1] - ends[index]
+        row[Frame.MISSING] = lost[index]
     parse_headers(waited, body, rows, first, first_flexible)

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkascope.capture.base.flow import Frames
-from kafkascope.capture.frames.frame_table import ASKED, Given
+from kafkascope.capture.frames.frame_table import (
+    ConnSlot,
+    Given,
+)
 
 if TYPE_CHECKING:
     from kafkascope.capture.frames.framing import Framer
@@ -21,7 +24,7 @@ def is_held_back(framer: "Framer", stream: int, end: Given) -> bool:
     search = framer._searches[stream]
     if not search.row & 1 or not may_ask(framer, stream ^ 1) or framer._find(search, final=True) is not None:
         return False
-    search.end, search.asked = end, framer._tables.slots.item(search.row >> 1, ASKED)
+    search.end, search.asked = end, framer._tables.slots.item(search.row >> 1, ConnSlot.ASKED)
     return True
 
 
@@ -30,7 +33,7 @@ def look_again(framer: "Framer") -> Iterator[Frames]:
     for stream, search in list(framer._searches.items()):
         if search.end is None:
             continue
-        asked = framer._tables.slots.item(search.row >> 1, ASKED)
+        asked = framer._tables.slots.item(search.row >> 1, ConnSlot.ASKED)
         known, search.asked = search.asked, asked
         if not may_ask(framer, stream ^ 1) or (asked > known and framer._find(search, final=True) is not None):
             framer._last_chance(stream, search.end)

@@ -7,12 +7,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, CLOSE, GAP, OPEN, RENEWED, RESET, Int64s
+from kafkascope.capture.base.flow import (
+    Int64s,
+    PieceKind,
+)
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.detect.resync import Parts
-from kafkascope.capture.frames.detect.start import MOST_PIECES, PIECES, UNKNOWN
-from kafkascope.capture.frames.frame_table import AGAIN, AT_PIECE, FRESH, PYTHON, SKIP, WAITING, Piece, Tables
+from kafkascope.capture.frames.detect.start import (
+    MOST_PIECES,
+    UNKNOWN,
+    Opening,
+)
+from kafkascope.capture.frames.frame_table import (
+    FRESH,
+    PYTHON,
+    SKIP,
+    Cursor,
+    FrameCount,
+    Piece,
+    Tables,
+)
 from kafkascope.columnar.compiling.jit import jit
 
 # Pieces that are converted at once, behind the first.
@@ -48,12 +63,12 @@ class LeftPieces:
         """The bytes of a row of several pieces."""
         piece, numbers = self._piece, self._numbers[index : index + count]
         kinds, lengths = piece.kind[numbers], piece.length[numbers]
-        there = numbers[kinds == BYTES]
+        there = numbers[kinds == PieceKind.BYTES]
         data = self._content.gathered(piece.start[there], piece.length[there]).tobytes()
         return data, Parts(kinds, lengths, piece.time[numbers], piece.packet[numbers])
 
     def bytes(self, kind: int, start: int, length: int) -> bytes:
-        return self._content.bytes(start, length) if kind == BYTES else b""
+        return self._content.bytes(start, length) if kind == PieceKind.BYTES else b""
 
     def number(self, index: int) -> int:
         """Of the piece at this index."""
@@ -70,7 +85,7 @@ class LeftPieces:
             # Also where the kernel took the first pieces of a row.
             self._convert(at)
             index = 0
-        full = tables.counts.item(WAITING) == len(tables.waiting)
+        full = tables.counts.item(FrameCount.WAITING) == len(tables.waiting)
         stop = leave_ahead(
             tables.place, tables.opened, tables.starters, tables.first, full, piece.kind, piece.stream, at, self._end,
         )  # fmt: skip
@@ -124,17 +139,17 @@ def tie(kinds: Any, streams: Any, offsets: Any, lengths: Any, numbers: Any, tied
         at = numbers[index]
         before = numbers[max(index - 1, 0)]
         kind = kinds[at]
-        size = np.int64(lengths[at] if kind == BYTES else 0)
+        size = np.int64(lengths[at] if kind == PieceKind.BYTES else 0)
         if (
             row >= 0
-            and kind in (BYTES, GAP)
-            and kinds[before] in (BYTES, GAP)
+            and kind in (PieceKind.BYTES, PieceKind.GAP)
+            and kinds[before] in (PieceKind.BYTES, PieceKind.GAP)
             and streams[at] == streams[before]
             and offsets[at] == offsets[before] + lengths[before]
             and size < SMALL
-            and (kinds[before] == GAP or lengths[before] < SMALL)
+            and (kinds[before] == PieceKind.GAP or lengths[before] < SMALL)
             and held + size <= MOST_TOGETHER
-            and (run + size < SHORT_RUN or (kind == BYTES and tied[3, row] == 0))
+            and (run + size < SHORT_RUN or (kind == PieceKind.BYTES and tied[3, row] == 0))
         ):
             tied[1, row] += 1
             tied[2, row] += size
@@ -147,7 +162,7 @@ def tie(kinds: Any, streams: Any, offsets: Any, lengths: Any, numbers: Any, tied
             tied[3, row] = 0
             held = size
             run = np.int64(0)
-        if kind == GAP:
+        if kind == PieceKind.GAP:
             tied[3, row] += 1
             run = np.int64(0)
         else:
@@ -176,16 +191,16 @@ def leave_ahead(
         stream = streams[i]
         kind = kinds[i]
         here = place[stream]
-        if here == PYTHON or (here == SKIP and kind != RENEWED):
+        if here == PYTHON or (here == SKIP and kind != PieceKind.RENEWED):
             continue
-        if here != FRESH or kind == RENEWED or first[stream >> 1, PIECES] > 0:
+        if here != FRESH or kind == PieceKind.RENEWED or first[stream >> 1, Opening.PIECES] > 0:
             return i
-        if kind == OPEN:
+        if kind == PieceKind.OPEN:
             opened[stream] = 1
-        elif kind in (CLOSE, RESET):
+        elif kind in (PieceKind.CLOSE, PieceKind.RESET):
             place[stream] = SKIP
         elif (
-            kind != BYTES
+            kind != PieceKind.BYTES
             or starters[stream >> 1] == UNKNOWN
             or not (opened[stream] and opened[stream ^ 1])
             or place[stream ^ 1] != FRESH
@@ -209,5 +224,5 @@ class Work(NamedTuple):
 
     @property
     def at(self) -> int:
-        again: int = self.cursor.item(AGAIN)
-        return again if again >= 0 else int(self.cursor.item(AT_PIECE))
+        again: int = self.cursor.item(Cursor.AGAIN)
+        return again if again >= 0 else int(self.cursor.item(Cursor.PIECE))

@@ -1,6 +1,7 @@
 """What `exchanges` wants to know of a body: a message and version in, a flat program for the scan kernel out. It walks
 the whole layout, so that what passes is what the codec reads, and marks the few fields that are looked at."""
 
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
@@ -10,41 +11,54 @@ from kafkascope.capture.frames.headers import MOST_KEYS, MOST_VERSIONS
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layouts.layout import FIXED_SIZES, LayoutField, layout
 
-(
-    END,
-    SKIP,  # bytes
-    NUMBER,  # fact, size
-    BYTES,  # name kind or -1, compact, nullable, is string
-    UUID,  # name kind
-    ARRAY,  # compact, nullable, where it ends, least size of an element
-    FIXED_ARRAY,  # compact, nullable, size of an element
-    NEXT,  # first operation of the element
-    PRESENT,  # where the struct ends, is tagged
-    TAGS,  # first tag row, number of tags, where the section ends
-    TAG_END,
-) = range(11)
+
+class ScanOp(IntEnum):
+    """Operations of the program, each with the words that follow it."""
+
+    END = 0
+    SKIP = 1  # bytes
+    NUMBER = 2  # fact, size
+    BYTES = 3  # name kind or -1, compact, nullable, is string
+    UUID = 4  # name kind
+    ARRAY = 5  # compact, nullable, where it ends, least size of an element
+    FIXED_ARRAY = 6  # compact, nullable, size of an element
+    NEXT = 7  # first operation of the element
+    PRESENT = 8  # where the struct ends, is tagged
+    TAGS = 9  # first tag row, number of tags, where the section ends
+    TAG_END = 10
+
+
 PROGRAM_WIDTH = 5
 
-# Numbers that a scan brings back.
-(
-    ERROR,
-    THROTTLE,
-    MAX_WAIT,
-    SESSION,  # id of the fetch session that the request names
-    SESSION_EPOCH,
-    NEW_SESSION,  # id that the answer gives
-    TOPICS,  # how many the request names
-    CONTENT,  # bytes of records, and of whatever else isn't text
-    KEY_TYPE,  # what a coordinator is wanted for; 0 is a group
-    GROUP_AT,  # the one group that the exchange is about: its place in the content, and its size
-    GROUP_SIZE,
-    MEMBER_AT,  # and the one member
-    MEMBER_SIZE,
-) = range(13)
-FACTS = 13
-# Names that it can mark. A group or member is also NOTED where the exchange may be about it: a response that lists
-# many says nothing of who asked. It is the message's OWN where it is not within an array.
-GROUP, MEMBER, TOPIC, TOPIC_ID = range(4)
+
+class Fact(IntEnum):
+    """Numbers that a scan brings back."""
+
+    ERROR = 0
+    THROTTLE = 1
+    MAX_WAIT = 2
+    SESSION = 3  # id of the fetch session that the request names
+    SESSION_EPOCH = 4
+    NEW_SESSION = 5  # id that the answer gives
+    TOPICS = 6  # how many the request names
+    CONTENT = 7  # bytes of records, and of whatever else isn't text
+    KEY_TYPE = 8  # what a coordinator is wanted for; 0 is a group
+    GROUP_AT = 9  # the one group that the exchange is about: its place in the content, and its size
+    GROUP_SIZE = 10
+    MEMBER_AT = 11  # and the one member
+    MEMBER_SIZE = 12
+
+
+class NameKind(IntEnum):
+    """Names that it can mark. A group or member is also NOTED where the exchange may be about it: a response that
+    lists many says nothing of who asked. It is the message's OWN where it is not within an array."""
+
+    GROUP = 0
+    MEMBER = 1
+    TOPIC = 2
+    TOPIC_ID = 3
+
+
 NOTED, OWN = 8, 16
 
 REQUEST, RESPONSE = 0, 1
@@ -100,7 +114,7 @@ class ScanPrograms:
         start = len(self.operations)
         build = _Build(name, found.flexible, start, len(self.tags))
         build.struct(found.fields, 0)
-        build.add(END)
+        build.add(ScanOp.END)
         self.operations = np.concatenate([self.operations, np.array(build.rows, dtype=np.int64)])
         if build.tags:
             self.tags = np.concatenate([self.tags, np.array(build.tags, dtype=np.int64)])
@@ -126,10 +140,10 @@ class _Build:
         return len(self.rows) - 1
 
     def skip(self, size: int) -> None:
-        if len(self.rows) > self.target and self.rows[-1][0] == SKIP:
+        if len(self.rows) > self.target and self.rows[-1][0] == ScanOp.SKIP:
             self.rows[-1][1] += size
         else:
-            self.add(SKIP, size)
+            self.add(ScanOp.SKIP, size)
 
     def struct(self, fields: tuple[LayoutField, ...], depth: int) -> None:
         for one in fields:
@@ -139,12 +153,12 @@ class _Build:
             self.tag_section([one for one in fields if one.tag is not None], depth)
 
     def tag_section(self, tagged: list[LayoutField], depth: int) -> None:
-        operation = self.add(TAGS)
+        operation = self.add(ScanOp.TAGS)
         rows = []
         for one in tagged:
             rows.append([one.tag or 0, self.here()])
             self.field(one, depth)
-            self.add(TAG_END)
+            self.add(ScanOp.TAG_END)
         self.rows[operation][1:4] = [self.first_tag + len(self.tags), len(rows), self.here()]
         self.tags += rows
 
@@ -153,29 +167,29 @@ class _Build:
             self.one(one, one.nullable, depth)
             return
         if one.type in FIXED_SIZES and self.name_kind(one) < 0:
-            self.add(FIXED_ARRAY, one.compact, one.nullable, FIXED_SIZES[one.type])
+            self.add(ScanOp.FIXED_ARRAY, one.compact, one.nullable, FIXED_SIZES[one.type])
             return
-        operation = self.add(ARRAY, one.compact, one.nullable, 0, one.element_minimum)
+        operation = self.add(ScanOp.ARRAY, one.compact, one.nullable, 0, one.element_minimum)
         first = self.here()
         self.one(one, False, depth + 1)
-        self.add(NEXT, first)
+        self.add(ScanOp.NEXT, first)
         self.rows[operation][3] = self.here()
 
     def one(self, one: LayoutField, nullable: bool, depth: int) -> None:
         if one.type == "struct":
-            operation = self.add(PRESENT, 0, one.tag is not None) if nullable else -1
+            operation = self.add(ScanOp.PRESENT, 0, one.tag is not None) if nullable else -1
             self.struct(one.fields, depth + 1)
             if nullable:
                 self.rows[operation][1] = self.here()
         elif one.type in ("string", "bytes", "records"):
             kind = self.name_kind(one)
-            if kind in (GROUP, MEMBER):
+            if kind in (NameKind.GROUP, NameKind.MEMBER):
                 kind += note_of(self.message, depth)
-            self.add(BYTES, kind, one.compact, nullable, one.type == "string")
+            self.add(ScanOp.BYTES, kind, one.compact, nullable, one.type == "string")
         elif one.type == "uuid" and self.name_kind(one) >= 0:
-            self.add(UUID, self.name_kind(one))
+            self.add(ScanOp.UUID, self.name_kind(one))
         elif (fact := self.fact(one, depth)) is not None:
-            self.add(NUMBER, fact, FIXED_SIZES[one.type])
+            self.add(ScanOp.NUMBER, fact, FIXED_SIZES[one.type])
         else:
             self.skip(FIXED_SIZES[one.type])
 
@@ -191,22 +205,22 @@ def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
     name = one.source.name
     if message_name.endswith("Response"):
         if one.type == "int16" and name.endswith("ErrorCode"):
-            return ERROR
+            return Fact.ERROR
         if depth:
             return None
-        return THROTTLE if name == "ThrottleTimeMs" else NEW_SESSION if name == "SessionId" else None
+        return Fact.THROTTLE if name == "ThrottleTimeMs" else Fact.NEW_SESSION if name == "SessionId" else None
     if depth:
         return None
     if name in ("MaxWaitMs", "RebalanceTimeoutMs") or (
         message_name == "JoinGroupRequest" and name == "SessionTimeoutMs"
     ):
         # A JoinGroup of v0 waits for the session timeout; later ones have a rebalance timeout behind it.
-        return MAX_WAIT
+        return Fact.MAX_WAIT
     if name == "SessionId":
-        return SESSION
+        return Fact.SESSION
     if name == "KeyType":
-        return KEY_TYPE
-    return SESSION_EPOCH if name in ("SessionEpoch", "ShareSessionEpoch") else None
+        return Fact.KEY_TYPE
+    return Fact.SESSION_EPOCH if name in ("SessionEpoch", "ShareSessionEpoch") else None
 
 
 def note_of(message_name: str, depth: int) -> int:
@@ -220,13 +234,13 @@ def name_kind_of(message_name: str, one: LayoutField) -> int:
     """GROUP, MEMBER, TOPIC, TOPIC_ID or -1."""
     source = one.source
     if one.type == "uuid":
-        return TOPIC_ID if source.name == "TopicId" else -1
+        return NameKind.TOPIC_ID if source.name == "TopicId" else -1
     if one.type != "string":
         return -1
     if source.entity == "groupId" or (
         message_name.startswith("FindCoordinator") and source.name.endswith(("Key", "Keys"))
     ):
-        return GROUP
+        return NameKind.GROUP
     if source.entity == "topicName":
-        return TOPIC
-    return MEMBER if source.name == "MemberId" else -1
+        return NameKind.TOPIC
+    return NameKind.MEMBER if source.name == "MemberId" else -1

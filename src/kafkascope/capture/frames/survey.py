@@ -7,10 +7,24 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.base.checked import writable
-from kafkascope.capture.base.flow import BYTES, OPEN, Connection, Pieces, plain
+from kafkascope.capture.base.flow import (
+    Connection,
+    PieceKind,
+    Pieces,
+    plain,
+)
 from kafkascope.capture.base.numbers import Numbers
-from kafkascope.capture.frames.detect.start import HINTED, IS_TLS, SURE, UNKNOWN
-from kafkascope.capture.frames.frame_table import LEFT, WAITING, Piece, Tables
+from kafkascope.capture.frames.detect.start import (
+    HINTED,
+    IS_TLS,
+    UNKNOWN,
+    Opening,
+)
+from kafkascope.capture.frames.frame_table import (
+    FrameCount,
+    Piece,
+    Tables,
+)
 from kafkascope.columnar.compiling.jit import jit
 
 _UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
@@ -37,9 +51,9 @@ def look_over(kinds: Any, streams: Any, lengths: Any, begun: Any) -> Numbers:
     count = np.int64(0)
     for i in range(len(kinds)):
         highest = max(highest, np.int64(streams[i]))
-        if kinds[i] == BYTES:
+        if kinds[i] == PieceKind.BYTES:
             total += lengths[i]
-        elif kinds[i] == OPEN:
+        elif kinds[i] == PieceKind.OPEN:
             begun[count] = streams[i] >> 1
             count += 1
     return highest, total, count
@@ -76,8 +90,8 @@ def take_sure(tables: Tables, room: Any) -> list[int]:
 
 def sure_so_far(tables: Tables) -> list[int]:
     """The same in the midst of a batch: what waits goes on waiting."""
-    waiting = tables.waiting[: tables.counts[WAITING]]
-    how = tables.first[waiting, SURE]
+    waiting = tables.waiting[: tables.counts[FrameCount.WAITING]]
+    how = tables.first[waiting, Opening.SURE]
     numbers: list[int] = np.where(how == IS_TLS, ~waiting, waiting)[how > 0].tolist()
     return numbers
 
@@ -85,13 +99,13 @@ def sure_so_far(tables: Tables) -> list[int]:
 @jit
 def sure(waiting: Any, first: Any, count: Any, numbers: Any) -> Numbers:
     found = np.int64(0)
-    for i in range(count[WAITING]):
+    for i in range(count[FrameCount.WAITING]):
         connection = waiting[i]
         # One that was renewed stands here twice.
-        if first[connection, SURE]:
-            numbers[found] = ~connection if first[connection, SURE] == IS_TLS else connection
+        if first[connection, Opening.SURE]:
+            numbers[found] = ~connection if first[connection, Opening.SURE] == IS_TLS else connection
             found += 1
         first[connection, :] = 0
-    count[WAITING] = 0
-    count[LEFT] = 0
+    count[FrameCount.WAITING] = 0
+    count[FrameCount.LEFT] = 0
     return found

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkascope.capture.base.checked import read_i16, read_i32
-from kafkascope.capture.base.flow import FRAME, TOKEN
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.detect.grade import (
     MOST_KEYS,
@@ -18,8 +20,17 @@ from kafkascope.capture.frames.detect.grade import (
     grade_response,
     is_known,
 )
-from kafkascope.capture.frames.detect.start import UNSURE, WAIT, Scanning, plain_request
-from kafkascope.capture.frames.frame_table import ASKED, HANDSHAKE_ID, REMEMBERED, TOKENS, Tables
+from kafkascope.capture.frames.detect.start import (
+    Scanning,
+    StartVerdict,
+    plain_request,
+)
+from kafkascope.capture.frames.frame_table import (
+    REMEMBERED,
+    ConnSlot,
+    Partial,
+    Tables,
+)
 from kafkascope.columnar.compiling.jit import jit
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
@@ -27,7 +38,7 @@ SMALL_IDENTITY = 65_536
 # How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
 _TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
 # `judge` has verdicts of its own beside COMPILE and UNSURE of `detect_start`.
-IS_TOKEN, IS_FRAME = 16 + TOKEN, 16 + FRAME
+IS_TOKEN, IS_FRAME = 16 + FrameKind.TOKEN, 16 + FrameKind.FRAME
 
 
 @jit
@@ -37,23 +48,23 @@ def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: N
         if length < SMALLEST_RESPONSE:
             return IS_TOKEN
         identity = read_i32(data, body)
-        apart = identity - t.slots[slot, HANDSHAKE_ID]
+        apart = identity - t.slots[slot, ConnSlot.HANDSHAKE_ID]
         if 0 <= identity < SMALL_IDENTITY or -REMEMBERED < apart < REMEMBERED:
             return IS_FRAME
-        if t.state[2 * slot, TOKENS] == 0:
-            return UNSURE
-        for one in range(min(t.slots[slot, ASKED], REMEMBERED)):
+        if t.state[2 * slot, Partial.TOKENS] == 0:
+            return StartVerdict.UNSURE
+        for one in range(min(t.slots[slot, ConnSlot.ASKED], REMEMBERED)):
             if t.asked[slot, one, 0] == identity:
-                return UNSURE
+                return StartVerdict.UNSURE
         return IS_TOKEN
     if length < SMALLEST_REQUEST:
         return IS_TOKEN
     if not (0 <= read_i16(data, body) < MOST_KEYS and 0 <= read_i16(data, body + 2) < MOST_VERSIONS):
         return IS_TOKEN
     if length < SMALLEST_REQUEST + 2:
-        return UNSURE
+        return StartVerdict.UNSURE
     why = plain_request(s, data, body, body + length)
-    return IS_FRAME if why == WAIT else why
+    return IS_FRAME if why == StartVerdict.WAIT else why
 
 
 def is_request(raw: bytes) -> bool:

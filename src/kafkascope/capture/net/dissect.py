@@ -2,6 +2,7 @@
 
 Fragments are set aside as rows of their own, packets that cannot be read are counted by reason."""
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -27,19 +28,48 @@ _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
 # Headers lie far apart: those of the packet so many rows on are asked for while this one is read.
 _AHEAD = 8
 
-DONE, FLOWS_FULL, FRAGMENTS_FULL = range(3)
-# Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of segments that
-# were recorded in part only the packets are counted.
-CUT_HEADERS, MALFORMED, LINK_NOT_KNOWN, TOO_DEEP, IN_PPPOE, IN_ERSPAN, IN_MACSEC, IN_GTP_U, IN_VXLAN_GPE, IN_PART = (
-    range(10)
-)
-REASONS = 10
-# Columns of the fragment rows.
-(
-    F_ROW, F_VERSION, F_LEVEL, F_IDENTIFICATION, F_PROTOCOL, F_FROM_HIGH, F_FROM_LOW, F_TO_HIGH, F_TO_LOW,
-    F_OFFSET, F_MORE, F_START, F_END, F_LENGTH,
-) = range(14)  # fmt: skip
-FRAGMENT_COLUMNS = 14
+
+class DissectStop(IntEnum):
+    """Why the kernel stopped."""
+
+    DONE = 0
+    FLOWS_FULL = 1
+    FRAGMENTS_FULL = 2
+
+
+class SkipReason(IntEnum):
+    """Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of
+    segments that were recorded in part only the packets are counted."""
+
+    CUT_HEADERS = 0
+    MALFORMED = 1
+    LINK_NOT_KNOWN = 2
+    TOO_DEEP = 3
+    IN_PPPOE = 4
+    IN_ERSPAN = 5
+    IN_MACSEC = 6
+    IN_GTP_U = 7
+    IN_VXLAN_GPE = 8
+    IN_PART = 9
+
+
+class Fragment(IntEnum):
+    """Columns of the fragment rows."""
+
+    ROW = 0
+    VERSION = 1
+    LEVEL = 2
+    IDENTIFICATION = 3
+    PROTOCOL = 4
+    FROM_HIGH = 5
+    FROM_LOW = 6
+    TO_HIGH = 7
+    TO_LOW = 8
+    OFFSET = 9
+    MORE = 10
+    START = 11
+    END = 12
+    LENGTH = 13
 
 
 @jit
@@ -76,12 +106,12 @@ def dissect(
             # Each turn reads one IP header and what it carries; a tunnel makes another turn.
             if version != 4 and version != 6:
                 if version == CUT:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                 elif version == UNKNOWN_LINK:
-                    reason = LINK_NOT_KNOWN
+                    reason = SkipReason.LINK_NOT_KNOWN
                 elif version < UNKNOWN_LINK:
                     # In the order of `link`.
-                    reason = TOO_DEEP + UNKNOWN_LINK - version
+                    reason = SkipReason.TOO_DEEP + UNKNOWN_LINK - version
                 break
             fragment = False
             offset = np.int64(0)
@@ -89,19 +119,19 @@ def dissect(
             identification = np.int64(0)
             if version == 4:
                 if end - at < 20:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                     break
                 header = np.int64(data[at] & 15) * 4
                 total = big16(data, at + 2)
                 if data[at] >> 4 != 4 or header < 20 or 0 < total < header:
-                    reason = MALFORMED
+                    reason = SkipReason.MALFORMED
                     break
                 # Offload leaves 0: the packet is as long as the frame. Anything behind the length is padding.
                 if total:
                     wire = at + total
                     end = min(end, wire)
                 if end - at < header:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                     break
                 place = big16(data, at + 6)
                 protocol = np.int64(data[at + 9])
@@ -117,10 +147,10 @@ def dissect(
                 at += header
             else:
                 if end - at < 40:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                     break
                 if data[at] >> 4 != 6:
-                    reason = MALFORMED
+                    reason = SkipReason.MALFORMED
                     break
                 total = big16(data, at + 4)
                 protocol = np.int64(data[at + 6])
@@ -137,7 +167,7 @@ def dissect(
                     end = min(end, wire)
             while not fragment and (_is_extension(protocol) or (version == 6 and protocol == _FRAGMENT)):
                 if end - at < 8:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                     break
                 before = protocol
                 protocol = np.int64(data[at])
@@ -155,7 +185,7 @@ def dissect(
                 else:
                     at += (np.int64(data[at + 1]) + 1) * 8
                 if at > end:
-                    reason = CUT_HEADERS
+                    reason = SkipReason.CUT_HEADERS
                     break
             if reason >= 0:
                 break
@@ -163,39 +193,39 @@ def dissect(
                 if not _leads_to_tcp(protocol):
                     break
                 if pieces == len(fragments):
-                    return row, count, pieces, FRAGMENTS_FULL
-                fragments[pieces, F_ROW] = row
-                fragments[pieces, F_VERSION] = version
-                fragments[pieces, F_LEVEL] = level
-                fragments[pieces, F_IDENTIFICATION] = identification
-                fragments[pieces, F_PROTOCOL] = protocol
-                fragments[pieces, F_FROM_HIGH] = from_high
-                fragments[pieces, F_FROM_LOW] = from_low
-                fragments[pieces, F_TO_HIGH] = to_high
-                fragments[pieces, F_TO_LOW] = to_low
-                fragments[pieces, F_OFFSET] = offset
-                fragments[pieces, F_MORE] = more
-                fragments[pieces, F_START] = at
-                fragments[pieces, F_END] = end
-                fragments[pieces, F_LENGTH] = wire - at
+                    return row, count, pieces, DissectStop.FRAGMENTS_FULL
+                fragments[pieces, Fragment.ROW] = row
+                fragments[pieces, Fragment.VERSION] = version
+                fragments[pieces, Fragment.LEVEL] = level
+                fragments[pieces, Fragment.IDENTIFICATION] = identification
+                fragments[pieces, Fragment.PROTOCOL] = protocol
+                fragments[pieces, Fragment.FROM_HIGH] = from_high
+                fragments[pieces, Fragment.FROM_LOW] = from_low
+                fragments[pieces, Fragment.TO_HIGH] = to_high
+                fragments[pieces, Fragment.TO_LOW] = to_low
+                fragments[pieces, Fragment.OFFSET] = offset
+                fragments[pieces, Fragment.MORE] = more
+                fragments[pieces, Fragment.START] = at
+                fragments[pieces, Fragment.END] = end
+                fragments[pieces, Fragment.LENGTH] = wire - at
                 pieces += 1
                 break
             if protocol != TCP:
                 at, version = inner(data, at, end, protocol)
                 level += 1
                 if version != OTHER and level > MAX_TUNNELS:
-                    reason = TOO_DEEP
+                    reason = SkipReason.TOO_DEEP
                     break
                 continue
             if wire - at < 20 or wire - at > LONGEST_WIRE:
-                reason = MALFORMED
+                reason = SkipReason.MALFORMED
                 break
             if end - at < 20:
-                reason = CUT_HEADERS
+                reason = SkipReason.CUT_HEADERS
                 break
             header = np.int64(data[at + 12] >> 4) * 4
             if header < 20 or at + header > wire:
-                reason = MALFORMED
+                reason = SkipReason.MALFORMED
                 break
             from_port = big16(data, at)
             to_port = big16(data, at + 2)
@@ -217,7 +247,7 @@ def dissect(
                     slots, keys, known, seed, from_high, from_low, to_high, to_low, from_port << 16 | to_port
                 )
             if number == FULL:
-                return row, count, pieces, FLOWS_FULL
+                return row, count, pieces, DissectStop.FLOWS_FULL
             payload = at + header
             flow[count] = number
             direction[count] = back
@@ -227,17 +257,17 @@ def dissect(
             length[count] = max(0, end - payload)
             wire_length[count] = wire - payload
             if length[count] != wire_length[count]:
-                bad[IN_PART, 0] += 1
+                bad[SkipReason.IN_PART, 0] += 1
             time_ns[count] = times[row]
             packet[count] = numbers[row]
             acknowledgement[count] = big32(data, at + 8) if data[at + 13] & ACK else np.int64(-1)
             count += 1
             break
         # What only looks like a tunnel is no broken packet.
-        if reason >= 0 and (level == outer or reason >= TOO_DEEP):
+        if reason >= 0 and (level == outer or reason >= SkipReason.TOO_DEEP):
             if bad[reason, 0] == 0:
                 bad[reason, 2] = row
                 bad[reason, 3] = links[row]
             bad[reason, 0] += 1
             bad[reason, 1] += captured[row]
-    return len(starts), count, pieces, DONE
+    return len(starts), count, pieces, DissectStop.DONE

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,14 @@ _MIX = np.int64(-0x61C8864680B583EB)  # 2**64 divided by the golden ratio
 # A row of `keys`, big endian: both addresses, then both ports in the last half of a number.
 _KEY = struct.Struct(">16s16s4xHH")
 EMPTY, FULL = -1, -1
-# The places of `known`.
-COUNT, UNUSED, STACK = range(3)
+
+
+class FlowState(IntEnum):
+    """The places of `known`."""
+
+    COUNT = 0
+    UNUSED = 1
+    STACK = 2
 
 
 @jit
@@ -56,12 +63,12 @@ def flow_number(
         ):
             return number
         at = (at + 1) & mask
-    if known[UNUSED] > 0:
-        known[UNUSED] -= 1
-        number = known[STACK + known[UNUSED]]
-    elif known[COUNT] < len(keys):
-        number = known[COUNT]
-        known[COUNT] += 1
+    if known[FlowState.UNUSED] > 0:
+        known[FlowState.UNUSED] -= 1
+        number = known[FlowState.STACK + known[FlowState.UNUSED]]
+    elif known[FlowState.COUNT] < len(keys):
+        number = known[FlowState.COUNT]
+        known[FlowState.COUNT] += 1
     else:
         return np.int64(FULL)
     keys[number, 0] = one
@@ -92,8 +99,8 @@ class FlowTable:
         self._flows = flows
         self.seed = np.int64(int.from_bytes(os.urandom(8)) >> 1)
         self.keys: npt.NDArray[np.int64] = np.empty((max(_START, 2 * len(flows.ends)), 5), np.int64)
-        self.known = np.zeros(STACK + len(self.keys), np.int64)
-        self.known[COUNT] = len(flows.ends)
+        self.known = np.zeros(FlowState.STACK + len(self.keys), np.int64)
+        self.known[FlowState.COUNT] = len(flows.ends)
         self._stacked = 0
         for number, ends in enumerate(flows.ends):
             self.keys[number] = (
@@ -107,33 +114,35 @@ class FlowTable:
         unused = self._flows.unused
         if len(unused):
             self._flows.unused = unused[:0]
-            self.known[UNUSED] = self._stacked = len(unused)
-            self.known[STACK : STACK + len(unused)] = unused
+            self.known[FlowState.UNUSED] = self._stacked = len(unused)
+            self.known[FlowState.STACK : FlowState.STACK + len(unused)] = unused
             self.slots = self._slots()
 
     def _slots(self) -> Int32s:
         size = 1 << (2 * len(self.keys) - 1).bit_length()
         slots = np.full(size, EMPTY, np.int32)
-        if self.known[COUNT]:
-            used = np.ones(int(self.known[COUNT]), np.bool_)
-            used[self.known[STACK : STACK + self.known[UNUSED]]] = False
+        if self.known[FlowState.COUNT]:
+            used = np.ones(int(self.known[FlowState.COUNT]), np.bool_)
+            used[self.known[FlowState.STACK : FlowState.STACK + self.known[FlowState.UNUSED]]] = False
             _fill_slots(slots, self.keys, np.flatnonzero(used), self.seed)
         return slots
 
     def grow(self) -> None:
         self.keys = np.concatenate([self.keys, np.empty_like(self.keys)])
-        self.known = np.concatenate([self.known, np.zeros(len(self.keys) - len(self.known) + STACK, np.int64)])
+        self.known = np.concatenate(
+            [self.known, np.zeros(len(self.keys) - len(self.known) + FlowState.STACK, np.int64)]
+        )
         self.slots = self._slots()
 
     def tell(self) -> None:
         """New flows into the list that the other steps read."""
         ends = self._flows.ends
         if self._stacked:
-            again = self.known[STACK + self.known[UNUSED] : STACK + self._stacked]
+            again = self.known[FlowState.STACK + self.known[FlowState.UNUSED] : FlowState.STACK + self._stacked]
             for number, found in zip(again.tolist(), self._ends(self.keys[again]), strict=True):
                 ends[number] = found
-            self._stacked = int(self.known[UNUSED])
-        ends += self._ends(self.keys[len(ends) : self.known[COUNT]])
+            self._stacked = int(self.known[FlowState.UNUSED])
+        ends += self._ends(self.keys[len(ends) : self.known[FlowState.COUNT]])
 
     def _ends(self, keys: npt.NDArray[np.int64]) -> list[Endpoints]:
         return [

@@ -12,31 +12,9 @@ from kafkascope.capture.base.flow import Bytes, Flows, Int64s, Packets, Segments
 from kafkascope.capture.base.problems import Problems, counted
 from kafkascope.capture.files.link import IPV4, IPV6
 from kafkascope.capture.net.dissect import (
-    CUT_HEADERS,
-    DONE,
-    F_END,
-    F_IDENTIFICATION,
-    F_LENGTH,
-    F_LEVEL,
-    F_MORE,
-    F_OFFSET,
-    F_PROTOCOL,
-    F_ROW,
-    F_START,
-    F_VERSION,
-    FLOWS_FULL,
-    FRAGMENT_COLUMNS,
-    FRAGMENTS_FULL,
-    IN_ERSPAN,
-    IN_GTP_U,
-    IN_MACSEC,
-    IN_PART,
-    IN_PPPOE,
-    IN_VXLAN_GPE,
-    LINK_NOT_KNOWN,
-    MALFORMED,
-    REASONS,
-    TOO_DEEP,
+    DissectStop,
+    Fragment,
+    SkipReason,
     dissect,
 )
 from kafkascope.capture.net.flow_table import FlowTable
@@ -56,15 +34,15 @@ _COLUMNS = (
     ("acknowledgement", np.int64),
 )
 _REASONS = {
-    CUT_HEADERS: ("cut headers", "cut inside the headers"),
-    MALFORMED: ("malformed", "with IP or TCP headers that contradict themselves"),
-    LINK_NOT_KNOWN: ("link type", "of a link type that is not read"),
-    TOO_DEEP: ("tunnels", "with more tunnels within each other than are followed"),
-    IN_PPPOE: ("pppoe", "in PPPoE, compressed, encrypted or in multilink, which is not read"),
-    IN_ERSPAN: ("erspan", "in ERSPAN of a version or frame type that is not read"),
-    IN_MACSEC: ("macsec", "in MACsec, which is not read"),
-    IN_GTP_U: ("gtp", "in GTP-U, which is not read"),
-    IN_VXLAN_GPE: ("vxlan gpe", "in VXLAN-GPE, which is not read"),
+    SkipReason.CUT_HEADERS: ("cut headers", "cut inside the headers"),
+    SkipReason.MALFORMED: ("malformed", "with IP or TCP headers that contradict themselves"),
+    SkipReason.LINK_NOT_KNOWN: ("link type", "of a link type that is not read"),
+    SkipReason.TOO_DEEP: ("tunnels", "with more tunnels within each other than are followed"),
+    SkipReason.IN_PPPOE: ("pppoe", "in PPPoE, compressed, encrypted or in multilink, which is not read"),
+    SkipReason.IN_ERSPAN: ("erspan", "in ERSPAN of a version or frame type that is not read"),
+    SkipReason.IN_MACSEC: ("macsec", "in MACsec, which is not read"),
+    SkipReason.IN_GTP_U: ("gtp", "in GTP-U, which is not read"),
+    SkipReason.IN_VXLAN_GPE: ("vxlan gpe", "in VXLAN-GPE, which is not read"),
 }
 
 Columns = dict[str, Any]
@@ -79,7 +57,7 @@ class SegmentReader:
         self._table = FlowTable(flows)
         self._problems = Problems()
         self._store = FragmentStore(self._problems)
-        self._fragments = np.empty((_FRAGMENT_ROWS, FRAGMENT_COLUMNS), np.int64)
+        self._fragments = np.empty((_FRAGMENT_ROWS, len(Fragment)), np.int64)
 
     def feed(self, packets: Packets) -> Segments:
         self._table.take_back()
@@ -124,49 +102,54 @@ class SegmentReader:
         part."""
         room = len(given["starts"])
         out = {name: np.empty(room, kind) for name, kind in _COLUMNS}
-        bad = np.zeros((REASONS, 4), np.int64)
+        bad = np.zeros((len(SkipReason), 4), np.int64)
         whole: list[tuple[int, int, Datagram]] = []
         row = count = 0
-        why = FRAGMENTS_FULL
+        why = DissectStop.FRAGMENTS_FULL
         table = self._table
-        while why != DONE:
+        while why != DissectStop.DONE:
             row, count, pieces, why = dissect(
                 data, row, *given.values(), table.slots, table.keys, table.known, table.seed, *out.values(), count,
                 self._fragments, bad,
             )  # fmt: skip
-            if why == FLOWS_FULL:
+            if why == DissectStop.FLOWS_FULL:
                 table.grow()
             whole += self._add(data, given, self._fragments[:pieces], packets)
         told = bad.tolist()
         self._tell(told, given, packets)
-        return {name: column[:count] for name, column in out.items()}, whole, told[IN_PART][0]
+        return {name: column[:count] for name, column in out.items()}, whole, told[SkipReason.IN_PART][0]
 
     def _add(
         self, data: Bytes, given: Columns, fragments: Int64s, packets: Packets
     ) -> Iterator[tuple[int, int, Datagram]]:
-        rows = fragments[:, F_ROW]
+        rows = fragments[:, Fragment.ROW]
         numbers = given["numbers"][rows]
         places = packets.base + packets.start[numbers - packets.first]
         columns = (fragments.tolist(), given["times"][rows].tolist(), numbers.tolist(), places.tolist())
         for fragment, time_ns, number, place in zip(*columns, strict=True):
             datagram = self._store.add(
-                Key(fragment[F_VERSION], fragment[F_IDENTIFICATION], fragment[F_PROTOCOL], tuple(fragment[5:9])),
-                fragment[F_OFFSET],
-                bool(fragment[F_MORE]),
-                data[fragment[F_START] : fragment[F_END]].tobytes(),
-                fragment[F_LENGTH],
+                Key(
+                    fragment[Fragment.VERSION],
+                    fragment[Fragment.IDENTIFICATION],
+                    fragment[Fragment.PROTOCOL],
+                    tuple(fragment[5:9]),
+                ),
+                fragment[Fragment.OFFSET],
+                bool(fragment[Fragment.MORE]),
+                data[fragment[Fragment.START] : fragment[Fragment.END]].tobytes(),
+                fragment[Fragment.LENGTH],
                 time_ns,
                 number,
                 place,
             )
             if datagram is not None:
-                yield fragment[F_ROW], fragment[F_LEVEL], datagram
+                yield fragment[Fragment.ROW], fragment[Fragment.LEVEL], datagram
 
     def _tell(self, bad: list[list[int]], given: Columns, packets: Packets) -> None:
         for reason, (kind, said) in _REASONS.items():
             count, size, row, link = bad[reason]
             if count:
-                named = f"{said} ({link})" if reason == LINK_NOT_KNOWN else said
+                named = f"{said} ({link})" if reason == SkipReason.LINK_NOT_KNOWN else said
                 self._count(kind, count, named, size, int(given["numbers"][row]), packets)
 
     def _tell_cut(self, found: Columns, packets: Packets) -> None:

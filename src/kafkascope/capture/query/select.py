@@ -14,7 +14,9 @@ from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.capture.exchanges.name_cache import Names
-from kafkascope.capture.frames.headers import API_KEY
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 from kafkascope.schema.names import matches
 
@@ -49,7 +51,7 @@ def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names:
     """`names` are needed where groups or topics are wanted."""
     mask = np.ones(len(batch), dtype=bool)
     if wanted.apis:
-        keys = batch.rows[batch.request, API_KEY]
+        keys = batch.rows[batch.request, Frame.API_KEY]
         mask &= (batch.request >= 0) & (np.isin(keys, wanted.apis) | _inside_envelopes(wanted.apis, batch, keys))
     if wanted.clients:
         mask &= _glob(columns, "client_id", wanted.clients) | _address(columns, wanted.clients)

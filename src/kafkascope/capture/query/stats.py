@@ -9,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.query.tallies import FAILED, LATENCY, OTHERS, SUMMED, UNANSWERED, Ints, Tallies
+from kafkascope.capture.query.tallies import (
+    OTHERS,
+    Ints,
+    Measure,
+    Tallies,
+)
 
 
 @dataclass(slots=True)
@@ -33,7 +38,7 @@ class Stats:
         self.clients.add(index, [name or "" for (name,) in clients], numbers, polls)
         index, ends = _distinct(columns, "client_address", "broker_address", "connection_id")
         self.connections.add(index, ends, numbers, polls)
-        failed = np.flatnonzero(numbers[:, FAILED])
+        failed = np.flatnonzero(numbers[:, Measure.FAILED])
         if len(failed):
             which, words = _distinct(columns, "error")
             pairs = apis[failed] * len(words) + which[failed]
@@ -44,14 +49,16 @@ class Stats:
 
 def _numbers(columns: pa.RecordBatch) -> Ints:
     """What is summed of each row; a latency that is not known is -1."""
-    table = np.empty((columns.num_rows, SUMMED), np.int64)
+    table = np.empty((columns.num_rows, len(Measure)), np.int64)
     for at, name in enumerate(("request_bytes", "response_bytes", "error_code")):
         table[:, at] = _without_nulls(columns.column(name), 0)
-    table[:, FAILED] = table[:, FAILED] != 0
+    table[:, Measure.FAILED] = table[:, Measure.FAILED] != 0
     status = columns.column("status").dictionary_encode()
     words = status.dictionary.to_pylist()
-    table[:, UNANSWERED] = status.indices.to_numpy() == (words.index("unanswered") if "unanswered" in words else -1)
-    table[:, LATENCY] = _without_nulls(columns.column("latency_us"), -1)
+    table[:, Measure.UNANSWERED] = status.indices.to_numpy() == (
+        words.index("unanswered") if "unanswered" in words else -1
+    )
+    table[:, Measure.LATENCY] = _without_nulls(columns.column("latency_us"), -1)
     return table
 
 

@@ -3,6 +3,7 @@ latencies in buckets for percentiles."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,21 @@ _LOG_GROWTH = math.log(GROWTH)
 # Any int64 has one.
 BUCKETS = 3_072
 PERCENTILES = (50, 90, 99)
-# The numbers of an exchange; of many they are summed, but of latencies there is the longest, -1 where none is known.
-REQUEST_BYTES, RESPONSE_BYTES, FAILED, UNANSWERED, LATENCY = range(5)
-SUMMED = 5
-CALLS = 5
+
+
+class Measure(IntEnum):
+    """The numbers of an exchange; of many they are summed, but of latencies there is the longest, -1 where none is
+    known."""
+
+    REQUEST_BYTES = 0
+    RESPONSE_BYTES = 1
+    FAILED = 2
+    UNANSWERED = 3
+    LATENCY = 4
+
+
+# After the measures of a sum: how many exchanges it has.
+CALLS = len(Measure)
 # What a name takes beside its letters, with its sums and a few buckets; and that of all further names.
 NAME_COST = 768
 OTHERS = "(others)"
@@ -54,7 +66,7 @@ class Tallies:
         self._others = others
         self._numbers: dict[Any, int] = {}
         self._name_bytes = 0
-        self._sums = np.zeros((0, SUMMED + 1), np.int64)
+        self._sums = np.zeros((0, len(Measure) + 1), np.int64)
         self._keys = np.empty(0, np.int64)
         self._counts = np.empty(0, np.int64)
         self._waiting: list[tuple[Ints, Ints]] = []
@@ -65,16 +77,16 @@ class Tallies:
 
     def add(self, codes: Ints, names: Sequence[Any], numbers: Ints, leave_out: Mask | None) -> None:
         """A code a row says which of `names` it is for; `leave_out` are rows whose latency does not count."""
-        sums = np.zeros((len(names), SUMMED + 1), np.int64)
-        sums[:, LATENCY] = -1
+        sums = np.zeros((len(names), len(Measure) + 1), np.int64)
+        sums[:, Measure.LATENCY] = -1
         keys = np.empty(len(codes), np.int64)
         left_out = np.zeros(len(codes), np.bool_) if leave_out is None else leave_out
         timed = add_up(codes, numbers, left_out, sums, keys)
         used = np.flatnonzero(sums[:, CALLS])
         mine = [self._number(names[code]) for code in used.tolist()]
         if len(self._numbers) > len(self._sums):
-            more = np.zeros((max(64, 2 * len(self._numbers)), SUMMED + 1), np.int64)
-            more[:, LATENCY] = -1
+            more = np.zeros((max(64, 2 * len(self._numbers)), len(Measure) + 1), np.int64)
+            more[:, Measure.LATENCY] = -1
             more[: len(self._sums)] = self._sums
             self._sums = more
         number = np.zeros(len(names), np.int64)
@@ -109,8 +121,8 @@ class Tallies:
     def _told(self, group: Ints, count: int) -> list[Tally]:
         """`group` is which of `count` each name goes to."""
         self._settle()
-        sums = np.zeros((count, SUMMED + 1), np.int64)
-        sums[:, LATENCY] = -1
+        sums = np.zeros((count, len(Measure) + 1), np.int64)
+        sums[:, Measure.LATENCY] = -1
         keys, counts = self._keys.copy(), self._counts
         take_over(sums, group, self._sums, keys)
         if len(group) > count:
@@ -144,11 +156,11 @@ def add_up(codes: Any, numbers: Any, left_out: Any, sums: Any, keys: Any) -> Num
     for row in range(len(codes)):
         mine = sums[codes[row]]
         mine[CALLS] += 1
-        for column in range(LATENCY):
+        for column in range(Measure.LATENCY):
             mine[column] += numbers[row, column]
-        latency = numbers[row, LATENCY]
+        latency = numbers[row, Measure.LATENCY]
         if latency >= 0 and not left_out[row]:
-            mine[LATENCY] = max(mine[LATENCY], latency)
+            mine[Measure.LATENCY] = max(mine[Measure.LATENCY], latency)
             bucket = 1 + np.int64(math.log(latency) / _LOG_GROWTH) if latency else np.int64(0)
             keys[count] = codes[row] * BUCKETS + bucket
             count += 1
@@ -161,9 +173,11 @@ def take_over(sums: Any, number: Any, more: Any, keys: Any) -> None:
     for row in range(len(number)):
         mine = sums[number[row]]
         if more[row, CALLS]:
-            for column in range(SUMMED + 1):
+            for column in range(more.shape[1]):
                 mine[column] = (
-                    max(mine[column], more[row, column]) if column == LATENCY else mine[column] + more[row, column]
+                    max(mine[column], more[row, column])
+                    if column == Measure.LATENCY
+                    else mine[column] + more[row, column]
                 )
     for at in range(len(keys)):
         keys[at] = number[keys[at] // BUCKETS] * BUCKETS + keys[at] % BUCKETS
@@ -187,6 +201,6 @@ def find_percentiles(keys: Any, counts: Any, sums: Any, percents: Any, found: An
                 so_far += counts[at]
             bucket = keys[at] % BUCKETS
             middle = np.floor(GROWTH ** (bucket - 0.5) + 0.5) if bucket else 0.0
-            longest = sums[number, LATENCY]
+            longest = sums[number, Measure.LATENCY]
             found[number, which] = np.int64(middle) if middle < longest else longest
         start = end

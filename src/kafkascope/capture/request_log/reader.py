@@ -17,10 +17,16 @@ from kafkascope.capture.base.problems import Problems
 from kafkascope.capture.exchanges.exchange_columns import KNOWN_FROM_NS
 from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings, make_batch
 from kafkascope.capture.exchanges.identity import text_hash
-from kafkascope.capture.exchanges.pairing import ANSWERED, NO_ANSWER_EXPECTED, UNANSWERED
+from kafkascope.capture.exchanges.pairing import (
+    PairStatus,
+)
 from kafkascope.capture.exchanges.record_sizes import NO_SIZES, Sizes, drop_sizes, sizes_in
 from kafkascope.capture.files.source import Input, Waiting
-from kafkascope.capture.frames.headers import API_VERSIONS, OFFSET, read_headers
+from kafkascope.capture.frames.headers import (
+    API_VERSIONS,
+    Frame,
+    read_headers,
+)
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.request_log.lines import MARK, LogLine, LogLines, LongLine, parse_time
 from kafkascope.codec.frame import encode_frame
@@ -157,7 +163,7 @@ class RequestLog:
         places: list[int] = []
         request = np.empty(len(entries), dtype=np.int64)
         response = np.full(len(entries), -1, dtype=np.int64)
-        status = np.full(len(entries), ANSWERED, dtype=np.uint8)
+        status = np.full(len(entries), PairStatus.ANSWERED, dtype=np.uint8)
         first_packet = self.recordings.first_packets[-1]
         for index, entry in enumerate(entries):
             if entry.end_ns is not None:
@@ -169,7 +175,9 @@ class RequestLog:
             if entry.response is not None:
                 response[index] = len(parts) + 1
             else:
-                status[index] = NO_ANSWER_EXPECTED if entry.request[:2] == bytes(2) else UNANSWERED
+                status[index] = (
+                    PairStatus.NO_ANSWER_EXPECTED if entry.request[:2] == bytes(2) else PairStatus.UNANSWERED
+                )
             for side, body in enumerate((entry.request, entry.response)):
                 if body is not None:
                     parts.append(body)
@@ -184,7 +192,7 @@ class RequestLog:
             rows, request, response, status, self.ends, self.recordings, self._programs,
             names=self.names, sized=False, content=content, record_sizes=sizes,
         )  # fmt: skip
-        rows[:, OFFSET] = places
+        rows[:, Frame.OFFSET] = places
         return batch
 
 

@@ -4,7 +4,10 @@ become rows, places and sizes of the kernels' tables: no other numbers come in t
 from collections.abc import Iterable
 from typing import Any
 
-from kafkascope.capture.base.flow import BYTES, CLOSE, FRAME, GAP, RENEWED, RESET, TOKEN
+from kafkascope.capture.base.flow import (
+    FrameKind,
+    PieceKind,
+)
 from kafkascope.capture.frames import frame_table as frames
 from kafkascope.capture.frames.detect.start import HINTED, UNKNOWN
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried, CarriedPieces, CarriedSearch, CarriedStream
@@ -33,7 +36,7 @@ def check(one: Carried) -> None:
     _numbers([one.previous], -1, _FAR)
     _numbers([one.first_ns, one.last_ns, one.closed_ns], -_INT64, _INT64)
     _numbers([one.software_from], 0, _FAR)
-    _numbers([one.ended], 0, streams.ENDED_REUSED + 1)
+    _numbers([one.ended], 0, streams.Ended.REUSED + 1)
     _numbers([one.starter], UNKNOWN, 2 * HINTED)
     _flags(one.current, one.opened, one.reset_seen)
     for side in (one.opener, one.client):
@@ -68,24 +71,30 @@ def _files(one: Carried) -> None:
 
 def _stream(one: Carried, stream: CarriedStream) -> None:
     row = stream.row
-    _need(len(row) == streams.STREAM_WIDTH and len(stream.state) in (0, frames.STATE_WIDTH))
+    _need(len(row) == len(streams.Stream) and len(stream.state) in (0, len(frames.Partial)))
     _numbers(row, -_INT64, _INT64)
     # Lists of the tables: they are made anew.
-    _need(row[streams.HEAD] == row[streams.TAIL] == -1)
-    _numbers([row[at] for at in (streams.BASE, streams.INITIAL, streams.STRAY)], -1, _WORD)
-    _numbers([row[at] for at in (streams.FIN_AT, streams.ACKED, streams.CERTAIN)], -1, _FAR)
-    counts = (streams.NEXT, streams.HELD_BYTES, streams.HELD_COUNT, streams.CERTAIN_COUNT, streams.SEEN_BYTES)
-    _numbers([row[at] for at in (*counts, streams.GAP_BYTES, streams.PLACED)], 0, _FAR)
-    _numbers([row[at] for at in (streams.SOFT, streams.CLOSED)], 0, 2)
+    _need(row[streams.Stream.HEAD] == row[streams.Stream.TAIL] == -1)
+    _numbers([row[at] for at in (streams.Stream.BASE, streams.Stream.INITIAL, streams.Stream.STRAY)], -1, _WORD)
+    _numbers([row[at] for at in (streams.Stream.FIN_AT, streams.Stream.ACKED, streams.Stream.CERTAIN)], -1, _FAR)
+    counts = (
+        streams.Stream.NEXT,
+        streams.Stream.HELD_BYTES,
+        streams.Stream.HELD_COUNT,
+        streams.Stream.CERTAIN_COUNT,
+        streams.Stream.SEEN_BYTES,
+    )
+    _numbers([row[at] for at in (*counts, streams.Stream.GAP_BYTES, streams.Stream.PLACED)], 0, _FAR)
+    _numbers([row[at] for at in (streams.Stream.SOFT, streams.Stream.CLOSED)], 0, 2)
     _need(len(stream.delivered) <= streams.MARKS and len(stream.early) <= MAX_EARLY_SEGMENTS)
     for end, time in stream.delivered:
         _numbers([end], 0, _FAR)
         _numbers([time], -_INT64, _INT64)
-    at = row[streams.NEXT]
+    at = row[streams.Stream.NEXT]
     for kind, low, high, time, packet in stream.early:
-        _need(kind in (BYTES, GAP))
+        _need(kind in (PieceKind.BYTES, PieceKind.GAP))
         _numbers([low, high, time], -_INT64, _INT64)
-        _need(at <= low < high <= row[streams.NEXT] + _INT32)
+        _need(at <= low < high <= row[streams.Stream.NEXT] + _INT32)
         _place(one, packet)
         at = high
     _flags(stream.opened)
@@ -104,15 +113,15 @@ def _stream(one: Carried, stream: CarriedStream) -> None:
 def _state(one: Carried, stream: CarriedStream) -> None:
     state = stream.state
     _numbers(state, -_INT64, _INT64)
-    _need(state[frames.HEAD] == state[frames.TAIL] == -1)
-    have, length, filled = state[frames.HAVE], state[frames.LENGTH], state[frames.FILLED]
+    _need(state[frames.Partial.HEAD] == state[frames.Partial.TAIL] == -1)
+    have, length, filled = state[frames.Partial.HAVE], state[frames.Partial.LENGTH], state[frames.Partial.FILLED]
     _numbers([have], 0, 5)
     _need(0 <= filled < length <= MAX_FRAME_BYTES if have == 4 else length == -1 and filled == 0)
-    _numbers([state[frames.PREFIX]], 0, 1 << 8 * have)
-    _numbers([state[frames.OFFSET], state[frames.SHORT]], 0, _FAR)
-    _numbers([state[frames.TOKENS]], 0, 2)
-    _numbers([state[frames.DAMAGED]], 0, 2 + min(filled, frames.CHUNK))
-    _place(one, state[frames.PACKET])
+    _numbers([state[frames.Partial.PREFIX]], 0, 1 << 8 * have)
+    _numbers([state[frames.Partial.OFFSET], state[frames.Partial.SHORT]], 0, _FAR)
+    _numbers([state[frames.Partial.TOKENS]], 0, 2)
+    _numbers([state[frames.Partial.DAMAGED]], 0, 2 + min(filled, frames.CHUNK))
+    _place(one, state[frames.Partial.PACKET])
     # Bytes that are there are read again, or the frame is lost.
     held = frames.held_of(state) > 0
     _need(held == (stream.place != NOWHERE) and not (held and stream.search is not None))
@@ -134,7 +143,7 @@ def _search(one: Carried, search: CarriedSearch) -> None:
     _place(one, search.place)
     if search.end:
         kind, offset, time, packet = search.end
-        _need(kind in (CLOSE, RESET))
+        _need(kind in (PieceKind.CLOSE, PieceKind.RESET))
         _numbers([offset], 0, _FAR)
         _numbers([time], -_INT64, _INT64)
         _place(one, packet)
@@ -161,7 +170,7 @@ def _pieces(one: Carried, pieces: CarriedPieces) -> None:
     _flags(*pieces.opened, pieces.hinted)
     _numbers([pieces.looked, *pieces.named], 0, _FAR)
     for kind, direction, offset, length, time, packet in pieces.entries:
-        _numbers([kind], BYTES, RENEWED + 1)
+        _numbers([kind], PieceKind.BYTES, PieceKind.RENEWED + 1)
         _numbers([direction], 0, 2)
         _numbers([offset, length], 0, _FAR)
         _numbers([time], -_INT64, _INT64)
@@ -170,7 +179,7 @@ def _pieces(one: Carried, pieces: CarriedPieces) -> None:
 
 def _waiting(one: Carried, row: tuple[int, ...]) -> None:
     kind, response, offset, size, first_ns, last_ns, packet, losses, place, *missing = row
-    _need(kind in (FRAME, TOKEN))
+    _need(kind in (FrameKind.FRAME, FrameKind.TOKEN))
     _numbers([response], 0, 2)
     _numbers([offset, losses], 0, _FAR)
     _numbers([size], 0, MAX_FRAME_BYTES + 1)

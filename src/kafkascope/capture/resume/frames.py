@@ -7,30 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import BYTES, GAP
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.frames.attend import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Run, Search
 from kafkascope.capture.frames.detect.start import UNKNOWN
 from kafkascope.capture.frames.frame_table import (
-    ASKED,
     CHUNK,
-    DAMAGED,
-    FILLED,
-    FREE_CHUNKS,
     FRESH,
-    HANDSHAKE,
-    HANDSHAKE_ID,
-    HAVE,
-    HEAD,
-    OFFSET,
-    PACKET,
     PYTHON,
     REMEMBERED,
     SKIP,
-    TAIL,
-    WANT_CHUNKS,
+    ConnSlot,
+    FrameCount,
+    Partial,
     held_of,
     with_chunks,
     with_slots,
@@ -41,7 +34,9 @@ from kafkascope.capture.frames.split import begin, end_stream
 from kafkascope.capture.resume.places import earliest
 from kafkascope.capture.resume.reread import Wanted
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
-from kafkascope.capture.tcp.stream_table import BASE
+from kafkascope.capture.tcp.stream_table import (
+    Stream,
+)
 
 # What `framing` says beside PYTHON, SKIP and FRESH.
 FRAMED, SEARCHED = 0, 1
@@ -70,7 +65,7 @@ class Framing:
 
     def packets(self) -> Iterator[int]:
         yield from self.places
-        yield from (state[PACKET] for state in self.state if state)
+        yield from (state[Partial.PACKET] for state in self.state if state)
         for search in self.search:
             if search is not None:
                 yield from (search.packet, search.place, *(mark[2] for mark in search.marks), *search.end[3:])
@@ -130,14 +125,14 @@ def framing_of(framer: Framer, number: int, late: LatePieces) -> Framing:
             continue
         slot = row >> 1
         state = tables.state[row].tolist()
-        state[HEAD] = state[TAIL] = -1
-        if state[HAVE] == 0:
-            state[PACKET] = NOWHERE
+        state[Partial.HEAD] = state[Partial.TAIL] = -1
+        if state[Partial.HAVE] == 0:
+            state[Partial.PACKET] = NOWHERE
         elif held_of(state):
-            low, high = state[OFFSET] + 4, state[OFFSET] + 4 + held_of(state)
-            places[direction] = earliest(late.get(stream), low, high, state[PACKET])
+            low, high = state[Partial.OFFSET] + 4, state[Partial.OFFSET] + 4 + held_of(state)
+            places[direction] = earliest(late.get(stream), low, high, state[Partial.PACKET])
         states[direction] = tuple(state)
-    known = min(int(tables.slots[slot, ASKED]), REMEMBERED) if slot >= 0 else 0
+    known = min(int(tables.slots[slot, ConnSlot.ASKED]), REMEMBERED) if slot >= 0 else 0
     undecided = framer._undecided.get(number)
     return Framing(
         starter=int(tables.starters[number]),
@@ -146,7 +141,9 @@ def framing_of(framer: Framer, number: int, late: LatePieces) -> Framing:
         state=(states[0], states[1]),
         places=tuple(places),
         search=(searches[0], searches[1]),
-        slot=tuple(tables.slots[slot, [HANDSHAKE, HANDSHAKE_ID, ASKED]].tolist()) if slot >= 0 else None,
+        slot=tuple(tables.slots[slot, [ConnSlot.HANDSHAKE, ConnSlot.HANDSHAKE_ID, ConnSlot.ASKED]].tolist())
+        if slot >= 0
+        else None,
         asked=tuple(map(tuple, tables.asked[slot, :known].tolist())) if slot >= 0 else (),
         pieces=None if undecided is None else _undecided(undecided),
     )
@@ -174,9 +171,9 @@ def _undecided(undecided: Undecided) -> CarriedPieces:
 
 def want_frames(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
     for direction, stream in enumerate(one.streams):
-        at, base = 2 * number + direction, stream.row[BASE]
+        at, base = 2 * number + direction, stream.row[Stream.BASE]
         if stream.place != NOWHERE:
-            low = stream.state[OFFSET] + 4
+            low = stream.state[Partial.OFFSET] + 4
             wanted.want(at, flow, base, low, low + held_of(stream.state), place(stream.place))
         search = stream.search
         if search is not None and search.run_bytes:
@@ -190,7 +187,7 @@ def _runs(pieces: CarriedPieces | None, direction: int, place: Place) -> list[tu
     """Bytes of one direction, neighbours as one."""
     found: list[tuple[int, int, int]] = []
     for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
-        if kind == BYTES and way == direction:
+        if kind == PieceKind.BYTES and way == direction:
             if found and found[-1][1] == offset:
                 found[-1] = (found[-1][0], offset + length, min(found[-1][2], place(packet)))
             else:
@@ -210,7 +207,7 @@ def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wan
         if slot < 0:
             framer._tables = tables = with_slots(tables)
             slot = int(begin(tables, number, one.client))
-        tables.slots[slot, [HANDSHAKE, HANDSHAKE_ID, ASKED]] = one.slot
+        tables.slots[slot, [ConnSlot.HANDSHAKE, ConnSlot.HANDSHAKE_ID, ConnSlot.ASKED]] = one.slot
         if one.asked:
             tables.asked[slot, : len(one.asked)] = one.asked
     unread: list[str] = []
@@ -224,7 +221,7 @@ def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wan
             tables.place[at] = stream.framing
             continue
         framer._tables.state[row] = stream.state
-        framer._tables.state[row, PACKET] = place(stream.state[PACKET])
+        framer._tables.state[row, Partial.PACKET] = place(stream.state[Partial.PACKET])
         if stream.search is not None:
             tables.place[at] = PYTHON
             unread += _restore_search(framer, stream.search, at, row, place, wanted)
@@ -239,25 +236,25 @@ def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wan
 def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]:
     """The bytes of a frame whose rest is to come."""
     state = framer._tables.state[row]
-    low, held = int(state[OFFSET]) + 4, held_of(state.tolist())
+    low, held = int(state[Partial.OFFSET]) + 4, held_of(state.tolist())
     data = wanted.take(stream, low, low + held)
     if data is not None:
         counts = framer._tables.counts
         chunks = (held + CHUNK - 1) // CHUNK
-        if chunks > counts[FREE_CHUNKS]:
-            counts[WANT_CHUNKS] = chunks
+        if chunks > counts[FrameCount.FREE_CHUNKS]:
+            counts[FrameCount.WANT_CHUNKS] = chunks
             larger = with_chunks(framer._tables)
             if larger is None:
-                state[DAMAGED] = 1
+                state[Partial.DAMAGED] = 1
                 return []
             framer._tables = larger
         tables = framer._tables
-        filled = int(state[FILLED])
-        state[FILLED] = 0
+        filled = int(state[Partial.FILLED])
+        state[Partial.FILLED] = 0
         collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, held)
-        state[FILLED] = filled
+        state[Partial.FILLED] = filled
         return []
-    state[DAMAGED] = 1
+    state[Partial.DAMAGED] = 1
     return [f"{held} bytes of an unfinished frame"]
 
 
@@ -287,10 +284,10 @@ def _restore_undecided(framer: Framer, told: CarriedPieces, number: int, place: 
     undecided = Undecided(told.client, told.opened, hinted=told.hinted)
     lost = 0
     for kind, direction, offset, length, time, packet in told.entries:
-        data = wanted.take(2 * number + direction, offset, offset + length) if kind == BYTES else b""
+        data = wanted.take(2 * number + direction, offset, offset + length) if kind == PieceKind.BYTES else b""
         if data is None:
             lost += length
-            undecided.add(GAP, direction, offset, b"", length, time, place(packet))
+            undecided.add(PieceKind.GAP, direction, offset, b"", length, time, place(packet))
         else:
             undecided.add(kind, direction, offset, data, length, time, place(packet))
     undecided._looked, undecided._named = told.looked, list(told.named)

@@ -10,25 +10,27 @@ from kafkascope.capture.base.flow import Connection, Frames
 from kafkascope.capture.exchanges.exchanges import Ends, Pairer
 from kafkascope.capture.exchanges.identity import address_text, connection_name, exchange_ids
 from kafkascope.capture.frames.headers import (
-    AFTER_LOSS,
-    CONNECTION,
-    FIRST_NS,
-    KIND,
-    LAST_NS,
-    MISSING,
-    OFFSET,
-    PACKET,
-    RESPONSE,
-    SIZE,
+    Frame,
     read_headers,
 )
 from kafkascope.capture.resume.places import earliest
 from kafkascope.capture.resume.reread import Wanted
 from kafkascope.capture.resume.state import Carried, Ints
-from kafkascope.capture.tcp.stream_table import BASE
+from kafkascope.capture.tcp.stream_table import (
+    Stream,
+)
 
 Place = Callable[[int], int]
-_KEPT = (KIND, RESPONSE, OFFSET, SIZE, FIRST_NS, LAST_NS, PACKET, AFTER_LOSS)
+_KEPT = (
+    Frame.KIND,
+    Frame.RESPONSE,
+    Frame.OFFSET,
+    Frame.SIZE,
+    Frame.FIRST_NS,
+    Frame.LAST_NS,
+    Frame.PACKET,
+    Frame.AFTER_LOSS,
+)
 
 
 def stream_of(connection: Connection, response: int) -> int:
@@ -42,24 +44,26 @@ def waiting_of(
     found: dict[int, list[Ints]] = {}
     for row in pairer._waiting.tolist():
         kept = tuple(row[column] for column in _KEPT)
-        stream = stream_of(connections[row[CONNECTION]], row[RESPONSE])
-        first = earliest(late.get(stream), row[OFFSET], row[OFFSET] + 4 + row[SIZE], row[PACKET])
-        missing = (row[MISSING],) if row[MISSING] else ()
-        found.setdefault(row[CONNECTION], []).append((*kept, first, *missing))
+        stream = stream_of(connections[row[Frame.CONNECTION]], row[Frame.RESPONSE])
+        first = earliest(
+            late.get(stream), row[Frame.OFFSET], row[Frame.OFFSET] + 4 + row[Frame.SIZE], row[Frame.PACKET]
+        )
+        missing = (row[Frame.MISSING],) if row[Frame.MISSING] else ()
+        found.setdefault(row[Frame.CONNECTION], []).append((*kept, first, *missing))
     return found
 
 
 def waiting_ids(pairer: Pairer) -> set[str]:
     """The exchanges of frames without a partner, as they are named while they have none."""
     rows = pairer._waiting
-    hashes = np.array([pairer.ends[number].number for number in rows[:, CONNECTION].tolist()], np.uint64)
-    return set(exchange_ids(hashes, rows[:, OFFSET].copy(), rows[:, RESPONSE].copy()).to_pylist())
+    hashes = np.array([pairer.ends[number].number for number in rows[:, Frame.CONNECTION].tolist()], np.uint64)
+    return set(exchange_ids(hashes, rows[:, Frame.OFFSET].copy(), rows[:, Frame.RESPONSE].copy()).to_pylist())
 
 
 def want_waiting(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
     for _, response, offset, size, _, _, _, _, first, *_ in one.waiting:
         direction = (one.client or 0) ^ response
-        base = one.streams[direction].row[BASE]
+        base = one.streams[direction].row[Stream.BASE]
         wanted.want(2 * number + direction, flow, base, offset + 4, offset + 4 + size, place(first))
 
 
@@ -105,6 +109,6 @@ def restore_waiting(
         }  # fmt: skip
         held = np.frombuffer(bytearray().join(bodies), np.uint8)
         waiting, content = read_headers(Frames(body=held, ends=ends, **columns))
-        waiting[:, AFTER_LOSS] = numbers[:, 7]
+        waiting[:, Frame.AFTER_LOSS] = numbers[:, 7]
         pairer._waiting, pairer._waiting_bytes = waiting, content.second
     return unread

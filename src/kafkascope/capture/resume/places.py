@@ -6,9 +6,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import BYTES, RENEWED, Int64s, Pieces
+from kafkascope.capture.base.flow import (
+    Int64s,
+    PieceKind,
+    Pieces,
+)
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.frames.frame_table import PACKET
+from kafkascope.capture.frames.frame_table import (
+    Partial,
+)
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried
 
 _PACKET = (1 << PACKET_BITS) - 1
@@ -65,7 +71,7 @@ def _places(one: Carried) -> list[int]:
     for stream in one.streams:
         found += [stream.place, *(early[4] for early in stream.early)]
         if stream.state:
-            found.append(stream.state[PACKET])
+            found.append(stream.state[Partial.PACKET])
         if stream.search is not None:
             found += [stream.search.packet, stream.search.place, *(mark[2] for mark in stream.search.marks)]
     if one.pieces is not None:
@@ -84,7 +90,7 @@ class Late:
     def note(self, pieces: Pieces, first: int) -> None:
         """`first` is the first packet of the batch, whose frames are not made yet."""
         if len(self._rows):
-            renewed = pieces.stream[pieces.kind == RENEWED] >> 1
+            renewed = pieces.stream[pieces.kind == PieceKind.RENEWED] >> 1
             if len(renewed):
                 self._rows = self._rows[~np.isin(self._rows[:, 0] >> 1, renewed)]
         if len(self._rows) > self._most:
@@ -92,7 +98,7 @@ class Late:
             self._rows = self._rows[self._rows[:, 2] > needed[self._rows[:, 0]]]
             self._most = max(MOST_LATE, 2 * len(self._rows))
         latest = np.maximum(np.maximum.accumulate(pieces.packet), first)
-        late = np.flatnonzero((pieces.packet < latest) & (pieces.kind == BYTES))
+        late = np.flatnonzero((pieces.packet < latest) & (pieces.kind == PieceKind.BYTES))
         if len(late):
             offset = pieces.offset[late]
             rows = np.stack([pieces.stream[late], offset, offset + pieces.length[late], pieces.packet[late]], axis=1)

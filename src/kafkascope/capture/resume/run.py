@@ -8,16 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, Connection, Endpoints, Flows, Frames, Int64s, Problem
+from kafkascope.capture.base.flow import (
+    Connection,
+    Endpoints,
+    Flows,
+    Frames,
+    Int64s,
+    PieceKind,
+    Problem,
+)
 from kafkascope.capture.exchanges.exchanges import Ends, Pairer, Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.exchanges.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.files.packets import CHUNK_BYTES
 from kafkascope.capture.files.source import Input
-from kafkascope.capture.frames.frame_table import HAVE, PACKET
-from kafkascope.capture.frames.frame_table import OFFSET as STATE_OFFSET
+from kafkascope.capture.frames.frame_table import (
+    Partial,
+)
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.headers import CONNECTION, OFFSET, RESPONSE
+from kafkascope.capture.frames.headers import (
+    Frame,
+)
 from kafkascope.capture.resume.choose import Choice
 from kafkascope.capture.resume.frames import Framing, framing_of, is_attended, leave_alone, restore_framing, want_frames
 from kafkascope.capture.resume.pairs import named, restore_ends, restore_waiting, waiting_ids, waiting_of, want_waiting
@@ -26,7 +37,10 @@ from kafkascope.capture.resume.reread import Reopen, Reopening, Wanted
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
 from kafkascope.capture.resume.tcp import delivered_of, early_of, has_unfinished, is_over, restore, row_of, want_early
 from kafkascope.capture.tcp.reassembly import TRAILING_NS, Reassembler
-from kafkascope.capture.tcp.stream_table import CLOSED_NS, ENDED, NEXT, PREVIOUS, RESET_SEEN, SEGMENTS
+from kafkascope.capture.tcp.stream_table import (
+    Conn,
+    Stream,
+)
 
 # A broker closes a connection that is idle for connections.max.idle.ms, ten minutes by default, and says so.
 IDLE_NS = 2 * LONGEST_WAIT_NS
@@ -81,17 +95,19 @@ def late_pieces(steps: Steps, held: Callable[[], list[Frames]]) -> Late:
 def _needed(steps: Steps, held: list[Frames]) -> Int64s:
     """Stream to the first offset whose packet may be asked for."""
     connections = steps.reassembler.connections
-    needed: Int64s = steps.reassembler._tables.streams[: 2 * len(connections), NEXT].copy()
+    needed: Int64s = steps.reassembler._tables.streams[: 2 * len(connections), Stream.NEXT].copy()
     clients = np.array([one.client or 0 for one in connections], np.int64)
     waiting = steps.pairer._waiting
-    rows = [waiting[:, [CONNECTION, RESPONSE, OFFSET]].T]
+    rows = [waiting[:, [Frame.CONNECTION, Frame.RESPONSE, Frame.OFFSET]].T]
     rows += [np.stack([one.connection, one.is_response, one.offset]).astype(np.int64) for one in held]
     for connection, response, offset in rows:
         np.minimum.at(needed, 2 * connection + (clients[connection] ^ response), offset)
     tables = steps.framer._tables
     framed = np.flatnonzero(tables.place[: len(needed)] >= 0)
     state = tables.state[tables.place[framed]]
-    needed[framed] = np.where(state[:, HAVE] > 0, np.minimum(needed[framed], state[:, STATE_OFFSET]), needed[framed])
+    needed[framed] = np.where(
+        state[:, Partial.HAVE] > 0, np.minimum(needed[framed], state[:, Partial.OFFSET]), needed[framed]
+    )
     for stream, search in steps.framer._searches.items():
         needed[stream] = min(needed[stream], search.offset)
     for number in steps.framer._undecided:
@@ -125,7 +141,7 @@ def leave_out(steps: Steps, ended: Sequence[Carried]) -> None:
     """Connections that were told to their end elsewhere: nothing of them comes out of these steps any more."""
     numbers = [one.number for one in ended]
     waiting = steps.pairer._waiting
-    steps.pairer._waiting = waiting[~np.isin(waiting[:, CONNECTION], numbers)]
+    steps.pairer._waiting = waiting[~np.isin(waiting[:, Frame.CONNECTION], numbers)]
     for number in numbers:
         leave_alone(steps.framer, number)
 
@@ -146,16 +162,16 @@ def _carried(steps: Steps, number: int, framing: Framing, waiting: list[Ints]) -
         address_b=one.ends.address_b.hex(),
         port_b=one.ends.port_b,
         number=number,
-        previous=row[PREVIOUS],
+        previous=row[Conn.PREVIOUS],
         current=bool(tables.current[one.flow] == number),
         first_ns=one.first_ns,
         last_ns=one.last_ns,
         opened=one.opened,
         opener=one.opener,
-        ended=row[ENDED],
-        reset_seen=bool(row[RESET_SEEN]),
-        closed_ns=row[CLOSED_NS],
-        segments=row[SEGMENTS],
+        ended=row[Conn.ENDED],
+        reset_seen=bool(row[Conn.RESET_SEEN]),
+        closed_ns=row[Conn.CLOSED_NS],
+        segments=row[Conn.SEGMENTS],
         conflict_bytes=one.conflict_bytes,
         retransmitted_bytes=one.retransmitted_bytes,
         duplicated_bytes=one.duplicated_bytes,
@@ -184,7 +200,7 @@ def _stream(steps: Steps, stream: int, early: list[list[int]], framing: Framing,
     direction = stream & 1
     state = list(framing.state[direction])
     if state:
-        state[PACKET] = place(state[PACKET])
+        state[Partial.PACKET] = place(state[Partial.PACKET])
     return CarriedStream(
         row=row_of(tables, stream),
         delivered=delivered_of(tables, stream),
@@ -245,13 +261,13 @@ def _late(carried: Sequence[Carried], places: Sequence[Any]) -> Iterator[tuple[i
             yield 2 * number + ((one.client or 0) ^ response), offset, offset + 4 + size, place(first)
         for direction, stream in enumerate(one.streams):
             if stream.place != NOWHERE:
-                yield 2 * number + direction, stream.state[STATE_OFFSET], stream.row[NEXT], place(stream.place)
+                yield 2 * number + direction, stream.state[Partial.OFFSET], stream.row[Stream.NEXT], place(stream.place)
             if stream.search is not None and stream.search.place != NOWHERE:
                 search = stream.search
                 low = search.run_offset
                 yield 2 * number + direction, low, low + search.run_bytes, place(search.place)
         for kind, direction, offset, length, _, packet in one.pieces.entries if one.pieces is not None else ():
-            if kind == BYTES:
+            if kind == PieceKind.BYTES:
                 yield 2 * number + direction, offset, offset + length, place(packet)
 
 

@@ -7,66 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import BYTES, GAP, Connection, Int64s
+from kafkascope.capture.base.flow import (
+    Connection,
+    Int64s,
+    PieceKind,
+)
 from kafkascope.capture.resume.reread import Wanted
 from kafkascope.capture.resume.state import Carried, Ints
 from kafkascope.capture.tcp.reassembly import ENDINGS, Reassembler
 from kafkascope.capture.tcp.stream_table import (
-    ACKED,
-    AT,
-    BASE,
-    CLOSED,
-    CLOSED_NS,
-    CONFLICTS,
-    CONNECTIONS,
-    DIRTY,
-    DUPLICATED,
-    END,
-    ENDED,
-    ENDED_REUSED,
-    EXPRESS,
     EXPRESS_DISTANCE,
-    FAR,
     FAR_DISTANCE,
-    FIN_AT,
-    FIRST_NS,
-    FLOW,
-    FOLLOWING,
-    FREE,
-    GAP_BYTES,
-    HEAD,
-    HELD_BYTES,
-    HELD_COUNT,
-    HELD_TOTAL,
-    INITIAL,
-    IS_NEW,
     KAFKA,
-    KIND,
-    LAST_NS,
     LOCAL,
     MARKS,
-    NEXT,
     NODE_COST,
-    OFFSET,
-    OPENED,
-    OPENER,
-    OTHERS,
-    PACKET,
-    PREVIOUS,
-    PROTOCOL,
     PROTOCOLS,
-    RESET_SEEN,
-    RETRANSMITTED,
     RINGS,
-    RUN,
-    SEEN_BYTES,
-    SEGMENTS,
-    SPILL_LIVE,
-    SPILL_USED,
-    TAIL,
-    TIME,
-    WANT_CONNECTIONS,
-    WANT_NODES,
+    Conn,
+    Early,
+    Ended,
+    Stream,
+    StreamCount,
     Tables,
     grown,
 )
@@ -77,11 +39,11 @@ Place = Callable[[int], int]
 def early_of(tables: Tables, stream: int) -> list[list[int]]:
     """(kind, offset, end, time, packet) of what came too early, in the order of the stream."""
     found = []
-    at = int(tables.streams[stream, HEAD])
+    at = int(tables.streams[stream, Stream.HEAD])
     while at >= 0:
         node = tables.nodes[at]
-        found.append([int(node[column]) for column in (KIND, OFFSET, END, TIME, PACKET)])
-        at = int(node[FOLLOWING])
+        found.append([int(node[column]) for column in (Early.KIND, Early.OFFSET, Early.END, Early.TIME, Early.PACKET)])
+        at = int(node[Early.FOLLOWING])
     return found
 
 
@@ -95,23 +57,23 @@ def delivered_of(tables: Tables, stream: int) -> tuple[Ints, ...]:
 
 def row_of(tables: Tables, stream: int) -> Ints:
     row = tables.streams[stream].tolist()
-    row[HEAD] = row[TAIL] = -1
+    row[Stream.HEAD] = row[Stream.TAIL] = -1
     return tuple(row)
 
 
 def is_over(tables: Tables, number: int) -> bool:
     """Nothing but what trails behind is to come."""
     row = tables.connections[number]
-    both = tables.streams[2 * number, FIN_AT] >= 0 and tables.streams[2 * number + 1, FIN_AT] >= 0
-    return bool(both or row[RESET_SEEN] or row[ENDED] == ENDED_REUSED)
+    both = tables.streams[2 * number, Stream.FIN_AT] >= 0 and tables.streams[2 * number + 1, Stream.FIN_AT] >= 0
+    return bool(both or row[Conn.RESET_SEEN] or row[Conn.ENDED] == Ended.REUSED)
 
 
 def has_unfinished(tables: Tables, number: int) -> bool:
     """Bytes are waited for, or known to be lost and not told yet."""
     for stream in tables.streams[2 * number : 2 * number + 2]:
-        if stream[HEAD] >= 0 or stream[FIN_AT] > stream[NEXT]:
+        if stream[Stream.HEAD] >= 0 or stream[Stream.FIN_AT] > stream[Stream.NEXT]:
             return True
-        if not stream[CLOSED] and stream[BASE] >= 0 and stream[ACKED] - stream[NEXT] > 1:
+        if not stream[Stream.CLOSED] and stream[Stream.BASE] >= 0 and stream[Stream.ACKED] - stream[Stream.NEXT] > 1:
             return True
     return False
 
@@ -119,14 +81,14 @@ def has_unfinished(tables: Tables, number: int) -> bool:
 def want_early(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
     for direction, stream in enumerate(one.streams):
         for low, high, packet in _joined(stream.early, place):
-            wanted.want(2 * number + direction, flow, stream.row[BASE], low, high, packet)
+            wanted.want(2 * number + direction, flow, stream.row[Stream.BASE], low, high, packet)
 
 
 def _joined(early: Sequence[Ints], place: Place) -> list[tuple[int, int, int]]:
     """Neighbours as one."""
     found: list[tuple[int, int, int]] = []
     for kind, low, high, _, packet in early:
-        if kind == BYTES:
+        if kind == PieceKind.BYTES:
             if found and found[-1][1] == low:
                 found[-1] = (found[-1][0], high, min(found[-1][2], place(packet)))
             else:
@@ -139,8 +101,8 @@ def restore(
 ) -> list[tuple[int, str]]:
     """Connection `n` is `carried[n]`, on `flows[n]`. (connection, what could not be read again)"""
     tables = reassembler._tables
-    tables.counts[WANT_CONNECTIONS] = len(carried)
-    tables.counts[WANT_NODES] = sum(len(stream.early) for one in carried for stream in one.streams)
+    tables.counts[StreamCount.WANT_CONNECTIONS] = len(carried)
+    tables.counts[StreamCount.WANT_NODES] = sum(len(stream.early) for one in carried for stream in one.streams)
     tables = grown(tables, max(flows, default=-1) + 1)
     numbers = {(flow, one.number): number for number, (flow, one) in enumerate(zip(flows, carried, strict=True))}
     spill = bytearray()
@@ -156,15 +118,19 @@ def restore(
             if stream.delivered:
                 ring = at & (RINGS - 1)
                 tables.ring_owner[ring] = at
-                tables.ring_low[ring] = stream.row[NEXT]
+                tables.ring_low[ring] = stream.row[Stream.NEXT]
                 tables.marks[ring, :, 0] = -1
                 for end, time in stream.delivered:
                     tables.marks[ring, (end >> 10) & (MARKS - 1)] = end, time
             unread += [(number, said) for said in _hold(tables, at, stream.early, place, wanted, spill)]
     counts = tables.counts
-    counts[CONNECTIONS], counts[WANT_CONNECTIONS], counts[WANT_NODES] = len(carried), 0, 0
-    counts[OTHERS] = sum(one.protocol != PROTOCOLS[KAFKA] for one in carried)
-    counts[SPILL_USED] = counts[SPILL_LIVE] = len(spill)
+    counts[StreamCount.CONNECTIONS], counts[StreamCount.WANT_CONNECTIONS], counts[StreamCount.WANT_NODES] = (
+        len(carried),
+        0,
+        0,
+    )
+    counts[StreamCount.OTHERS] = sum(one.protocol != PROTOCOLS[KAFKA] for one in carried)
+    counts[StreamCount.SPILL_USED] = counts[StreamCount.SPILL_LIVE] = len(spill)
     held = np.frombuffer(bytes(spill), np.uint8).copy()
     reassembler._tables = tables._replace(spill=held)
     return unread
@@ -180,16 +146,16 @@ def connection_of(one: Carried, number: int = 0, flow: int = 0) -> Connection:
         first_ns=one.first_ns,
         last_ns=one.last_ns,
         initial_sequence=(
-            first[INITIAL] if first[INITIAL] >= 0 else None,
-            second[INITIAL] if second[INITIAL] >= 0 else None,
+            first[Stream.INITIAL] if first[Stream.INITIAL] >= 0 else None,
+            second[Stream.INITIAL] if second[Stream.INITIAL] >= 0 else None,
         ),
         opened=one.opened,
         closed=ENDINGS[one.ended],
         closed_ns=one.closed_ns if one.closed_ns >= 0 else None,
         client=one.client,
         protocol=one.protocol,
-        bytes_seen=[first[SEEN_BYTES], second[SEEN_BYTES]],
-        gap_bytes=[first[GAP_BYTES], second[GAP_BYTES]],
+        bytes_seen=[first[Stream.SEEN_BYTES], second[Stream.SEEN_BYTES]],
+        gap_bytes=[first[Stream.GAP_BYTES], second[Stream.GAP_BYTES]],
         conflict_bytes=one.conflict_bytes,
         retransmitted_bytes=one.retransmitted_bytes,
         duplicated_bytes=one.duplicated_bytes,
@@ -198,39 +164,56 @@ def connection_of(one: Carried, number: int = 0, flow: int = 0) -> Connection:
 
 
 def _fill(row: Int64s, one: Carried, flow: int, previous: int) -> None:
-    given = {
-        FLOW: flow, FIRST_NS: one.first_ns, LAST_NS: one.last_ns, OPENED: one.opened,
-        OPENER: -1 if one.opener is None else one.opener, ENDED: one.ended, SEGMENTS: one.segments,
-        CONFLICTS: one.conflict_bytes, RETRANSMITTED: one.retransmitted_bytes, DUPLICATED: one.duplicated_bytes,
-        PREVIOUS: previous, DIRTY: 0, RESET_SEEN: one.reset_seen, PROTOCOL: PROTOCOLS.index(one.protocol), IS_NEW: 0,
-        CLOSED_NS: one.closed_ns,
-    }  # fmt: skip
-    for column, value in given.items():
+    values = {
+        Conn.FLOW: flow,
+        Conn.FIRST_NS: one.first_ns,
+        Conn.LAST_NS: one.last_ns,
+        Conn.OPENED: one.opened,
+        Conn.OPENER: -1 if one.opener is None else one.opener,
+        Conn.ENDED: one.ended,
+        Conn.SEGMENTS: one.segments,
+        Conn.CONFLICTS: one.conflict_bytes,
+        Conn.RETRANSMITTED: one.retransmitted_bytes,
+        Conn.DUPLICATED: one.duplicated_bytes,
+        Conn.PREVIOUS: previous,
+        Conn.DIRTY: 0,
+        Conn.RESET_SEEN: one.reset_seen,
+        Conn.PROTOCOL: PROTOCOLS.index(one.protocol),
+        Conn.IS_NEW: 0,
+        Conn.CLOSED_NS: one.closed_ns,
+    }
+    for column, value in values.items():
         row[column] = value
 
 
 def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted, spill: bytearray) -> list[str]:
     """The early segments back into their list. One that is gone leaves the gap that it would have ended."""
     state, counts = tables.streams[stream], tables.counts
-    state[HEAD] = state[TAIL] = -1
-    state[HELD_BYTES] = state[HELD_COUNT] = 0
+    state[Stream.HEAD] = state[Stream.TAIL] = -1
+    state[Stream.HELD_BYTES] = state[Stream.HELD_COUNT] = 0
     tables.lanes[stream] = -1
-    lanes = ((EXPRESS, EXPRESS_DISTANCE), (FAR, FAR_DISTANCE))
+    lanes = ((Early.EXPRESS, EXPRESS_DISTANCE), (Early.FAR, FAR_DISTANCE))
     last = [-1, -1]
     unread = []
     for kind, low, high, time, packet in early:
-        data = wanted.take(stream, low, high) if kind == BYTES else b""
+        data = wanted.take(stream, low, high) if kind == PieceKind.BYTES else b""
         if data is None:
             unread.append(f"{high - low} bytes that came before others")
-        counts[FREE] -= 1
-        made = int(tables.free[counts[FREE]])
+        counts[StreamCount.FREE] -= 1
+        made = int(tables.free[counts[StreamCount.FREE]])
         node = tables.nodes[made]
-        node[KIND] = BYTES if data else GAP
-        node[OFFSET], node[END], node[TIME], node[PACKET], node[FOLLOWING] = low, high, time, place(packet), -1
-        node[AT] = -1 - len(spill) if data else 0
-        node[EXPRESS], node[FAR], node[RUN] = LOCAL, LOCAL, -1
+        node[Early.KIND] = PieceKind.BYTES if data else PieceKind.GAP
+        node[Early.OFFSET], node[Early.END], node[Early.TIME], node[Early.PACKET], node[Early.FOLLOWING] = (
+            low,
+            high,
+            time,
+            place(packet),
+            -1,
+        )
+        node[Early.AT] = -1 - len(spill) if data else 0
+        node[Early.EXPRESS], node[Early.FAR], node[Early.RUN] = LOCAL, LOCAL, -1
         for lane, (column, apart) in enumerate(lanes):
-            if state[HELD_COUNT] % apart == 0:
+            if state[Stream.HELD_COUNT] % apart == 0:
                 node[column] = -1
                 if last[lane] < 0:
                     tables.lanes[stream, lane] = made
@@ -239,13 +222,13 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
                 last[lane] = made
         if data:
             spill += data
-            state[HELD_BYTES] += len(data)
-            counts[HELD_TOTAL] += len(data)
-        if state[HEAD] < 0:
-            state[HEAD] = made
+            state[Stream.HELD_BYTES] += len(data)
+            counts[StreamCount.HELD_TOTAL] += len(data)
+        if state[Stream.HEAD] < 0:
+            state[Stream.HEAD] = made
         else:
-            tables.nodes[state[TAIL], FOLLOWING] = made
-        state[TAIL] = made
-        state[HELD_COUNT] += 1
-        counts[HELD_TOTAL] += NODE_COST
+            tables.nodes[state[Stream.TAIL], Early.FOLLOWING] = made
+        state[Stream.TAIL] = made
+        state[Stream.HELD_COUNT] += 1
+        counts[StreamCount.HELD_TOTAL] += NODE_COST
     return unread

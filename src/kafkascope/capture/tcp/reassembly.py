@@ -18,42 +18,14 @@ from kafkascope.capture.tcp.reassembly_kernel import finish_streams, reassemble
 from kafkascope.capture.tcp.reorder import first_open
 from kafkascope.capture.tcp.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
 from kafkascope.capture.tcp.stream_table import (
-    AFTER_FIN_BYTES,
-    CLOSED,
-    CLOSED_NS,
-    CONFLICT_ROWS,
-    CONFLICTS,
-    CONNECTIONS,
-    DIRTIES,
-    DIRTY,
-    DUPLICATED,
-    ENDED,
-    FIRST_NS,
-    FLOW,
-    FRESH,
-    GAP_BYTES,
-    HELD_COUNT,
-    INITIAL,
-    IS_NEW,
     KAFKA,
-    LAST_NS,
-    MOST_OTHERS,
-    OPENED,
-    OPENER,
-    OTHERS,
-    PROTOCOL,
     PROTOCOLS,
-    REFUSED,
     RETIRED,
-    RETRANSMITTED,
-    ROWS,
-    SEEN_BYTES,
-    SPILL_LIVE,
-    SPILL_USED,
-    STRAYS,
-    WANT_ROWS,
+    Conn,
     Output,
     Segment,
+    Stream,
+    StreamCount,
     grown,
     longer,
     make_output,
@@ -73,9 +45,21 @@ _NO_PIECES = Pieces(
 )  # fmt: skip
 # What Python is told of a connection: its number, these of its row, and of either stream these.
 _TOLD = np.array(
-    [FLOW, FIRST_NS, LAST_NS, OPENED, OPENER, ENDED, CLOSED_NS, CONFLICTS, RETRANSMITTED, DUPLICATED, IS_NEW]
+    [
+        Conn.FLOW,
+        Conn.FIRST_NS,
+        Conn.LAST_NS,
+        Conn.OPENED,
+        Conn.OPENER,
+        Conn.ENDED,
+        Conn.CLOSED_NS,
+        Conn.CONFLICTS,
+        Conn.RETRANSMITTED,
+        Conn.DUPLICATED,
+        Conn.IS_NEW,
+    ]
 )
-_TOLD_OF_STREAM = np.array([INITIAL, SEEN_BYTES, GAP_BYTES])
+_TOLD_OF_STREAM = np.array([Stream.INITIAL, Stream.SEEN_BYTES, Stream.GAP_BYTES])
 
 
 class Reassembler:
@@ -87,7 +71,7 @@ class Reassembler:
         self.connections: list[Connection] = []
         self._flows = flows
         self._tables = make_tables(MAX_OTHER_CONNECTIONS)
-        self._told = {STRAYS: 0, AFTER_FIN_BYTES: 0, REFUSED: 0}
+        self._told = {StreamCount.STRAYS: 0, StreamCount.AFTER_FIN_BYTES: 0, StreamCount.REFUSED: 0}
         self._told_forgotten = 0
         self._gone: list[Connection] = []
         self._touched = _NO_NUMBERS
@@ -104,20 +88,22 @@ class Reassembler:
         their frames are not paired yet."""
         last = self._touched
         self._learn_protocols()
-        count, others, most = self._tables.counts[[CONNECTIONS, OTHERS, MOST_OTHERS]].tolist()
+        count, others, most = self._tables.counts[
+            [StreamCount.CONNECTIONS, StreamCount.OTHERS, StreamCount.MOST_OTHERS]
+        ].tolist()
         if count < most:
             return
         rows = self._tables.connections[:count]
         streams = self._tables.streams[: 2 * count].reshape(count, 2, -1)
-        over = (rows[:, PROTOCOL] == KAFKA) & is_done(count)
-        over &= ((streams[:, :, CLOSED] == 1) & (streams[:, :, HELD_COUNT] == 0)).all(axis=1)
+        over = (rows[:, Conn.PROTOCOL] == KAFKA) & is_done(count)
+        over &= ((streams[:, :, Stream.CLOSED] == 1) & (streams[:, :, Stream.HELD_COUNT] == 0)).all(axis=1)
         over[last] = False
-        going = over & (rows[:, LAST_NS] < rows[:, LAST_NS].max() - TRAILING_NS)
+        going = over & (rows[:, Conn.LAST_NS] < rows[:, Conn.LAST_NS].max() - TRAILING_NS)
         if count - others - int(going.sum()) > MAX_CONNECTIONS // 2:
             # So many that a late retransmission is the smaller evil.
             going = over
-        rows[going, PROTOCOL] = RETIRED
-        self._tables.counts[OTHERS] += int(going.sum())
+        rows[going, Conn.PROTOCOL] = RETIRED
+        self._tables.counts[StreamCount.OTHERS] += int(going.sum())
 
     def take_gone(self) -> list[Connection]:
         """Retired connections whose numbers others have now."""
@@ -134,7 +120,7 @@ class Reassembler:
         at = reassemble(self._tables, output, data, segment, 0)
         while at < len(segment.flow):
             self._tables = grown(self._tables, flows)
-            output = _wider(output, int(self._tables.counts[WANT_ROWS]))
+            output = _wider(output, int(self._tables.counts[StreamCount.WANT_ROWS]))
             at = reassemble(self._tables, output, data, segment, at)
         pieces = self._pieces(data, output)
         self._free_flows()
@@ -145,10 +131,10 @@ class Reassembler:
         if not len(self._touched):
             return
         rows = self._tables.connections
-        known = rows[self._touched, PROTOCOL]
+        known = rows[self._touched, Conn.PROTOCOL]
         found = np.array([PROTOCOLS.index(self.connections[n].protocol) for n in self._touched.tolist()], np.int64)
-        rows[self._touched, PROTOCOL] = found
-        self._tables.counts[OTHERS] -= int((found == KAFKA).sum() - (known == KAFKA).sum())
+        rows[self._touched, Conn.PROTOCOL] = found
+        self._tables.counts[StreamCount.OTHERS] -= int((found == KAFKA).sum() - (known == KAFKA).sum())
         self._touched = self._touched[:0]
 
     def _free_flows(self) -> None:
@@ -160,30 +146,30 @@ class Reassembler:
 
     def finish(self) -> Pieces:
         """The recording ends: what waits for missing bytes is delivered behind gaps."""
-        streams = 2 * int(self._tables.counts[CONNECTIONS])
+        streams = 2 * int(self._tables.counts[StreamCount.CONNECTIONS])
         at = int(first_open(self._tables.streams, 0, streams))
         if at == streams:
             return _NO_PIECES
         output = make_output(64)
         at = finish_streams(self._tables, output, _NO_DATA, at)
         while at < streams:
-            output = _wider(output, int(self._tables.counts[WANT_ROWS]))
+            output = _wider(output, int(self._tables.counts[StreamCount.WANT_ROWS]))
             at = finish_streams(self._tables, output, _NO_DATA, at)
         return self._pieces(_NO_DATA, output)
 
     def _pieces(self, data: Bytes, output: Output) -> Pieces:
         tables = self._tables
         waited = _NO_DATA
-        if tables.counts[SPILL_USED]:
+        if tables.counts[StreamCount.SPILL_USED]:
             waited = np.empty(spilled_bytes(tables, output), np.uint8)
             gather(tables, output, waited, len(data))
-        if tables.counts[FRESH] or tables.counts[SPILL_USED]:
+        if tables.counts[StreamCount.FRESH] or tables.counts[StreamCount.SPILL_USED]:
             self._keep(data)
         self._update()
         problems = self._problems(output)
-        rows = int(tables.counts[ROWS])
-        tables.counts[ROWS] = 0
-        tables.counts[CONFLICT_ROWS] = 0
+        rows = int(tables.counts[StreamCount.ROWS])
+        tables.counts[StreamCount.ROWS] = 0
+        tables.counts[StreamCount.CONFLICT_ROWS] = 0
         return Pieces(
             data,
             output.kind[:rows],
@@ -200,23 +186,23 @@ class Reassembler:
     def _keep(self, data: Bytes) -> None:
         count = self._tables.counts
         fresh = fresh_bytes(self._tables)
-        if count[SPILL_USED] + fresh > len(self._tables.spill):
+        if count[StreamCount.SPILL_USED] + fresh > len(self._tables.spill):
             # At least half of the new one is free, so that moving pays.
-            spill = np.empty(2 * int(count[SPILL_LIVE] + fresh) + 65_536, np.uint8)
+            spill = np.empty(2 * int(count[StreamCount.SPILL_LIVE] + fresh) + 65_536, np.uint8)
             move_spill(self._tables, spill)
             self._tables = self._tables._replace(spill=spill)
         keep_early(self._tables, data)
-        if count[SPILL_LIVE] == 0:
-            count[SPILL_USED] = 0
+        if count[StreamCount.SPILL_LIVE] == 0:
+            count[StreamCount.SPILL_USED] = 0
 
     def _update(self) -> None:
         """Brings the `Connection`s up to what the tables say."""
         tables = self._tables
-        dirty = tables.dirty[: tables.counts[DIRTIES]].copy()
+        dirty = tables.dirty[: tables.counts[StreamCount.DIRTIES]].copy()
         if not len(dirty):
             return
         dirty.sort()
-        tables.counts[DIRTIES] = 0
+        tables.counts[StreamCount.DIRTIES] = 0
         self._touched = np.concatenate([self._touched, dirty])
         rows = np.empty((len(dirty), 1 + len(_TOLD) + 2 * len(_TOLD_OF_STREAM)), np.int64)
         _tell(tables.connections, tables.streams, dirty, _TOLD, _TOLD_OF_STREAM, rows)
@@ -249,7 +235,7 @@ class Reassembler:
 
     def _problems(self, output: Output) -> tuple[Problem, ...]:
         count = self._tables.counts.tolist()
-        conflicts = output.conflicts[: count[CONFLICT_ROWS]]
+        conflicts = output.conflicts[: count[StreamCount.CONFLICT_ROWS]]
         problems = [
             Problem(
                 "conflict",
@@ -264,14 +250,17 @@ class Reassembler:
             problems[-1] = replace(problems[-1], more=len(conflicts) - MAX_PROBLEMS)
         new = {what: count[what] - told for what, told in self._told.items()}
         self._told = {what: count[what] for what in self._told}
-        if new[STRAYS]:
-            problems.append(Problem("stray", f"{new[STRAYS]} segments fit no connection of their flow", -1, -1, 0))
-        if new[AFTER_FIN_BYTES]:
-            lost = new[AFTER_FIN_BYTES]
+        if new[StreamCount.STRAYS]:
+            problems.append(
+                Problem("stray", f"{new[StreamCount.STRAYS]} segments fit no connection of their flow", -1, -1, 0)
+            )
+        if new[StreamCount.AFTER_FIN_BYTES]:
+            lost = new[StreamCount.AFTER_FIN_BYTES]
             problems.append(Problem("after_fin", f"{lost} bytes came behind the end of their stream", -1, -1, lost))
-        if new[REFUSED]:
-            said = f"more than {MAX_CONNECTIONS} connections at once; {new[REFUSED]} segments of others are left out"
-            problems.append(Problem("too_many_connections", said, -1, -1, 0))
+        if new[StreamCount.REFUSED]:
+            refused = new[StreamCount.REFUSED]
+            text = f"more than {MAX_CONNECTIONS} connections at once; {refused} segments of others are left out"
+            problems.append(Problem("too_many_connections", text, -1, -1, 0))
         forgotten = sum(self._tables.forgotten[:RETIRED, 0].tolist())
         if forgotten > self._told_forgotten:
             new_ones = forgotten - self._told_forgotten
@@ -299,8 +288,8 @@ def _tell(connections: Any, streams: Any, numbers: Any, told: Any, told_of_strea
             for column in told_of_stream:
                 rows[index, at] = streams[stream, column]
                 at += 1
-        connections[number, DIRTY] = 0
-        connections[number, IS_NEW] = 0
+        connections[number, Conn.DIRTY] = 0
+        connections[number, Conn.IS_NEW] = 0
 
 
 def _columns(segments: Segments) -> Segment:

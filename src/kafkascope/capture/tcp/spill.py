@@ -4,20 +4,15 @@ delivers them."""
 from typing import Any
 
 from kafkascope.capture.base.checked import copy
-from kafkascope.capture.base.flow import BYTES
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.reassembly_kernel import np_int
 from kafkascope.capture.tcp.stream_table import (
-    AT,
-    END,
-    FRESH,
-    KIND,
-    LISTED,
-    OFFSET,
-    ROWS,
-    SPILL_LIVE,
-    SPILL_USED,
+    Early,
     Output,
+    StreamCount,
     Tables,
 )
 from kafkascope.columnar.compiling.jit import jit
@@ -26,22 +21,22 @@ from kafkascope.columnar.compiling.jit import jit
 @jit
 def is_in_batch(node: Any) -> Number:
     """Whether its bytes are in the batch. A node that was freed and used again may be a gap by now, which has none."""
-    return node[KIND] == BYTES and node[OFFSET] >= 0 and node[AT] >= 0
+    return node[Early.KIND] == PieceKind.BYTES and node[Early.OFFSET] >= 0 and node[Early.AT] >= 0
 
 
 @jit
 def keep_early(t: Tables, data: Any) -> None:
     """The bytes of early segments from the batch into the spill, which has room."""
-    for index in range(t.counts[FRESH]):
+    for index in range(t.counts[StreamCount.FRESH]):
         node = t.nodes[t.fresh[index]]
-        node[LISTED] = 0
+        node[Early.LISTED] = 0
         if is_in_batch(node):
-            length = node[END] - node[OFFSET]
-            copy(t.spill, t.counts[SPILL_USED], data, node[AT], length)
-            node[AT] = -1 - t.counts[SPILL_USED]
-            t.counts[SPILL_USED] += length
-            t.counts[SPILL_LIVE] += length
-    t.counts[FRESH] = 0
+            length = node[Early.END] - node[Early.OFFSET]
+            copy(t.spill, t.counts[StreamCount.SPILL_USED], data, node[Early.AT], length)
+            node[Early.AT] = -1 - t.counts[StreamCount.SPILL_USED]
+            t.counts[StreamCount.SPILL_USED] += length
+            t.counts[StreamCount.SPILL_LIVE] += length
+    t.counts[StreamCount.FRESH] = 0
 
 
 @jit
@@ -50,20 +45,20 @@ def move_spill(t: Tables, target: Any) -> None:
     used = np_int(0)
     for index in range(len(t.nodes)):
         node = t.nodes[index]
-        if node[OFFSET] >= 0 and node[AT] < 0:
-            length = node[END] - node[OFFSET]
-            copy(target, used, t.spill, -1 - node[AT], length)
-            node[AT] = -1 - used
+        if node[Early.OFFSET] >= 0 and node[Early.AT] < 0:
+            length = node[Early.END] - node[Early.OFFSET]
+            copy(target, used, t.spill, -1 - node[Early.AT], length)
+            node[Early.AT] = -1 - used
             used += length
-    t.counts[SPILL_USED] = used
+    t.counts[StreamCount.SPILL_USED] = used
 
 
 @jit
 def gather(t: Tables, o: Output, target: Any, behind: int) -> None:
     """Bytes of pieces that came out of the spill to `target`, which counts on `behind` the batch's data."""
     used = np_int(0)
-    for row in range(t.counts[ROWS]):
-        if o.kind[row] == BYTES and o.start[row] < 0:
+    for row in range(t.counts[StreamCount.ROWS]):
+        if o.kind[row] == PieceKind.BYTES and o.start[row] < 0:
             copy(target, used, t.spill, -1 - o.start[row], o.length[row])
             o.start[row] = behind + used
             used += o.length[row]
@@ -72,17 +67,17 @@ def gather(t: Tables, o: Output, target: Any, behind: int) -> None:
 @jit
 def fresh_bytes(t: Tables) -> Number:
     total = np_int(0)
-    for index in range(t.counts[FRESH]):
+    for index in range(t.counts[StreamCount.FRESH]):
         node = t.nodes[t.fresh[index]]
         if is_in_batch(node):
-            total += node[END] - node[OFFSET]
+            total += node[Early.END] - node[Early.OFFSET]
     return total
 
 
 @jit
 def spilled_bytes(t: Tables, o: Output) -> Number:
     total = np_int(0)
-    for row in range(t.counts[ROWS]):
-        if o.kind[row] == BYTES and o.start[row] < 0:
+    for row in range(t.counts[StreamCount.ROWS]):
+        if o.kind[row] == PieceKind.BYTES and o.start[row] < 0:
             total += o.length[row]
     return total

@@ -2,6 +2,7 @@
 early, and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
 
 import os
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,63 +11,87 @@ from kafkascope.capture.base.buffer_pool import BufferPool
 from kafkascope.capture.base.flow import Bytes, Int32s, Int64s, Uint8s
 from kafkascope.columnar.compiling.jit import jit
 
-# The columns of `connections`.
-(
-    FLOW,
-    FIRST_NS,
-    LAST_NS,
-    OPENED,
-    OPENER,
-    ENDED,
-    SEGMENTS,
-    CONFLICTS,
-    RETRANSMITTED,
-    DUPLICATED,
-    PREVIOUS,  # the connection that had the flow before, -1 where none had
-    DIRTY,  # touched since Python looked
-    RESET_SEEN,
-    PROTOCOL,  # what was found in it, a number of `PROTOCOLS`
-    IS_NEW,  # 1: it took the number of another since Python looked
-    CLOSED_NS,  # time of its first FIN or RST, -1 before
-) = range(16)
-CONNECTION_WIDTH = 16
+
+class Conn(IntEnum):
+    """The columns of `connections`."""
+
+    FLOW = 0
+    FIRST_NS = 1
+    LAST_NS = 2
+    OPENED = 3
+    OPENER = 4
+    ENDED = 5
+    SEGMENTS = 6
+    CONFLICTS = 7
+    RETRANSMITTED = 8
+    DUPLICATED = 9
+    PREVIOUS = 10  # the connection that had the flow before, -1 where none had
+    DIRTY = 11  # touched since Python looked
+    RESET_SEEN = 12
+    PROTOCOL = 13  # what was found in it, a number of `PROTOCOLS`
+    IS_NEW = 14  # 1: it took the number of another since Python looked
+    CLOSED_NS = 15  # time of its first FIN or RST, -1 before
+
+
 PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
 KAFKA = 1
 # A Kafka connection that has ended and has nothing left to report: a new one may have its number.
 RETIRED = len(PROTOCOLS)
-OPEN_STILL, ENDED_FIN, ENDED_RESET, ENDED_REUSED = range(4)
 
-# The columns of `streams`; -1 is none in all of them but the counts.
-(
-    BASE,  # the 32-bit sequence number of offset 0
-    INITIAL,  # the sequence number of its SYN
-    NEXT,  # offset of the next byte to deliver
-    FIN_AT,  # offset of its FIN
-    HEAD,  # first and last of the early segments, in the order of their offsets
-    TAIL,
-    HELD_BYTES,
-    HELD_COUNT,
-    ACKED,  # the other side has everything before this offset
-    CERTAIN,  # what was acknowledged when the wait for it began, and when that was
-    CERTAIN_COUNT,
-    CERTAIN_NS,
-    SOFT,  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
-    CLOSED,  # 1: its CLOSE or RESET was delivered
-    STRAY,  # the sequence number after a segment far from all others
-    SEEN_BYTES,
-    GAP_BYTES,
-    PLACED,  # conflicts that were told one by one
-) = range(18)
-STREAM_WIDTH = 18
 
-# The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
-# `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`.
-# `EXPRESS` is the next node of the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane;
-# `FAR` is the same of the far lane, which leads along some nodes of the express lane. `RUN` is a later node that this
-# one reaches without a hole, -1 where none is known. What a walk reads is side by side: of very many nodes each takes
-# one cache line mostly.
-KIND, OFFSET, END, FOLLOWING, EXPRESS, FAR, RUN, AT, TIME, PACKET, LISTED = range(11)
-NODE_WIDTH = 11
+class Ended(IntEnum):
+    """How a connection ended: `Conn.ENDED`."""
+
+    NOT_YET = 0
+    FIN = 1
+    RESET = 2
+    REUSED = 3
+
+
+class Stream(IntEnum):
+    """The columns of `streams`; -1 is none in all of them but the counts."""
+
+    BASE = 0  # the 32-bit sequence number of offset 0
+    INITIAL = 1  # the sequence number of its SYN
+    NEXT = 2  # offset of the next byte to deliver
+    FIN_AT = 3  # offset of its FIN
+    HEAD = 4  # first and last of the early segments, in the order of their offsets
+    TAIL = 5
+    HELD_BYTES = 6
+    HELD_COUNT = 7
+    ACKED = 8  # the other side has everything before this offset
+    CERTAIN = 9  # what was acknowledged when the wait for it began, and when that was
+    CERTAIN_COUNT = 10
+    CERTAIN_NS = 11
+    SOFT = 12  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
+    CLOSED = 13  # 1: its CLOSE or RESET was delivered
+    STRAY = 14  # the sequence number after a segment far from all others
+    SEEN_BYTES = 15
+    GAP_BYTES = 16
+    PLACED = 17  # conflicts that were told one by one
+
+
+class Early(IntEnum):
+    """The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
+    `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`. `EXPRESS` is the next node of
+    the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane; `FAR` is the same of the
+    far lane, which leads along some nodes of the express lane. `RUN` is a later node that this one reaches without
+    a hole, -1 where none is known. What a walk reads is side by side: of very many nodes each takes one cache line
+    mostly."""
+
+    KIND = 0
+    OFFSET = 1
+    END = 2
+    FOLLOWING = 3
+    EXPRESS = 4
+    FAR = 5
+    RUN = 6
+    AT = 7
+    TIME = 8
+    PACKET = 9
+    LISTED = 10
+
+
 # What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
 NODE_COST = 176
 LOCAL = -2
@@ -74,31 +99,32 @@ LOCAL = -2
 # distances are powers of two.
 EXPRESS_DISTANCE, FAR_DISTANCE = 16, 256
 
-# The places of `counts`.
-(
-    CONNECTIONS,
-    ROWS,
-    FREE,
-    FRESH,
-    DIRTIES,
-    HELD_TOTAL,
-    STRAYS,
-    AFTER_FIN_BYTES,
-    REFUSED,
-    CONFLICT_ROWS,
-    SPILL_USED,
-    SPILL_LIVE,
-    WANT_ROWS,
-    WANT_NODES,
-    WANT_CONNECTIONS,
-    OTHERS,  # connections that are not known to be Kafka, or are retired
-    MOST_OTHERS,  # from so many on each new connection takes the number of one of them
-    HAND,  # where the next one to forget is looked for
-    LOOKS,  # how many were looked at for that of late
-    RANDOM,  # state of the generator that chooses nodes for the express lane
-    WALKED,  # early segments that were visited to find the place of others
-) = range(21)
-COUNT_WIDTH = 21
+
+class StreamCount(IntEnum):
+    """The places of `counts`."""
+
+    CONNECTIONS = 0
+    ROWS = 1
+    FREE = 2
+    FRESH = 3
+    DIRTIES = 4
+    HELD_TOTAL = 5
+    STRAYS = 6
+    AFTER_FIN_BYTES = 7
+    REFUSED = 8
+    CONFLICT_ROWS = 9
+    SPILL_USED = 10
+    SPILL_LIVE = 11
+    WANT_ROWS = 12
+    WANT_NODES = 13
+    WANT_CONNECTIONS = 14
+    OTHERS = 15  # connections that are not known to be Kafka, or are retired
+    MOST_OTHERS = 16  # from so many on each new connection takes the number of one of them
+    HAND = 17  # where the next one to forget is looked for
+    LOOKS = 18  # how many were looked at for that of late
+    RANDOM = 19  # state of the generator that chooses nodes for the express lane
+    WALKED = 20  # early segments that were visited to find the place of others
+
 
 # What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
 # a window of 32 KiB in flight between two machines of one data center.
@@ -158,19 +184,19 @@ class Output(NamedTuple):
 
 def make_tables(most_others: int) -> Tables:
     """With room to begin with."""
-    count = np.zeros(COUNT_WIDTH, np.int64)
-    count[MOST_OTHERS] = most_others
+    count = np.zeros(len(StreamCount), np.int64)
+    count[StreamCount.MOST_OTHERS] = most_others
     # Secret, so that no recording can choose which of its segments are on the lane; and not 0, which would stay 0.
-    count[RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
+    count[StreamCount.RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
     # Pages are taken as streams come; of small recordings that would be the longest part.
     ring = _RINGS.take(RINGS * RING_BYTES)
     spill = np.empty(0, np.uint8)
     tables = Tables(
         current=np.empty(_FLOWS, np.int64),
-        connections=np.empty((_CONNECTIONS, CONNECTION_WIDTH), np.int64),
-        streams=np.empty((2 * _CONNECTIONS, STREAM_WIDTH), np.int64),
+        connections=np.empty((_CONNECTIONS, len(Conn)), np.int64),
+        streams=np.empty((2 * _CONNECTIONS, len(Stream)), np.int64),
         lanes=np.empty((2 * _CONNECTIONS, 2), np.int64),
-        nodes=np.empty((_NODES, NODE_WIDTH), np.int64),
+        nodes=np.empty((_NODES, len(Early)), np.int64),
         free=np.empty(_NODES, np.int64),
         fresh=np.empty(_NODES, np.int64),
         dirty=np.empty(_CONNECTIONS, np.int64),
@@ -192,10 +218,10 @@ def _begin(count: Any, current: Any, nodes: Any, free: Any, ring_owner: Any) -> 
     current[:] = -1
     ring_owner[:] = -1
     for node in range(len(nodes)):
-        nodes[node, OFFSET] = -1
-        nodes[node, LISTED] = 0
+        nodes[node, Early.OFFSET] = -1
+        nodes[node, Early.LISTED] = 0
         free[node] = node
-    count[FREE] = len(nodes)
+    count[StreamCount.FREE] = len(nodes)
 
 
 def make_output(rows: int) -> Output:
@@ -219,8 +245,8 @@ def longer(array: Any, length: int, fill: int | None = None) -> Any:
 def grown(tables: Tables, flows: int) -> Tables:
     """Room for what the kernel asked for, and for flows numbered below `flows`."""
     count = tables.counts
-    wanted = int(count[CONNECTIONS] + count[WANT_CONNECTIONS])
-    missing = max(0, int(count[WANT_NODES] - count[FREE]))
+    wanted = int(count[StreamCount.CONNECTIONS] + count[StreamCount.WANT_CONNECTIONS])
+    missing = max(0, int(count[StreamCount.WANT_NODES] - count[StreamCount.FREE]))
     if wanted <= len(tables.connections) and not missing and flows <= len(tables.current):
         return tables
     connections = longer(tables.connections, wanted)
@@ -228,10 +254,10 @@ def grown(tables: Tables, flows: int) -> Tables:
     nodes = longer(tables.nodes, nodes_before + missing)
     free = longer(tables.free, len(nodes))
     added = len(nodes) - nodes_before
-    free[count[FREE] : count[FREE] + added] = np.arange(nodes_before, len(nodes))
-    nodes[nodes_before:, OFFSET] = -1
-    nodes[nodes_before:, LISTED] = 0
-    count[FREE] += added
+    free[count[StreamCount.FREE] : count[StreamCount.FREE] + added] = np.arange(nodes_before, len(nodes))
+    nodes[nodes_before:, Early.OFFSET] = -1
+    nodes[nodes_before:, Early.LISTED] = 0
+    count[StreamCount.FREE] += added
     return tables._replace(
         current=longer(tables.current, flows, -1),
         connections=connections,

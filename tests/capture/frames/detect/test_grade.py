@@ -5,7 +5,9 @@ from random import Random
 
 import pytest
 
-from kafkascope.capture.base.flow import FRAME
+from kafkascope.capture.base.flow import (
+    FrameKind,
+)
 from tests.support.flows import Message
 from tests.support.framing import Row, Stream, heartbeats, hello, of
 from tests.support.hexes import hexes
@@ -144,7 +146,7 @@ def test_random_bytes_give_no_frame() -> None:
 def test_two_requests_that_agree_are_kafka() -> None:
     stream = Stream()
     assert stream.say(*heartbeats(1, 1)) == []
-    assert [row.kind for row in stream.say(*heartbeats(2, 1))] == [FRAME, FRAME]
+    assert [row.kind for row in stream.say(*heartbeats(2, 1))] == [FrameKind.FRAME, FrameKind.FRAME]
 
 
 def test_one_request_and_its_answer_are_kafka() -> None:

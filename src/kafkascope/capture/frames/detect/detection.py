@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from kafkascope.capture.base.flow import BYTES, CLOSE, GAP, RESET
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.frames.detect.candidates import REQUEST_HEAD
 from kafkascope.capture.frames.detect.credit import CANDIDATE, Credit
 from kafkascope.capture.frames.detect.cut_packets import MOST_HEAD, is_cut_kafka, request_head, sound_head
@@ -82,7 +84,7 @@ class Undecided:
         run = self.runs[direction]
         start = 0
         self.count += 1 if parts is None else len(parts.lengths)
-        if kind == BYTES:
+        if kind == PieceKind.BYTES:
             if run is None:
                 if data.startswith(PROXY_HEADERS):
                     self.opened = (self.opened[0] and direction == 1, self.opened[1] and direction == 0)
@@ -91,10 +93,10 @@ class Undecided:
             start = len(run.data)
             run.add(data, time, packet, parts)
             self.size += length
-        elif kind == GAP:
+        elif kind == PieceKind.GAP:
             self._break(direction)
             self.runs[direction] = run = Run(offset + length, aligned=False)
-        elif kind in (CLOSE, RESET):
+        elif kind in (PieceKind.CLOSE, PieceKind.RESET):
             self.ended[direction] = True
         self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet, parts))
 
@@ -109,22 +111,22 @@ class Undecided:
         self._looked, self._looked_pieces = looked_at(
             parts.kinds, parts.lengths, self.size, self.count, self._looked, self._looked_pieces
         )
-        gaps = (parts.kinds == GAP).nonzero()[0]
+        gaps = (parts.kinds == PieceKind.GAP).nonzero()[0]
         first, last = (gaps.item(0), gaps.item(-1) + 1) if len(gaps) else (0, 0)
         for some in (slice(0, first), slice(first, last), slice(last, None)):
             part = Parts(parts.kinds[some], parts.lengths[some], parts.times[some], parts.packets[some])
             if not len(part.kinds):
                 continue
-            length, size = int(part.lengths.sum()), int(part.lengths[part.kinds == BYTES].sum())
+            length, size = int(part.lengths.sum()), int(part.lengths[part.kinds == PieceKind.BYTES].sum())
             time, packet = part.times.item(0), part.packets.item(0)
             if length == size:
-                self.add(BYTES, direction, offset, data[:size], size, time, packet, part)
+                self.add(PieceKind.BYTES, direction, offset, data[:size], size, time, packet, part)
             else:
                 self._break(direction)
                 self.earlier[direction].append(Broken(offset, data[:size], part))
                 held = Run(offset, aligned=False)
                 held.data += data[:size]
-                self.entries.append(Entry(GAP, direction, offset, held, 0, length, time, packet, part))
+                self.entries.append(Entry(PieceKind.GAP, direction, offset, held, 0, length, time, packet, part))
                 self.runs[direction] = Run(offset + length, aligned=False)
                 self.count += len(part.kinds)
                 self.size += size

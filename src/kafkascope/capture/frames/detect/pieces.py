@@ -4,7 +4,9 @@ together, until somebody asks for one of them: an object for each would take lon
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kafkascope.capture.base.flow import BYTES
+from kafkascope.capture.base.flow import (
+    PieceKind,
+)
 from kafkascope.capture.base.numbers import Numbers
 from kafkascope.capture.frames.detect.resync import Parts, Run
 from kafkascope.columnar.compiling.jit import jit
@@ -31,7 +33,7 @@ def is_due(size: int, pieces: int, looked: int, looked_pieces: int) -> bool:
 def _looked_at(kinds: Any, lengths: Any, size: int, pieces: int, looked: int, looked_pieces: int) -> Numbers:
     for index in range(len(kinds) - 1):
         pieces += 1
-        if kinds[index] == BYTES:
+        if kinds[index] == PieceKind.BYTES:
             size += lengths[index]
         if size < TOO_LITTLE:
             continue
@@ -76,7 +78,7 @@ class Entry(NamedTuple):
         for kind, length, time, packet in zip(*columns, strict=True):
             yield Entry(kind, self.direction, offset, self.run, start, length, time, packet)
             offset += length
-            start += length if kind == BYTES else 0
+            start += length if kind == PieceKind.BYTES else 0
 
 
 class Broken:
@@ -94,7 +96,7 @@ class Broken:
         parts = self.parts
         columns = (parts.kinds.tolist(), parts.lengths.tolist(), parts.times.tolist(), parts.packets.tolist())
         for kind, length, time, packet in zip(*columns, strict=True):
-            if kind == BYTES:
+            if kind == PieceKind.BYTES:
                 run = run or Run(offset, aligned=False)
                 run.add(self.data[start : start + length], time, packet)
                 start += length

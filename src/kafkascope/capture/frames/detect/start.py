@@ -3,15 +3,25 @@ is not sure of is for `detection` to say, which comes to the same answer at the 
 
 Sure are two requests with a client id, or one with its answer, known to the catalog and plain to their last byte."""
 
+from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafkascope.capture.base.checked import copy, place, read_i16, read_i32
-from kafkascope.capture.base.flow import BYTES, CLOSE, RESET, Bytes, Int64s, Uint8s
+from kafkascope.capture.base.flow import (
+    Bytes,
+    Int64s,
+    PieceKind,
+    Uint8s,
+)
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.frames.body_scan import READ, make_stack, scan
+from kafkascope.capture.frames.body_scan import (
+    ScanResult,
+    make_stack,
+    scan,
+)
 from kafkascope.capture.frames.detect.grade import (
     CLIENT_HELLO,
     CONTROLLED_SHUTDOWN,
@@ -27,27 +37,33 @@ from kafkascope.capture.frames.detect.grade import (
     TLS_MINOR,
 )
 from kafkascope.capture.frames.headers import API_VERSIONS, NEVER, flexible_from
-from kafkascope.capture.frames.scan_program import FACTS, NOT_COMPILED, ScanPrograms
+from kafkascope.capture.frames.scan_program import (
+    NOT_COMPILED,
+    Fact,
+    ScanPrograms,
+)
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_FRAME_BYTES
 
-# The columns of `first`, a row a connection; zeros where nothing waits.
-(
-    PIECES,  # that wait
-    HEAD,  # first and last of them
-    TAIL,
-    CLIENT,  # the direction that requests come from
-    HAVE,  # bytes of either direction
-    HAVE_OTHER,
-    AT,  # where the next request begins
-    ASKED,  # requests that are sure
-    KEY,
-    VERSION,
-    IDENTITY,
-    ENDED,
-    SURE,  # IS_KAFKA or IS_TLS
-) = range(13)
-FIRST_WIDTH = 13
+
+class Opening(IntEnum):
+    """The columns of `first`, a row a connection; zeros where nothing waits."""
+
+    PIECES = 0  # that wait
+    HEAD = 1  # first and last of them
+    TAIL = 2
+    CLIENT = 3  # the direction that requests come from
+    HAVE = 4  # bytes of either direction
+    HAVE_OTHER = 5
+    AT = 6  # where the next request begins
+    ASKED = 7  # requests that are sure
+    KEY = 8
+    VERSION = 9
+    IDENTITY = 10
+    ENDED = 11
+    SURE = 12  # IS_KAFKA or IS_TLS
+
+
 IS_KAFKA, IS_TLS = 1, 2
 
 # What `starters` says of a connection: nobody knows who began it, or direction 0 or 1 did; with HINTED one request is
@@ -58,7 +74,15 @@ UNKNOWN, HINTED = -1, 2
 MOST_BYTES = 65_536
 MOST_PIECES = 64
 
-WAIT, KAFKA, UNSURE, COMPILE, TLS = range(5)
+
+class StartVerdict(IntEnum):
+    """What the first pieces of a connection show."""
+
+    WAIT = 0
+    KAFKA = 1
+    UNSURE = 2
+    COMPILE = 3
+    TLS = 4
 
 
 class Scanning(NamedTuple):
@@ -84,8 +108,8 @@ def make_scanning(programs: ScanPrograms) -> Scanning:
         programs.tags,
         flexible_from(),
         response_tags(),
-        np.zeros(FACTS, np.int64),
-        np.zeros(FACTS, np.uint8),
+        np.zeros(len(Fact), np.int64),
+        np.zeros(len(Fact), np.uint8),
         np.zeros((0, 4), np.int64),
         np.empty(MOST_BYTES, np.uint8),
         make_stack(),
@@ -103,31 +127,31 @@ def response_tags() -> Int64s:
 @jit
 def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Number, length: Number) -> None:
     """The piece behind those that wait already."""
-    if first[PIECES] == 0:
-        first[HEAD] = piece
+    if first[Opening.PIECES] == 0:
+        first[Opening.HEAD] = piece
     else:
-        following[first[TAIL]] = piece
+        following[first[Opening.TAIL]] = piece
     following[piece] = -1
-    first[TAIL] = piece
-    first[PIECES] += 1
-    if kind == BYTES:
-        first[HAVE + direction] += length
-    elif kind in (CLOSE, RESET):
-        first[ENDED] |= 1 << direction
+    first[Opening.TAIL] = piece
+    first[Opening.PIECES] += 1
+    if kind == PieceKind.BYTES:
+        first[Opening.HAVE + direction] += length
+    elif kind in (PieceKind.CLOSE, PieceKind.RESET):
+        first[Opening.ENDED] |= 1 << direction
 
 
 @jit
 def find(p: Any, first: Any, following: Any, direction: Number, start: Number, end: Number, scratch: Any) -> Numbers:
     """(array, place in it) of these bytes of a stream: where they are in the last piece, or copied together."""
-    last = first[TAIL]
-    before = first[HAVE + direction] - p.length[last]
-    if p.kind[last] == BYTES and (p.stream[last] & 1) == direction and start >= before:
+    last = first[Opening.TAIL]
+    before = first[Opening.HAVE + direction] - p.length[last]
+    if p.kind[last] == PieceKind.BYTES and (p.stream[last] & 1) == direction and start >= before:
         return place(p.data, p.waited, p.start[last] + start - before)
     passed = np.int64(0)
     filled = np.int64(0)
-    piece = first[HEAD]
+    piece = first[Opening.HEAD]
     while filled < end - start:
-        if p.kind[piece] == BYTES and (p.stream[piece] & 1) == direction:
+        if p.kind[piece] == PieceKind.BYTES and (p.stream[piece] & 1) == direction:
             low = max(start - passed, 0)
             high = min(end - passed, p.length[piece])
             if low < high:
@@ -146,7 +170,7 @@ def plain(s: Scanning, program: Number, data: Any, position: Number, end: Number
         s.operations, s.tags, program, data, np.int64(0), position, end, s.facts, s.seen, np.int64(0), s.names,
         np.int64(0), False, s.stack,
     )  # fmt: skip
-    return result == READ
+    return result == ScanResult.READ
 
 
 @jit
@@ -155,50 +179,50 @@ def plain_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
     key = read_i16(data, body)
     version = read_i16(data, body + 2)
     if not (0 <= key < MOST_KEYS and 0 <= version < MOST_VERSIONS) or (key == CONTROLLED_SHUTDOWN and version == 0):
-        return UNSURE
+        return StartVerdict.UNSURE
     program = s.entry[0, key, version]
     if program == NOT_COMPILED:
         s.wanted[0] = key
         s.wanted[1] = version
-        return COMPILE
+        return StartVerdict.COMPILE
     size = read_i16(data, body + 8)
     position = body + 10
     if program < 0 or not 0 < size <= min(MOST_CLIENT_ID, end - position):
-        return UNSURE
+        return StartVerdict.UNSURE
     for at in range(position, position + size):
         if not 0x20 <= data[at] < 0x7F:
-            return UNSURE
+            return StartVerdict.UNSURE
     position += size
     if version >= s.request_tags[key]:
         if position >= end or data[position] != 0:
-            return UNSURE
+            return StartVerdict.UNSURE
         position += 1
-    return WAIT if plain(s, program, data, position, end) else UNSURE
+    return StartVerdict.WAIT if plain(s, program, data, position, end) else StartVerdict.UNSURE
 
 
 @jit
 def judge_request(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
     why = plain_request(s, data, body, end)
-    if why == WAIT:
-        first[ASKED] += 1
-        if first[ASKED] == 1:
-            first[KEY] = read_i16(data, body)
-            first[VERSION] = read_i16(data, body + 2)
-            first[IDENTITY] = read_i32(data, body + 4)
+    if why == StartVerdict.WAIT:
+        first[Opening.ASKED] += 1
+        if first[Opening.ASKED] == 1:
+            first[Opening.KEY] = read_i16(data, body)
+            first[Opening.VERSION] = read_i16(data, body + 2)
+            first[Opening.IDENTITY] = read_i32(data, body + 4)
     return why
 
 
 @jit
 def judge_response(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
-    if read_i32(data, body) != first[IDENTITY]:
-        return UNSURE
+    if read_i32(data, body) != first[Opening.IDENTITY]:
+        return StartVerdict.UNSURE
     position = body + 4
-    if first[VERSION] >= s.response_tags[first[KEY]]:
+    if first[Opening.VERSION] >= s.response_tags[first[Opening.KEY]]:
         if position >= end or data[position] != 0:
-            return UNSURE
+            return StartVerdict.UNSURE
         position += 1
-    program = s.entry[1, first[KEY], first[VERSION]]
-    return KAFKA if program >= 0 and plain(s, program, data, position, end) else UNSURE
+    program = s.entry[1, first[Opening.KEY], first[Opening.VERSION]]
+    return StartVerdict.KAFKA if program >= 0 and plain(s, program, data, position, end) else StartVerdict.UNSURE
 
 
 @jit
@@ -214,49 +238,49 @@ def is_tls(data: Any, at: Number, length: Number) -> Number:
 @jit
 def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Number:
     """What all pieces of the connection say together, now that there is one more."""
-    if first[PIECES] > MOST_PIECES or first[ENDED] == 3:
-        return UNSURE
-    only = first[HEAD]
-    if first[PIECES] == 1 and p.kind[only] == BYTES and p.offset[only] == 0:
+    if first[Opening.PIECES] > MOST_PIECES or first[Opening.ENDED] == 3:
+        return StartVerdict.UNSURE
+    only = first[Opening.HEAD]
+    if first[Opening.PIECES] == 1 and p.kind[only] == PieceKind.BYTES and p.offset[only] == 0:
         data, at = place(p.data, p.waited, p.start[only])
         if is_tls(data, at, p.length[only]):
-            return TLS
+            return StartVerdict.TLS
     scratch = s.scratch
-    client = first[CLIENT]
-    other = first[HAVE + 1 - client]
-    while first[HAVE + client] - first[AT] >= 4:
-        start = first[AT]
+    client = first[Opening.CLIENT]
+    other = first[Opening.HAVE + 1 - client]
+    while first[Opening.HAVE + client] - first[Opening.AT] >= 4:
+        start = first[Opening.AT]
         data, at = find(p, first, following, client, start, start + 4, scratch)
         length = np.int64(read_i32(data, at))
         if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
-            return UNSURE
+            return StartVerdict.UNSURE
         end = start + 4 + length
-        if first[HAVE + client] < end:
+        if first[Opening.HAVE + client] < end:
             break
         data, body = find(p, first, following, client, start + 4, end, scratch)
         why = judge_request(s, first, data, body, body + length)
-        if why != WAIT:
+        if why != StartVerdict.WAIT:
             return why
-        first[AT] = end
-        if first[ASKED] == 2 or hinted:
+        first[Opening.AT] = end
+        if first[Opening.ASKED] == 2 or hinted:
             break
     length = np.int64(0)
     if other:
         data, at = find(p, first, following, 1 - client, np.int64(0), min(other, 4), scratch)
         # No length of a frame: here other protocols show.
         if data[at] > MAX_FRAME_BYTES >> 24:
-            return UNSURE
+            return StartVerdict.UNSURE
         if other >= 4:
             length = np.int64(read_i32(data, at))
-    if first[ASKED] == 0:
-        return WAIT
-    if first[ASKED] == 2 or hinted:
-        return KAFKA
+    if first[Opening.ASKED] == 0:
+        return StartVerdict.WAIT
+    if first[Opening.ASKED] == 2 or hinted:
+        return StartVerdict.KAFKA
     if other < 4:
-        return WAIT
+        return StartVerdict.WAIT
     if not SMALLEST_RESPONSE <= length <= MOST_BYTES:
-        return UNSURE
+        return StartVerdict.UNSURE
     if other < 4 + length:
-        return WAIT
+        return StartVerdict.WAIT
     data, body = find(p, first, following, 1 - client, np.int64(4), 4 + length, scratch)
     return judge_response(s, first, data, body, body + length)
