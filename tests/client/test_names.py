@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from kafkascope.client.arguments import request_value
-from kafkascope.client.names import ids_for_names, ids_of, names_of, stand_ins, substitute
+from kafkascope.client.names import ids_for_names, ids_of, names_of, substitute, with_placeholders
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.schema.layouts.examples import example
 
@@ -11,7 +11,7 @@ ORDERS = UUID("6513270e-269e-4d37-b2a7-4de452e6b438")
 
 
 def test_a_name_where_an_id_belongs_gets_a_stand_in() -> None:
-    given, found = stand_ins("Fetch", 17, {"topics": [{"topicId": "orders"}, {"topicId": uuid_text(ORDERS)}]})
+    given, found = with_placeholders("Fetch", 17, {"topics": [{"topicId": "orders"}, {"topicId": uuid_text(ORDERS)}]})
     assert list(found.values()) == ["orders"]
     first, second = request_value("Fetch", 17, given)["topics"]
     assert (first["topicId"], second["topicId"]) == (next(iter(found)), ORDERS)
@@ -19,36 +19,36 @@ def test_a_name_where_an_id_belongs_gets_a_stand_in() -> None:
 
 
 def test_both_forms_of_an_id_are_ids() -> None:
-    assert stand_ins("Fetch", 17, {"topics": [{"topicId": str(ORDERS)}]})[1] == {}
+    assert with_placeholders("Fetch", 17, {"topics": [{"topicId": str(ORDERS)}]})[1] == {}
 
 
 def test_a_topic_may_go_by_any_of_its_field_names() -> None:
-    by_name, found = stand_ins("Fetch", 17, {"topics": [{"topic": "orders"}]})
+    by_name, found = with_placeholders("Fetch", 17, {"topics": [{"topic": "orders"}]})
     assert list(found.values()) == ["orders"]
     assert by_name["topics"][0].keys() == {"topicId"}
-    by_id, found = stand_ins("Fetch", 12, {"topics": [{"topicId": uuid_text(ORDERS)}]})
+    by_id, found = with_placeholders("Fetch", 12, {"topics": [{"topicId": uuid_text(ORDERS)}]})
     assert found == {}
     assert ids_for_names("Fetch", 12, request_value("Fetch", 12, by_id)) == {uuid_text(ORDERS): ORDERS}
 
 
 def test_the_definitions_spelling_is_read_too() -> None:
-    assert list(stand_ins("Fetch", 17, {"Topics": [{"TopicId": "orders"}]})[1].values()) == ["orders"]
+    assert list(with_placeholders("Fetch", 17, {"Topics": [{"TopicId": "orders"}]})[1].values()) == ["orders"]
 
 
 def test_a_topic_goes_by_one_of_id_and_name() -> None:
-    given, _ = stand_ins("Metadata", 12, {"topics": [{"topicId": "orders"}, {"name": "payments"}]})
+    given, _ = with_placeholders("Metadata", 12, {"topics": [{"topicId": "orders"}, {"name": "payments"}]})
     assert [topic.get("name", "absent") for topic in given["topics"]] == [None, "payments"]
 
 
 def test_a_misspelt_field_stays_for_the_check_to_find() -> None:
     given = {"topics": [{"topicIdd": "orders"}], "more": 1}
-    assert stand_ins("Fetch", 17, given) == (given, {})
+    assert with_placeholders("Fetch", 17, given) == (given, {})
 
 
 def test_what_is_no_object_is_left_alone() -> None:
     odd: list[object] = [[], "x", 3, None, {"topics": {"topicId": 5}}, {"topics": [5]}]
     for given in odd:
-        assert stand_ins("Fetch", 17, given) == (given, {})
+        assert with_placeholders("Fetch", 17, given) == (given, {})
 
 
 def test_a_name_that_is_no_id_is_not_looked_up() -> None:

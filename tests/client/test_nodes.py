@@ -115,7 +115,7 @@ def test_a_call_after_one_that_timed_out_gets_a_connection_of_its_own() -> None:
             await cluster.call("ListGroups", timeout=0.2)
         await cluster.call("ListGroups")
         assert stage.connections[1] == 2
-        assert cluster._pool._leaving == []  # the first one is closed, not kept
+        assert cluster._pool._retired == []  # the first one is closed, not kept
 
     play(script, use, nodes=1)
 

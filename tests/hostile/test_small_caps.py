@@ -12,10 +12,10 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.frames.detect.credit import Credit
 from kafkascope.capture.frames.detect.detection import Undecided, Verdict
+from kafkascope.client.metadata_cache import MetadataCache
 from kafkascope.client.observe.observer import _batches
 from kafkascope.client.settings import Address
 from kafkascope.client.transport.dialling import UnreachableError, check_address
-from kafkascope.client.view import View
 from kafkascope.codec.records.record_data import decode_records
 from kafkascope.errors import DecodeError, InputError
 from kafkascope.lake.place import place_of
@@ -133,7 +133,7 @@ def test_a_host_longer_than_any_name_is_refused() -> None:
 
 def test_leaders_beyond_the_cap_are_forgotten() -> None:
     """MAX_KNOWN_PARTITIONS, of topics by name and id."""
-    view = View()
+    view = MetadataCache()
     most = 0
     for number in range(limits.MAX_KNOWN_PARTITIONS + 10):
         partition = {"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 1}

@@ -1,4 +1,4 @@
-"""Live clusters: `connect` in, a `Cluster` to call out; the names are loaded when first used."""
+"""Client for live clusters: `connect` gives a `Cluster` to call. Names are loaded when first used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What a call gives back: the decoded answer with where, when and in which bytes it came."""
+"""The result of a call: the decoded response with its node, times and bytes."""
 
 from dataclasses import dataclass
 from typing import Any

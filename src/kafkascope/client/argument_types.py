@@ -1,5 +1,4 @@
-"""What a program hands to `connect` and `call` in, the same in the client's own types out; UsageError says what was
-handed over and what is wanted, before anything is sent."""
+"""Checks and converts what a program passes to `connect` and `call`, before anything is sent."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,67 +13,67 @@ from kafkascope.schema.names import clip, find_api, suggest
 _LONGEST_SECONDS = 31_536_000
 
 
-def settings_of(given: Any, overrides: Mapping[str, Any]) -> Settings:
+def settings_of(target: Any, overrides: Mapping[str, Any]) -> Settings:
     """A `Settings`, an `Address`, addresses as in `bootstrap.servers`, or several of either."""
-    settings = given if isinstance(given, Settings) else Settings(_addresses(given))
+    settings = target if isinstance(target, Settings) else Settings(_addresses(target))
     settings = replace(settings, **overrides)
     seconds_of(settings.timeout, "timeout")
     seconds_of(settings.connect_timeout, "connect_timeout")
     return settings
 
 
-def _addresses(given: Any) -> tuple[Address, ...]:
-    if isinstance(given, str):
-        return parse_addresses(given)
-    if isinstance(given, Address):
-        return (given,)
-    if isinstance(given, Iterable) and not isinstance(given, bytes | Mapping):
-        found = tuple(dict.fromkeys(address for one in given for address in _address(one)))
-        if found:
-            return found
+def _addresses(value: Any) -> tuple[Address, ...]:
+    if isinstance(value, str):
+        return parse_addresses(value)
+    if isinstance(value, Address):
+        return (value,)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        addresses = tuple(dict.fromkeys(address for item in value for address in _address(item)))
+        if addresses:
+            return addresses
         raise UsageError("no address is given; say HOST:PORT")
-    raise UsageError(f"connect takes addresses as text, Address or Settings, not {_kind(given)}")
+    raise UsageError(f"connect takes addresses as text, Address or Settings, not {_kind(value)}")
 
 
-def _address(given: Any) -> tuple[Address, ...]:
-    if not isinstance(given, str | Address):
-        raise UsageError(f"an address is text or an Address, not {_kind(given)}")
-    return _addresses(given)
+def _address(value: Any) -> tuple[Address, ...]:
+    if not isinstance(value, str | Address):
+        raise UsageError(f"an address is text or an Address, not {_kind(value)}")
+    return _addresses(value)
 
 
-def seconds_of(given: Any, name: str) -> float:
+def seconds_of(value: Any, name: str) -> float:
     # `not <` finds nan too, with which no deadline would ever pass
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST_SECONDS:
-        raise UsageError(f"{name} is {clip(repr(given))}; a number of seconds above 0 is wanted, a year at the most")
-    return given
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST_SECONDS:
+        raise UsageError(f"{name} is {clip(repr(value))}; a number of seconds above 0 is wanted, a year at the most")
+    return value
 
 
-def api_of(given: Any) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f'an API goes by its name, as "Metadata", not by {_kind(given)}')
-    found = find_api(given)
-    if found is None:
-        raise NotFoundError(f"no API is called {clip(given) or 'by an empty name'}{suggest(given) if given else ''}")
-    return found
+def api_of(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f'an API goes by its name, as "Metadata", not by {_kind(value)}')
+    api = find_api(value)
+    if api is None:
+        raise NotFoundError(f"no API is called {clip(value) or 'by an empty name'}{suggest(value) if value else ''}")
+    return api
 
 
-def value_of(given: Any) -> Mapping[str, Any]:
-    if given is None:
+def value_of(value: Any) -> Mapping[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise UsageError(f"a request is a mapping of its fields, not {_kind(given)}")
-    return given
+    if not isinstance(value, Mapping):
+        raise UsageError(f"a request is a mapping of its fields, not {_kind(value)}")
+    return value
 
 
-def to_target(given: Any) -> Target | None:
+def to_target(value: Any) -> Target | None:
     """A target, or its text."""
-    if given is None or isinstance(given, AnyBroker | Node | Leader | Coordinator | Controller):
-        return given
-    if isinstance(given, str):
-        return parse_target(given)
-    raise UsageError(f'a target is a Node, Leader or the like, or text as "node:1", not {_kind(given)}')
+    if value is None or isinstance(value, AnyBroker | Node | Leader | Coordinator | Controller):
+        return value
+    if isinstance(value, str):
+        return parse_target(value)
+    raise UsageError(f'a target is a Node, Leader or the like, or text as "node:1", not {_kind(value)}')
 
 
-def _kind(given: Any) -> str:
-    name = type(given).__name__
+def _kind(value: Any) -> str:
+    name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

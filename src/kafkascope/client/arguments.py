@@ -1,4 +1,4 @@
-"""JSON of a request in, a value that `encode` takes out, checked before anything is sent; and a template to fill in.
+"""Turns the JSON of a request into the value that `encode` takes, with defaults, and makes templates to fill in.
 
 Fields that are left out get Kafka's defaults, save for the few where that makes a request that nobody wants.
 """
@@ -51,9 +51,9 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def request_value(api: str, version: int, given: Any) -> dict[str, Any]:
+def request_value(api: str, version: int, content: Any) -> dict[str, Any]:
     """`EncodeError` names the path of what is wrong, with a suggestion for a misspelt field."""
-    value = with_defaults(api, version, from_json(f"{api}Request", version, given))
+    value = with_defaults(api, version, from_json(f"{api}Request", version, content))
     encode(f"{api}Request", version, value)
     return value
 
@@ -66,18 +66,18 @@ def with_defaults(api: str, version: int, value: dict[str, Any]) -> dict[str, An
 def _fill(fields: tuple[LayoutField, ...], value: dict[str, Any], place: str) -> dict[str, Any]:
     filled = dict(value)
     for field in fields:
-        at = f"{place}.{field.name}"
+        path = f"{place}.{field.name}"
         if field.name not in value:
-            if at in DEFAULTS and (DEFAULTS[at] is not None or field.nullable):
-                filled[field.name] = DEFAULTS[at]
+            if path in DEFAULTS and (DEFAULTS[path] is not None or field.nullable):
+                filled[field.name] = DEFAULTS[path]
         elif field.type == "struct":
             content = value[field.name]
             if isinstance(content, list):
                 filled[field.name] = [
-                    _fill(field.fields, item, at) if isinstance(item, dict) else item for item in content
+                    _fill(field.fields, item, path) if isinstance(item, dict) else item for item in content
                 ]
             elif isinstance(content, dict):
-                filled[field.name] = _fill(field.fields, content, at)
+                filled[field.name] = _fill(field.fields, content, path)
     return filled
 
 
@@ -89,13 +89,13 @@ def template(api: str, version: int) -> dict[str, Any]:
 def _template(fields: tuple[LayoutField, ...], place: str) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for field in fields:
-        at = f"{place}.{field.name}"
+        path = f"{place}.{field.name}"
         if field.type == "struct":
-            default = DEFAULTS.get(at)
-            inner = _template(field.fields, at)
+            default = DEFAULTS.get(path)
+            inner = _template(field.fields, path)
             written[field.name] = default or ([inner] if field.array else inner)
-        elif at in DEFAULTS and (DEFAULTS[at] is not None or field.nullable):
-            written[field.name] = DEFAULTS[at]
+        elif path in DEFAULTS and (DEFAULTS[path] is not None or field.nullable):
+            written[field.name] = DEFAULTS[path]
         else:
             written[field.name] = _json_default(field)
     return written

@@ -1,5 +1,5 @@
-"""Failures of one call in, a pause before the next try or the error that ends it out: within its deadline, and with the
-reason that tells most."""
+"""Decides after a failed call whether to retry: pauses before the next attempt within the deadline, or raises the most
+telling error."""
 
 import asyncio
 
@@ -10,10 +10,10 @@ from kafkascope.errors import ReachError
 
 NO_ANSWER = "no answer"
 # Connections in a row that end at their first request. A broker that shuts down does it once.
-MOST_EARLY_ENDS = 3
+_MAX_EARLY_ENDS = 3
 
 
-class Tries:
+class Attempts:
     """One for each call, of which errors speak by its `name`."""
 
     def __init__(self, name: str, deadline: Deadline) -> None:
@@ -28,22 +28,22 @@ class Tries:
         if not isinstance(error, UnreachableError | LostError):
             # Out of time on the way to another try: what made it necessary tells more.
             if self._reason is not None and self._deadline.passed():
-                raise ReachError(self.at_last(self._reason)) from None
+                raise ReachError(self.with_timeout(self._reason)) from None
             raise error
         self._early_ends = self._early_ends + 1 if isinstance(error, LostError) and error.early else 0
-        if self._early_ends == MOST_EARLY_ENDS or error.final:
+        if self._early_ends == _MAX_EARLY_ENDS or error.final:
             raise ReachError(str(error)) from None
-        await self.again(str(error))
+        await self.retry(str(error))
 
-    async def again(self, reason: str) -> None:
+    async def retry(self, reason: str) -> None:
         if self._reason is None or not reason.endswith(NO_ANSWER):
             self._reason = reason
         pause = next(self._pauses)
         if pause >= self._deadline.left():
-            raise ReachError(self.at_last(self._reason)) from None
+            raise ReachError(self.with_timeout(self._reason)) from None
         await asyncio.sleep(pause)
 
-    def at_last(self, reason: str) -> str:
+    def with_timeout(self, reason: str) -> str:
         if reason.endswith(NO_ANSWER):
             return f"{reason} within {self._deadline.seconds:g} s; --timeout SECONDS waits longer"
         place = reason if reason.startswith(self._name) else f"{self._name}: {reason}"

@@ -1,5 +1,5 @@
-"""A cluster's addresses in, a `Cluster` out: `await cluster.call(api, value)` finds the node, the version and the way
-there, and answers or raises within its deadline. When the `async with` block ends, no task or socket is left."""
+"""The client: `await cluster.call(api, value)` finds the node, the version and the connection, and returns or raises
+within its deadline. When the `async with` block ends, no task or socket is left."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -11,8 +11,9 @@ from uuid import UUID
 
 from kafkascope.client.answer import Answer, Broker
 from kafkascope.client.argument_types import api_of, seconds_of, settings_of, to_target, value_of
-from kafkascope.client.attempts import NO_ANSWER, Tries
-from kafkascope.client.pool import Pool
+from kafkascope.client.attempts import NO_ANSWER, Attempts
+from kafkascope.client.metadata_cache import MetadataCache, Topic
+from kafkascope.client.pool import ConnectionPool
 from kafkascope.client.redirects import (
     COORDINATOR_CODES,
     LATER_CODES,
@@ -27,27 +28,26 @@ from kafkascope.client.transport.connection import Connection, LostError
 from kafkascope.client.transport.deadline import Deadline, after, within
 from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.client.transport.negotiate import Ranges, choose_version
-from kafkascope.client.view import Topic, View
 from kafkascope.client.writes import READS
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError
 from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
 
-METADATA, DESCRIBE_CLUSTER = 3, 60
+_METADATA, _DESCRIBE_CLUSTER = 3, 60
 # How long a topic may be unknown to a broker that is still reading the metadata log: to any, where the name may be
 # wrong, and to its leader, where it is right.
-UNKNOWN_TOPIC_SECONDS = 1.0
-UNKNOWN_TO_LEADER_SECONDS = 5.0
-CONTROLLER_ENDPOINTS = 2
+_UNKNOWN_TOPIC_SECONDS = 1.0
+_UNKNOWN_TO_LEADER_SECONDS = 5.0
+_CONTROLLER_ENDPOINTS = 2
 # Responses that list the nodes of a cluster.
-NODE_LISTS = ("Metadata", "DescribeCluster")
+_NODE_LISTS = ("Metadata", "DescribeCluster")
 # That an error names.
 _FEW_NODES = 20
 # For a call at the end of a look.
-_LEAST_SECONDS = 0.05
+_MIN_SECONDS = 0.05
 # By when the look ends that the running task is part of.
-_UNTIL: ContextVar[Deadline | None] = ContextVar("kafkascope_look_until", default=None)
+_TIME_LIMIT: ContextVar[Deadline | None] = ContextVar("kafkascope_look_until", default=None)
 # The value of a request, or a function that gives it for the version that was chosen.
 Request = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
@@ -71,14 +71,14 @@ async def connect(
 
 
 @contextmanager
-def looking(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """What is asked of a cluster inside, `connect` and tasks that are started there too, takes no longer than this."""
-    deadline, outer = Deadline(after(seconds).at, float(f"{seconds:.2g}")), _UNTIL.get()
-    before = _UNTIL.set(deadline if outer is None or deadline.at < outer.at else outer)
+    deadline, outer = Deadline(after(seconds).at, float(f"{seconds:.2g}")), _TIME_LIMIT.get()
+    before = _TIME_LIMIT.set(deadline if outer is None or deadline.at < outer.at else outer)
     try:
         yield
     finally:
-        _UNTIL.reset(before)
+        _TIME_LIMIT.reset(before)
 
 
 class Cluster:
@@ -100,33 +100,33 @@ class Cluster:
         # How many brokers the last list of them had beyond MAX_BROKERS; and of how many a note was made.
         self.left_out = self._noted = 0
         # The memory that responses which are kept together may still take.
-        self._room: int | None = None
+        self._memory_left: int | None = None
         self._refreshing = asyncio.Lock()
         self._refreshed = 0
-        self._view = View()
-        self._pool = Pool(settings, self._seen)
+        self._metadata = MetadataCache()
+        self._pool = ConnectionPool(settings, self._report_response)
         # Addresses whose last call got no response, or none that can be read.
-        self._poor: set[Address] = set()
+        self._unreliable: set[Address] = set()
 
     async def open(self) -> None:
         if not self.settings.bootstrap:
             raise UsageError("no address is given; say HOST:PORT")
         connection = await self._pool.any_of(self.settings.bootstrap, self._deadline(None))
-        brokers = METADATA in connection.versions
+        brokers = _METADATA in connection.versions
         if self.controllers and brokers:
             raise UsageError(f"{connection.address} is a broker; give it without --bootstrap-controller")
-        self.controllers = not brokers and DESCRIBE_CLUSTER in connection.versions
+        self.controllers = not brokers and _DESCRIBE_CLUSTER in connection.versions
 
     async def close(self) -> None:
         await self._pool.close()
 
     def look(self, seconds: float | None = None) -> AbstractContextManager[None]:
         """All calls inside take no longer together than one may, or than `seconds`."""
-        return looking(self.settings.timeout if seconds is None else seconds)
+        return time_limit(self.settings.timeout if seconds is None else seconds)
 
     def late(self) -> bool:
         """Whether the time of the look is over."""
-        until = _UNTIL.get()
+        until = _TIME_LIMIT.get()
         return until is not None and until.passed()
 
     def part(self) -> AbstractContextManager[None]:
@@ -135,20 +135,20 @@ class Cluster:
 
     def share(self) -> float:
         """Seconds for them; outside of a look, those for one call."""
-        until = _UNTIL.get()
-        return self.settings.timeout if until is None else max(until.left() / 2, _LEAST_SECONDS)
+        until = _TIME_LIMIT.get()
+        return self.settings.timeout if until is None else max(until.left() / 2, _MIN_SECONDS)
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """All responses of calls inside take no more memory together than one may."""
-        if self._room is not None:
+        if self._memory_left is not None:
             yield
             return
-        self._room = MAX_RESPONSE_MEMORY_BYTES
+        self._memory_left = MAX_RESPONSE_MEMORY_BYTES
         try:
             yield
         finally:
-            self._room = None
+            self._memory_left = None
 
     async def call(
         self,
@@ -166,12 +166,12 @@ class Cluster:
         followed until the deadline. A request that changes something is sent again only when it surely did not arrive
         or was refused. One that goes `apart` holds up no other call to its node, however long its answer takes."""
         name = api_of(api)
-        given = value_of(value)
-        target = to_target(to) or target_of(name, given, controllers=self.controllers)
+        request = value_of(value)
+        target = to_target(to) or target_of(name, request, controllers=self.controllers)
         deadline = self._deadline(timeout)
-        tries = Tries(name, deadline)
-        news = deadline.earlier(UNKNOWN_TO_LEADER_SECONDS)
-        hurried = False
+        attempts = Attempts(name, deadline)
+        metadata_deadline = deadline.earlier(_UNKNOWN_TO_LEADER_SECONDS)
+        retried_at_once = False
         if deadline.passed():
             raise ReachError(f"{name}: there was no time left; --timeout SECONDS waits longer")
         while True:
@@ -179,27 +179,31 @@ class Cluster:
             try:
                 connection = await self._connection(target, deadline, apart=apart)
                 sent = True
-                answer = await self._ask(connection, name, version, given, self._limit(name, target, deadline))
+                response = await self._ask(connection, name, version, request, self._limit(name, target, deadline))
             except ReachError as error:
                 if sent and name not in READS and isinstance(error, LostError):
-                    told = tries.at_last(str(error)) if str(error).endswith(NO_ANSWER) else error
-                    raise ReachError(f"{told}; whether it was done is unknown, look before sending it again") from None
-                await tries.failed(error)
+                    reason = attempts.with_timeout(str(error)) if str(error).endswith(NO_ANSWER) else error
+                    raise ReachError(
+                        f"{reason}; whether it was done is unknown, look before sending it again"
+                    ) from None
+                await attempts.failed(error)
             else:
-                if self._room is not None:
-                    self._room -= answer.memory
+                if self._memory_left is not None:
+                    self._memory_left -= response.memory
                 if on_answer is not None:
-                    on_answer(answer)
-                code = code_to_follow(name, target, answer.value) if follow else None
-                if code is None or (code in UNKNOWN_TOPICS and news.passed()):
-                    return answer
-                if code not in LATER_CODES and not self._view.learn_moved(target, answer.value):
-                    self._view.forget(target)
-                elif code not in LATER_CODES and not hurried:
+                    on_answer(response)
+                code = code_to_follow(name, target, response.value) if follow else None
+                if code is None or (code in UNKNOWN_TOPICS and metadata_deadline.passed()):
+                    return response
+                if code not in LATER_CODES and not self._metadata.learn_moved(target, response.value):
+                    self._metadata.forget(target)
+                elif code not in LATER_CODES and not retried_at_once:
                     # at once, but not for ever: two nodes may each name the other
-                    hurried = True
+                    retried_at_once = True
                     continue
-                await tries.again(f"{name} v{answer.api_version} at {answer.address}: {error_name(code)} ({code})")
+                await attempts.retry(
+                    f"{name} v{response.api_version} at {response.address}: {error_name(code)} ({code})"
+                )
 
     async def send_bytes(self, frame: bytes, *, to: Target | str | None = None, timeout: float | None = None) -> bytes:
         """A request's header and body as they are, without the length; the answer likewise. Nothing is followed."""
@@ -212,7 +216,7 @@ class Cluster:
     async def versions(self, node: int | None = None) -> Ranges:
         """What that node, or any, serves: API key to (first, last)."""
         target = AnyBroker() if node is None else Node(node)
-        return (await self._patient(target, self._deadline(None))).versions
+        return (await self._connection_with_retries(target, self._deadline(None))).versions
 
     def open_connections(self) -> list[tuple[str, Address, int]]:
         """As the `client_address`, `address` and `connected_at` of answers have them."""
@@ -221,50 +225,50 @@ class Cluster:
     async def brokers(self) -> tuple[Broker, ...]:
         """As they are now, by node id; the controllers, where the cluster was reached by them."""
         await self._refresh(self._deadline(None))
-        return tuple(self._view.brokers[node] for node in sorted(self._view.brokers))
+        return tuple(self._metadata.brokers[node] for node in sorted(self._metadata.brokers))
 
     async def controller(self) -> int | None:
         """The active controller's node id. Brokers without ZooKeeper name one of themselves here (KIP-500)."""
         await self._refresh(self._deadline(None))
-        return self._view.controller
+        return self._metadata.controller
 
     async def cluster_id(self) -> str | None:
-        if self._view.cluster_id is None:
+        if self._metadata.cluster_id is None:
             await self._refresh(self._deadline(None))
-        return self._view.cluster_id
+        return self._metadata.cluster_id
 
     async def topic_id(self, name: str) -> UUID:
         """RefusedError where there is no such topic, or brokers too old for ids (2.8)."""
-        found = self._view.topic_ids.get(name)
-        if found is None:
+        topic_id = self._metadata.topic_ids.get(name)
+        if topic_id is None:
             await self._look_up_topic(name, self._deadline(None))
-            found = self._view.topic_ids.get(name)
-        if found is None:
+            topic_id = self._metadata.topic_ids.get(name)
+        if topic_id is None:
             raise NotFoundError(f"topic {clip(name)} has no id; brokers before 2.8 give none")
-        return found
+        return topic_id
 
     async def topic_name(self, topic_id: UUID) -> str:
-        found = self._view.topic_names.get(topic_id)
-        if found is None:
+        name = self._metadata.topic_names.get(topic_id)
+        if name is None:
             await self._look_up_topic(topic_id, self._deadline(None))
-            found = self._view.topic_names.get(topic_id)
-        if found is None:
+            name = self._metadata.topic_names.get(topic_id)
+        if name is None:
             raise NotFoundError(f"no topic has the id {uuid_key(topic_id)}")
-        return found
+        return name
 
     def _deadline(self, timeout: float | None) -> Deadline:
         deadline = after(self.settings.timeout if timeout is None else seconds_of(timeout, "timeout"))
-        until = _UNTIL.get()
+        until = _TIME_LIMIT.get()
         return deadline if until is None or deadline.at < until.at else until
 
-    def _seen(self, answer: Answer) -> None:
-        if self.every_answer is not None and answer.request_bytes:
-            self.every_answer(answer)
+    def _report_response(self, response: Answer) -> None:
+        if self.every_answer is not None and response.request_bytes:
+            self.every_answer(response)
 
     def _limit(self, api: str, target: Target, deadline: Deadline) -> Deadline:
         """Of a node that hangs another may answer instead, while there is time for it."""
-        others = len(self._candidates()) > 1
-        patient = not others or not isinstance(target, AnyBroker) or api not in READS
+        has_others = len(self._candidates()) > 1
+        patient = not has_others or not isinstance(target, AnyBroker) or api not in READS
         return deadline if patient else deadline.half()
 
     async def _ask(
@@ -274,8 +278,8 @@ class Cluster:
         place = f"{api} v{chosen} at {connection.address}"
         try:
             async with within(deadline, lambda: f"{place}: {NO_ANSWER}"):
-                asked = value(chosen) if callable(value) else value
-                answer = await connection.call(api, chosen, asked, self._most_memory)
+                request = value(chosen) if callable(value) else value
+                response = await connection.call(api, chosen, request, self._memory_limit)
         except ReachError as error:
             self._lost(connection)
             lost = LostError(f"{api} v{chosen} at {error}" if isinstance(error, LostError) else str(error))
@@ -283,64 +287,65 @@ class Cluster:
                 lost.early, lost.final = error.early, error.final
             raise lost from None
         except DecodeError:
-            self._poor.add(connection.address)
+            self._unreliable.add(connection.address)
             raise
-        self._poor.discard(connection.address)
-        answer = replace(answer, node=self._view.node_at(connection.address))
-        self._seen(answer)
-        self._note(answer)
-        return answer
+        self._unreliable.discard(connection.address)
+        response = replace(response, node=self._metadata.node_at(connection.address))
+        self._report_response(response)
+        self._note_left_out(response)
+        return response
 
-    def _most_memory(self) -> int:
+    def _memory_limit(self) -> int:
         """Of the next response."""
-        return MAX_RESPONSE_MEMORY_BYTES if self._room is None else max(self._room, 0)
+        return MAX_RESPONSE_MEMORY_BYTES if self._memory_left is None else max(self._memory_left, 0)
 
-    def _note(self, answer: Answer) -> None:
-        if answer.api in NODE_LISTS:
-            self.left_out = answer.left_out
-        if self.on_note is not None and answer.left_out > self._noted:
-            self._noted = answer.left_out
+    def _note_left_out(self, response: Answer) -> None:
+        if response.api in _NODE_LISTS:
+            self.left_out = response.left_out
+        if self.on_note is not None and response.left_out > self._noted:
+            self._noted = response.left_out
             self.on_note(
-                f"{answer.api} v{answer.api_version} at {answer.address} names {answer.left_out + MAX_BROKERS:,}"
-                f" brokers; {answer.left_out:,} of them are left out, after the first {MAX_BROKERS:,}"
+                f"{response.api} v{response.api_version} at {response.address} names"
+                f" {response.left_out + MAX_BROKERS:,} brokers; {response.left_out:,} of them are left out,"
+                f" after the first {MAX_BROKERS:,}"
             )
 
     def _lost(self, connection: Connection) -> None:
-        self._poor.add(connection.address)
-        node = self._view.node_at(connection.address)
+        self._unreliable.add(connection.address)
+        node = self._metadata.node_at(connection.address)
         if node is not None:
-            self._view.forget_node(node)
+            self._metadata.forget_node(node)
 
     async def _ask_any(self, api: str, value: Request, deadline: Deadline) -> Answer:
         """For what routing itself must know; one try."""
         connection = await self._connection(AnyBroker(), deadline)
         return await self._ask(connection, api, None, value, self._limit(api, AnyBroker(), deadline))
 
-    async def _patient(self, target: Target, deadline: Deadline) -> Connection:
-        tries = Tries("ApiVersions", deadline)
+    async def _connection_with_retries(self, target: Target, deadline: Deadline) -> Connection:
+        attempts = Attempts("ApiVersions", deadline)
         while True:
             try:
                 return await self._connection(target, deadline)
             except ReachError as error:
-                await tries.failed(error)
+                await attempts.failed(error)
 
     async def _connection(self, target: Target, deadline: Deadline, *, apart: bool = False) -> Connection:
         """UnreachableError and LostError where the next try may find it."""
         if isinstance(target, AnyBroker):
             return await self._pool.any_of(self._candidates(), deadline, apart=apart)
         node = target.id if isinstance(target, Node) else await self._node(target, deadline)
-        if node not in self._view.brokers:
+        if node not in self._metadata.brokers:
             await self._refresh_once(deadline)
-        broker = self._view.brokers.get(node)
+        broker = self._metadata.brokers.get(node)
         if broker is None:
-            there = _some(sorted(self._view.brokers))
-            if node not in self._view.seen:
+            there = _node_list(sorted(self._metadata.brokers))
+            if node not in self._metadata.seen:
                 raise NotFoundError(f"no node {node} in this cluster; there are {there}")
             raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
         try:
             return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:
-            self._view.forget_node(node)
+            self._metadata.forget_node(node)
             lost = UnreachableError(f"node {node} at {error}")
             lost.final = isinstance(error, UnreachableError) and error.final
             raise lost from None
@@ -348,17 +353,17 @@ class Cluster:
     def _candidates(self) -> list[Address]:
         """Open ones first; then as given, since a tunnel may lead there alone; then as the cluster names them. Those
         that failed last come last."""
-        known = [broker.address for broker in self._view.brokers.values()]
-        found = dict.fromkeys([*self._pool.open_addresses(), *self.settings.bootstrap, *known])
-        return sorted(found, key=self._poor.__contains__)
+        advertised = [broker.address for broker in self._metadata.brokers.values()]
+        addresses = dict.fromkeys([*self._pool.open_addresses(), *self.settings.bootstrap, *advertised])
+        return sorted(addresses, key=self._unreliable.__contains__)
 
     async def _node(self, target: Leader | Coordinator | Controller, deadline: Deadline) -> int:
         if isinstance(target, Controller):
-            if self._view.controller is None:
+            if self._metadata.controller is None:
                 await self._refresh_once(deadline)
-            if self._view.controller is None:
+            if self._metadata.controller is None:
                 raise UnreachableError("the cluster has no active controller at the moment")
-            return self._view.controller
+            return self._metadata.controller
         if self.controllers:
             raise UsageError(f"{target} is known to brokers alone; give a broker's address")
         return await (
@@ -366,78 +371,78 @@ class Cluster:
         )
 
     async def _leader(self, target: Leader, deadline: Deadline) -> int:
-        found = self._view.leaders.get((target.topic, target.partition))
-        if found is None:
+        leader = self._metadata.leaders.get((target.topic, target.partition))
+        if leader is None:
             await self._look_up_topic(target.topic, deadline, target.partition)
-            found = self._view.leaders.get((target.topic, target.partition))
-        if found is None:
-            raise UnreachableError(f"{self._called(target.topic)}-{target.partition} has no leader at the moment")
-        return found
+            leader = self._metadata.leaders.get((target.topic, target.partition))
+        if leader is None:
+            raise UnreachableError(f"{self._topic_label(target.topic)}-{target.partition} has no leader at the moment")
+        return leader
 
     async def _look_up_topic(self, topic: Topic, deadline: Deadline, partition: int | None = None) -> None:
         """Metadata of one topic. RefusedError where the brokers say no for longer than news travels."""
-        patience = deadline.earlier(UNKNOWN_TOPIC_SECONDS)
-        tries = Tries("Metadata", deadline)
+        patience = deadline.earlier(_UNKNOWN_TOPIC_SECONDS)
+        attempts = Attempts("Metadata", deadline)
         while True:
             try:
-                answer = await self._ask_any("Metadata", lambda version: _metadata_of(topic, version), deadline)
+                response = await self._ask_any("Metadata", lambda version: _metadata_request(topic, version), deadline)
             except ReachError as error:
-                await tries.failed(error)
+                await attempts.failed(error)
                 continue
-            self._view.learn_metadata(answer.value)
-            rows = answer.value["topics"]
+            self._metadata.learn_metadata(response.value)
+            rows = response.value["topics"]
             code = rows[0]["errorCode"] if rows else 3
             numbers = [row["partitionIndex"] for row in rows[0]["partitions"]] if rows else []
-            place = f"Metadata v{answer.api_version} at {answer.address}: topic {self._called(topic)}"
+            place = f"Metadata v{response.api_version} at {response.address}: topic {self._topic_label(topic)}"
             if code == 0 and (partition is None or partition in numbers):
                 return
             if code not in (0, LEADER_NOT_AVAILABLE) and (code not in UNKNOWN_TOPICS or patience.passed()):
                 raise RefusedError(f"{place}: {error_name(code)} ({code})", code)
             if code == 0 and patience.passed():
                 raise RefusedError(f"{place} has {len(numbers)} partitions; {partition} is not one of them", 3)
-            await tries.again(f"{place}: {error_name(code)} ({code})")
+            await attempts.retry(f"{place}: {error_name(code)} ({code})")
 
-    def _called(self, topic: Topic) -> str:
+    def _topic_label(self, topic: Topic) -> str:
         """Its name, where it is known; else the id in Kafka's form."""
-        return clip(topic) if isinstance(topic, str) else self._view.topic_names.get(topic) or uuid_key(topic)
+        return clip(topic) if isinstance(topic, str) else self._metadata.topic_names.get(topic) or uuid_key(topic)
 
     async def _coordinator(self, target: Coordinator, deadline: Deadline) -> int:
-        found = self._view.coordinators.get(target)
-        if found is not None and found in self._view.brokers:
-            return found
+        node = self._metadata.coordinators.get(target)
+        if node is not None and node in self._metadata.brokers:
+            return node
         connection = await self._connection(AnyBroker(), deadline)
         version = choose_version("FindCoordinator", None, connection)
         key_type = COORDINATOR_KEY_TYPES[target.kind]
         if version < (0, 1, 6)[key_type]:
             raise NotFoundError(f"{connection.address} has no {target.kind} coordinators (FindCoordinator v{version})")
         typed: dict[str, Any] = {"keyType": key_type} if version >= 1 else {}
-        asked = {"coordinatorKeys": [target.key]} if version >= 4 else {"key": target.key}
+        key_fields = {"coordinatorKeys": [target.key]} if version >= 4 else {"key": target.key}
         limit = self._limit("FindCoordinator", AnyBroker(), deadline)
-        answer = await self._ask(connection, "FindCoordinator", version, asked | typed, limit)
-        row = answer.value if version < 4 else next(iter(answer.value["coordinators"]), None)
+        response = await self._ask(connection, "FindCoordinator", version, key_fields | typed, limit)
+        row = response.value if version < 4 else next(iter(response.value["coordinators"]), None)
         if row is None:
-            place = f"FindCoordinator v{version} at {answer.address}: {target.kind} {clip(target.key)}"
+            place = f"FindCoordinator v{version} at {response.address}: {target.kind} {clip(target.key)}"
             raise RefusedError(f"{place}: the response has no coordinator", -1)
         code = row["errorCode"]
         if code in COORDINATOR_CODES:
-            raise UnreachableError(f"FindCoordinator v{version} at {answer.address}: {error_name(code)} ({code})")
+            raise UnreachableError(f"FindCoordinator v{version} at {response.address}: {error_name(code)} ({code})")
         if code != 0:
-            place = f"FindCoordinator v{version} at {answer.address}: {target.kind} {clip(target.key)}"
+            place = f"FindCoordinator v{version} at {response.address}: {target.kind} {clip(target.key)}"
             raise RefusedError(f"{place}: {error_name(code)} ({code})", code)
-        if not self._view.brokers:
+        if not self._metadata.brokers:
             await self._refresh_once(deadline)
-        self._view.learn_coordinator(target, row)
-        found = row["nodeId"]
-        assert isinstance(found, int)
-        return found
+        self._metadata.learn_coordinator(target, row)
+        node = row["nodeId"]
+        assert isinstance(node, int)
+        return node
 
     async def _refresh(self, deadline: Deadline) -> None:
-        tries = Tries("DescribeCluster" if self.controllers else "Metadata", deadline)
+        attempts = Attempts("DescribeCluster" if self.controllers else "Metadata", deadline)
         while True:
             try:
                 return await self._refresh_once(deadline)
             except ReachError as error:
-                await tries.failed(error)
+                await attempts.failed(error)
 
     async def _refresh_once(self, deadline: Deadline) -> None:
         """Those who ask for it at the same time share one."""
@@ -453,27 +458,27 @@ class Cluster:
 
     async def _list_nodes(self, deadline: Deadline) -> None:
         if not self.controllers:
-            answer = await self._ask_any("Metadata", {"topics": []}, deadline)
-            self._view.learn_metadata(answer.value)
+            response = await self._ask_any("Metadata", {"topics": []}, deadline)
+            self._metadata.learn_metadata(response.value)
             return
-        answer = await self._ask_any("DescribeCluster", {"endpointType": CONTROLLER_ENDPOINTS}, deadline)
-        code = answer.value["errorCode"]
+        response = await self._ask_any("DescribeCluster", {"endpointType": _CONTROLLER_ENDPOINTS}, deadline)
+        code = response.value["errorCode"]
         if code != 0:
-            raise RefusedError(f"DescribeCluster at {answer.address}: {error_name(code)} ({code})", code)
-        self._view.learn_cluster(answer.value)
+            raise RefusedError(f"DescribeCluster at {response.address}: {error_name(code)} ({code})", code)
+        self._metadata.learn_cluster(response.value)
 
 
-def _some(nodes: list[int]) -> str:
-    more = f" and {len(nodes) - _FEW_NODES:,} more" if len(nodes) > _FEW_NODES else ""
-    return ", ".join(map(str, nodes[:_FEW_NODES])) + more
+def _node_list(nodes: list[int]) -> str:
+    unnamed = f" and {len(nodes) - _FEW_NODES:,} more" if len(nodes) > _FEW_NODES else ""
+    return ", ".join(map(str, nodes[:_FEW_NODES])) + unnamed
 
 
-def _metadata_of(topic: Topic, version: int) -> dict[str, Any]:
+def _metadata_request(topic: Topic, version: int) -> dict[str, Any]:
     """A look never creates the topic; brokers before 0.11 (Metadata v4) do as they are configured."""
     quiet = {"allowAutoTopicCreation": False} if version >= 4 else {}
     if isinstance(topic, str):
         return {"topics": [{"name": topic}], **quiet}
     if version < 12:
-        told = f"brokers before 3.1 (Metadata v{version}) know topics by name alone"
-        raise NotFoundError(f"topic id {uuid_key(topic)}: {told}")
+        reason = f"brokers before 3.1 (Metadata v{version}) know topics by name alone"
+        raise NotFoundError(f"topic id {uuid_key(topic)}: {reason}")
     return {"topics": [{"name": None, "topicId": topic}], **quiet}

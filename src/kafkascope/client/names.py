@@ -1,4 +1,4 @@
-"""Topics by name where Kafka wants ids, and by id where it wants names: JSON in, the same in Kafka's terms out.
+"""Converts topic names to ids and ids to names in requests and responses.
 
 A name where an id belongs is given a stand-in until the cluster has been asked, so that a request can be checked, and
 what it would do be said, without a connection.
@@ -16,59 +16,59 @@ from kafkascope.schema.names import clip
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-NO_ID = UUID(int=0)
+_NO_ID = UUID(int=0)
 # What people call a topic, whatever the version's field is called.
 _SPELLINGS = ("topic", "topicName", "topicId", "name")
 # The first version of Metadata that takes topic ids (KIP-516).
 _METADATA, _WITH_IDS = 3, 12
 
 
-def is_topic_id(field: LayoutField) -> bool:
+def _is_topic_id(field: LayoutField) -> bool:
     return field.type == "uuid" and field.source.name == "TopicId"
 
 
-def is_topic_name(field: LayoutField) -> bool:
+def _is_topic_name(field: LayoutField) -> bool:
     return field.type == "string" and field.source.entity == "topicName"
 
 
-def stand_ins(api: str, version: int, given: Any) -> tuple[Any, dict[UUID, str]]:
+def with_placeholders(api: str, version: int, content: Any) -> tuple[Any, dict[UUID, str]]:
     """The JSON with stand-ins for names where ids belong, and which name each stands for."""
-    found: dict[UUID, str] = {}
-    return _stand_in(layout(f"{api}Request", version).fields, given, found), found
+    placeholders: dict[UUID, str] = {}
+    return _with_placeholders(layout(f"{api}Request", version).fields, content, placeholders), placeholders
 
 
-def _stand_in(fields: tuple[LayoutField, ...], given: Any, found: dict[UUID, str]) -> Any:
-    if not isinstance(given, dict):
-        return given
+def _with_placeholders(fields: tuple[LayoutField, ...], raw: Any, placeholders: dict[UUID, str]) -> Any:
+    if not isinstance(raw, dict):
+        return raw
     spellings = {spelling: field for field in fields for spelling in (field.kafka_name, *field.aliases)}
     spellings |= {field.name: field for field in fields}
-    topics = [field for field in fields if not field.array and (is_topic_id(field) or is_topic_name(field))]
+    topics = [field for field in fields if not field.array and (_is_topic_id(field) or _is_topic_name(field))]
     written: dict[str, Any] = {}
-    for key, content in given.items():
+    for key, content in raw.items():
         field = spellings.get(key)
-        if field is None and key in _SPELLINGS and len(topics) == 1 and topics[0].name not in given:
+        if field is None and key in _SPELLINGS and len(topics) == 1 and topics[0].name not in raw:
             field, key = topics[0], topics[0].name
         if field is not None and field.type == "struct":
-            content = _inside(field, content, found)
-        elif field is not None and is_topic_id(field) and isinstance(content, str) and not _as_id(content):
+            content = _nested(field, content, placeholders)
+        elif field is not None and _is_topic_id(field) and isinstance(content, str) and not _as_id(content):
             stand_in = uuid5(NAMESPACE_URL, f"kafka:{content}")
-            found[stand_in] = content
+            placeholders[stand_in] = content
             content = uuid_text(stand_in)
         written[key] = content
     # a topic goes by one of the two (MetadataRequest, DeleteTopicsRequest)
     by_id = [
-        field for field in topics if is_topic_id(field) and written.get(field.name) not in (None, uuid_text(NO_ID))
+        field for field in topics if _is_topic_id(field) and written.get(field.name) not in (None, uuid_text(_NO_ID))
     ]
     for field in topics if by_id else ():
-        if is_topic_name(field) and field.nullable:
+        if _is_topic_name(field) and field.nullable:
             written.setdefault(field.name, None)
     return written
 
 
-def _inside(field: LayoutField, content: Any, found: dict[UUID, str]) -> Any:
+def _nested(field: LayoutField, content: Any, placeholders: dict[UUID, str]) -> Any:
     if field.array and isinstance(content, list):
-        return [_stand_in(field.fields, item, found) for item in content]
-    return _stand_in(field.fields, content, found)
+        return [_with_placeholders(field.fields, item, placeholders) for item in content]
+    return _with_placeholders(field.fields, content, placeholders)
 
 
 def _as_id(text: str) -> UUID | None:
@@ -83,7 +83,7 @@ def ids_for_names(api: str, version: int, value: Mapping[str, Any]) -> dict[str,
     return {
         text: topic_id
         for field, content in _walk(layout(f"{api}Request", version).fields, value)
-        if is_topic_name(field)
+        if _is_topic_name(field)
         for text in (content if field.array else [content])
         if isinstance(text, str) and (topic_id := _as_id(text))
     }
@@ -92,26 +92,26 @@ def ids_for_names(api: str, version: int, value: Mapping[str, Any]) -> dict[str,
 def ids_of(api: str, version: int, value: Mapping[str, Any]) -> set[UUID]:
     """Topic ids of an answer."""
     fields = layout(f"{api}Response", version).fields
-    return {content for field, content in _walk(fields, value) if is_topic_id(field) and content} - {NO_ID}
+    return {content for field, content in _walk(fields, value) if _is_topic_id(field) and content} - {_NO_ID}
 
 
 def names_of(api: str, version: int, value: Mapping[str, Any]) -> dict[UUID, str]:
     """What an answer itself says about which topic has which id."""
-    found: dict[UUID, str] = {}
-    _pairs(layout(f"{api}Response", version).fields, value, found)
-    return found
+    names: dict[UUID, str] = {}
+    _pairs(layout(f"{api}Response", version).fields, value, names)
+    return names
 
 
-def _pairs(fields: tuple[LayoutField, ...], value: Mapping[str, Any], found: dict[UUID, str]) -> None:
-    ids = [value[field.name] for field in fields if is_topic_id(field) and not field.array and field.name in value]
-    names = [value[field.name] for field in fields if is_topic_name(field) and not field.array and field.name in value]
-    if len(ids) == len(names) == 1 and ids[0] and ids[0] != NO_ID and names[0]:
-        found[ids[0]] = names[0]
+def _pairs(fields: tuple[LayoutField, ...], value: Mapping[str, Any], found_names: dict[UUID, str]) -> None:
+    ids = [value[field.name] for field in fields if _is_topic_id(field) and not field.array and field.name in value]
+    names = [value[field.name] for field in fields if _is_topic_name(field) and not field.array and field.name in value]
+    if len(ids) == len(names) == 1 and ids[0] and ids[0] != _NO_ID and names[0]:
+        found_names[ids[0]] = names[0]
     for field in fields:
         content = value.get(field.name)
         if field.type == "struct" and content is not None:
             for item in content if field.array else [content]:
-                _pairs(field.fields, item, found)
+                _pairs(field.fields, item, found_names)
 
 
 def _walk(fields: tuple[LayoutField, ...], value: Mapping[str, Any]) -> Iterator[tuple[LayoutField, Any]]:
@@ -135,38 +135,38 @@ def substitute(value: Any, by: Mapping[Any, Any]) -> Any:
 
 
 async def resolve(
-    cluster: "Cluster", api: str, version: int, value: dict[str, Any], found: Mapping[UUID, str]
+    cluster: "Cluster", api: str, version: int, value: dict[str, Any], placeholders: Mapping[UUID, str]
 ) -> tuple[dict[str, Any], dict[UUID, str]]:
     """The value with real ids for stand-ins and real names for ids, and the names of the ids that it now has."""
-    ids = await topic_ids(cluster, found.values())
-    by: dict[Any, Any] = {stand_in: ids[name] for stand_in, name in found.items()}
-    known = {topic_id: name for name, topic_id in ids.items()}
+    ids = await topic_ids(cluster, placeholders.values())
+    by: dict[Any, Any] = {stand_in: ids[name] for stand_in, name in placeholders.items()}
+    names = {topic_id: name for name, topic_id in ids.items()}
     maybe = ids_for_names(api, version, value)
     if maybe:
         named = await topic_names(cluster, maybe.values())
         by |= {text: named[topic_id] for text, topic_id in maybe.items() if topic_id in named}
-    return substitute(value, by), known
+    return substitute(value, by), names
 
 
 async def topic_ids(cluster: "Cluster", names: Iterable[str]) -> dict[str, UUID]:
     """By name; NotFoundError where the cluster has no such topic."""
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
+    unique = list(dict.fromkeys(names))
+    if not unique:
         return {}
-    topics = await _metadata(cluster, [{"topicId": NO_ID, "name": name} for name in wanted])
-    found = {topic["name"]: topic["topicId"] for topic in topics if topic["topicId"] != NO_ID}
-    for name in wanted:
-        if name not in found:
+    topics = await _metadata(cluster, [{"topicId": _NO_ID, "name": name} for name in unique])
+    ids = {topic["name"]: topic["topicId"] for topic in topics if topic["topicId"] != _NO_ID}
+    for name in unique:
+        if name not in ids:
             raise NotFoundError(f"no topic is called {clip(name)} here{await _near(cluster, name)}")
-    return found
+    return ids
 
 
 async def topic_names(cluster: "Cluster", ids: Iterable[UUID]) -> dict[UUID, str]:
     """By id, those that the cluster has and that we may see."""
-    wanted = [{"topicId": topic_id, "name": None} for topic_id in dict.fromkeys(ids)]
-    if not wanted:
+    queries = [{"topicId": topic_id, "name": None} for topic_id in dict.fromkeys(ids)]
+    if not queries:
         return {}
-    topics = await _metadata(cluster, wanted)
+    topics = await _metadata(cluster, queries)
     return {topic["topicId"]: topic["name"] for topic in topics if topic["name"] and topic["errorCode"] == 0}
 
 
@@ -175,9 +175,9 @@ async def _metadata(cluster: "Cluster", topics: list[dict[str, Any]] | None) -> 
         raise UsageError("controllers do not tell topic ids; give a broker's address, or the id itself")
     if (await cluster.versions())[_METADATA][1] < _WITH_IDS:
         raise UsageError("this cluster is older than topic ids (3.1); name topics as the version has them")
-    answer = await cluster.call("Metadata", {"topics": topics, "allowAutoTopicCreation": False})
-    found: list[dict[str, Any]] = answer.value["topics"]
-    return found
+    response = await cluster.call("Metadata", {"topics": topics, "allowAutoTopicCreation": False})
+    rows: list[dict[str, Any]] = response.value["topics"]
+    return rows
 
 
 async def _near(cluster: "Cluster", name: str) -> str:

@@ -1,5 +1,5 @@
-"""An address in, a connection that is ready for calls out: dialled, TLS, versions known, logged in. What fails is one
-line that says how far it came, what was found and the fix."""
+"""Opens a connection until it is ready for calls: TCP, TLS, ApiVersions, SASL login. What fails is one line that says
+how far it came, what was found and the fix."""
 
 import asyncio
 import random
@@ -27,8 +27,8 @@ class Login:
 
     def late(self, limit: Deadline) -> str:
         if self.endpoint is not None:
-            told = f"no token from {self.endpoint} within {limit.seconds:g} s; is the token endpoint up"
-            return f"{self.place}: the login waits: {told}, and does nothing block the way?"
+            reason = f"no token from {self.endpoint} within {limit.seconds:g} s; is the token endpoint up"
+            return f"{self.place}: the login waits: {reason}, and does nothing block the way?"
         return f"{self.place}: no end of the SASL login within {limit.seconds:g} s; is a broker up there?"
 
 
@@ -36,10 +36,10 @@ async def open_connection(
     settings: Settings,
     address: Address,
     deadline: Deadline,
-    seen: Callable[[Answer], None],
+    on_versions: Callable[[Answer], None],
     large: asyncio.Lock | None = None,
 ) -> Connection:
-    """`seen` gets the ApiVersions answer; `large` is that of `Connection`."""
+    """`on_versions` gets the ApiVersions answer; `large` is that of `Connection`."""
     limit = deadline.earlier(settings.connect_timeout)
     check_address(address)
     dialled = dict(settings.resolve).get(address, address)
@@ -67,7 +67,7 @@ async def open_connection(
                 large=large,
             )
             try:
-                seen(await negotiate(connection))
+                on_versions(await negotiate(connection))
                 login = Login(place)
                 await log_in(connection, settings, login)
                 connection.logged_in()

@@ -1,4 +1,4 @@
-"""Addresses in, connections out: one for each address, kept while it works, made again when it does not."""
+"""Keeps one connection per address, and opens a new one when it breaks."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -12,24 +12,24 @@ from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.errors import ReachError, UsageError
 
 # An address, and whether it is the connection for calls that may hang there.
-Key = tuple[Address, bool]
+_Key = tuple[Address, bool]
 
 
-class Pool:
-    """`seen` gets the ApiVersions answer of every connection that is made. Answers come in order, so calls that others
-    must not wait for go `apart`: over a second connection to the same address."""
+class ConnectionPool:
+    """`on_versions` gets the ApiVersions answer of every connection that is made. Responses come in order, so calls
+    that others must not wait for go `apart`: over a second connection to the same address."""
 
-    def __init__(self, settings: Settings, seen: Callable[[Answer], None]) -> None:
+    def __init__(self, settings: Settings, on_versions: Callable[[Answer], None]) -> None:
         self._settings = settings
-        self._seen = seen
-        self._connections: dict[Key, Connection] = {}
-        self._locks: dict[Key, asyncio.Lock] = {}
+        self._on_versions = on_versions
+        self._connections: dict[_Key, Connection] = {}
+        self._locks: dict[_Key, asyncio.Lock] = {}
         self._opening: set[asyncio.Task[Connection]] = set()
         self._closed = False
         # Large responses come one at a time, over all connections.
         self._large = asyncio.Lock()
         # No longer used for new calls; closed as soon as the last one under way has its answer.
-        self._leaving: list[Connection] = []
+        self._retired: list[Connection] = []
 
     def open_addresses(self) -> list[Address]:
         return [
@@ -40,38 +40,38 @@ class Pool:
         """Those that a response may still come over: our end, theirs, and when it was made."""
         return [
             (connection.client_address, connection.address, connection.connected_at)
-            for connection in (*self._connections.values(), *self._leaving)
+            for connection in (*self._connections.values(), *self._retired)
             if connection.usable or not connection.idle
         ]
 
     async def get(self, address: Address, deadline: Deadline, *, apart: bool = False) -> Connection:
         """Ready for a call. UnreachableError and LostError may be gone at the next try; other errors stay."""
         if self._closed:
-            raise _over()
+            raise _closed_error()
         connection = self._connections.get((address, apart))
         if connection is None or not _fresh(connection):
             connection = await self._open((address, apart), deadline)
         if connection.log_in_at is not None:
             login = Login(str(address))
             async with within(deadline, lambda: login.late(deadline)):
-                await self._log_in_again(connection, login)
+                await self._renew_login(connection, login)
         return connection
 
     async def any_of(self, addresses: Iterable[Address], deadline: Deadline, *, apart: bool = False) -> Connection:
         """The first that can be had; the first one's error when none can. One that hangs leaves time for the others."""
         errors: list[ReachError] = []
-        left = [*dict.fromkeys(addresses)]
-        while left:
-            address = left.pop(0)
-            share = deadline.half() if left else deadline
+        remaining = [*dict.fromkeys(addresses)]
+        while remaining:
+            address = remaining.pop(0)
+            share = deadline.half() if remaining else deadline
             try:
                 return await self.get(address, share, apart=apart)
             except ReachError as error:
                 if not share.passed() and not isinstance(error, UnreachableError | LostError):
                     raise
                 errors.append(error)
-        more = f" (and {len(errors) - 1} more addresses likewise)" if len(errors) > 1 else ""
-        raise (ReachError if deadline.passed() else UnreachableError)(f"{errors[0]}{more}")
+        unnamed = f" (and {len(errors) - 1} more addresses likewise)" if len(errors) > 1 else ""
+        raise (ReachError if deadline.passed() else UnreachableError)(f"{errors[0]}{unnamed}")
 
     async def close(self) -> None:
         """For good: whoever asks for a connection afterwards is told."""
@@ -81,12 +81,12 @@ class Pool:
             task.cancel()
         if opening:
             await asyncio.wait(opening)
-        connections = [*self._connections.values(), *self._leaving]
+        connections = [*self._connections.values(), *self._retired]
         self._connections.clear()
-        self._leaving.clear()
+        self._retired.clear()
         await asyncio.gather(*(connection.close() for connection in connections))
 
-    async def _open(self, key: Key, deadline: Deadline) -> Connection:
+    async def _open(self, key: _Key, deadline: Deadline) -> Connection:
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with within(deadline, lambda: f"{key[0]}: no connection within {deadline.seconds:g} s"):
             await lock.acquire()
@@ -96,48 +96,48 @@ class Pool:
                 if _fresh(connection):
                     return connection
                 del self._connections[key]
-                self._leaving.append(connection)
-            await self._see_off()
+                self._retired.append(connection)
+            await self._close_idle()
             if self._closed:
-                raise _over()
+                raise _closed_error()
             # a task of its own, so that `close` ends what is half open
             task = asyncio.create_task(self._make(key, deadline), name=f"kafkascope connects to {key[0]}")
             self._opening.add(task)
             try:
                 return await task
             except asyncio.CancelledError:
-                if self._ended_it():
-                    raise _over() from None
+                if self._cancelled_by_close():
+                    raise _closed_error() from None
                 raise
             finally:
                 self._opening.discard(task)
         finally:
             lock.release()
 
-    def _ended_it(self) -> bool:
+    def _cancelled_by_close(self) -> bool:
         """Whether a connection under way was cancelled by `close`, not together with whoever waits for it."""
         ours = asyncio.current_task()
         return self._closed and ours is not None and not ours.cancelling()
 
-    async def _make(self, key: Key, deadline: Deadline) -> Connection:
-        connection = await open_connection(self._settings, key[0], deadline, self._seen, self._large)
+    async def _make(self, key: _Key, deadline: Deadline) -> Connection:
+        connection = await open_connection(self._settings, key[0], deadline, self._on_versions, self._large)
         self._connections[key] = connection
         return connection
 
-    async def _see_off(self) -> None:
-        gone = [connection for connection in self._leaving if connection.idle]
-        self._leaving = [connection for connection in self._leaving if not connection.idle]
+    async def _close_idle(self) -> None:
+        gone = [connection for connection in self._retired if connection.idle]
+        self._retired = [connection for connection in self._retired if not connection.idle]
         for connection in gone:
             await connection.close()
 
-    async def _log_in_again(self, connection: Connection, login: Login) -> None:
+    async def _renew_login(self, connection: Connection, login: Login) -> None:
         """Nothing may be sent between the frames of a login: whoever comes meanwhile waits."""
         async with connection.log_in:
             if connection.log_in_at is not None and asyncio.get_running_loop().time() >= connection.log_in_at:
                 await log_in(connection, self._settings, login)
 
 
-def _over() -> UsageError:
+def _closed_error() -> UsageError:
     return UsageError("the cluster is closed: its `async with connect(…)` block has ended; call it inside")
 
 

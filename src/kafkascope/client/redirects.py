@@ -1,4 +1,4 @@
-"""An answer in, the error code out that says to ask elsewhere or later; None where the answer is the answer."""
+"""Finds the error code in a response that asks to retry, elsewhere or later; None where the response is final."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Target
 
 LEADER_NOT_AVAILABLE = 5
-NOT_LEADER_OR_FOLLOWER = 6
-COORDINATOR_LOAD_IN_PROGRESS = 14
-COORDINATOR_NOT_AVAILABLE = 15
-NOT_COORDINATOR = 16
-NOT_CONTROLLER = 41
-OFFSET_NOT_AVAILABLE = 78
+_NOT_LEADER_OR_FOLLOWER = 6
+_COORDINATOR_LOAD_IN_PROGRESS = 14
+_COORDINATOR_NOT_AVAILABLE = 15
+_NOT_COORDINATOR = 16
+_NOT_CONTROLLER = 41
+_OFFSET_NOT_AVAILABLE = 78
 
-COORDINATOR_CODES = frozenset((COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR))
+COORDINATOR_CODES = frozenset((_COORDINATOR_LOAD_IN_PROGRESS, _COORDINATOR_NOT_AVAILABLE, _NOT_COORDINATOR))
 # UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID: of a leader that Metadata named, news that has not come there yet.
 UNKNOWN_TOPICS = frozenset((3, 100))
-_LEADER_CODES = frozenset((LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE)) | UNKNOWN_TOPICS
+_LEADER_CODES = frozenset((LEADER_NOT_AVAILABLE, _NOT_LEADER_OR_FOLLOWER, _OFFSET_NOT_AVAILABLE)) | UNKNOWN_TOPICS
 # The right node, which is not ready yet: a coordinator that reads its log, a leader that was just elected (KIP-207).
-LATER_CODES = frozenset((COORDINATOR_LOAD_IN_PROGRESS, OFFSET_NOT_AVAILABLE))
-_CONTROLLER_CODES = frozenset((NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER))
+LATER_CODES = frozenset((_COORDINATOR_LOAD_IN_PROGRESS, _OFFSET_NOT_AVAILABLE))
+_CONTROLLER_CODES = frozenset((_NOT_CONTROLLER, _NOT_LEADER_OR_FOLLOWER))
 # Answered by the quorum's leader alone, which says so as the leader of any partition does (KIP-595).
 _QUORUM_APIS = frozenset("DescribeQuorum AddRaftVoter RemoveRaftVoter UpdateRaftVoter FetchSnapshot".split())
 
@@ -33,9 +33,9 @@ def code_to_follow(api: str, target: Target, value: Mapping[str, Any]) -> int | 
     levels: dict[int, list[int]] = {}
     for depth, code in _error_codes(value, 0):
         levels.setdefault(depth, []).append(code)
-    for found in levels.values():
-        if all(code in codes for code in found):
-            return found[0]
+    for level in levels.values():
+        if all(code in codes for code in level):
+            return level[0]
     return None
 
 

@@ -1,4 +1,4 @@
-"""A request in, its target out: what a request is about decides who it goes to, as in Kafka's own clients."""
+"""Maps a request to its target by what it is about, as Kafka's own clients do."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -7,22 +7,22 @@ from uuid import UUID
 
 from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, Target
 
-Rule = Callable[[Mapping[str, Any]], Target | None]
+_Rule = Callable[[Mapping[str, Any]], Target | None]
 
 # Config resources that only the node itself knows all of (ConfigResource.Type).
 _BROKER, _BROKER_LOGGER = 4, 8
 # The metadata log is led by the active controller, which no Metadata answer names.
-METADATA_TOPICS = ("__cluster_metadata", UUID(int=1))
+_METADATA_TOPICS = ("__cluster_metadata", UUID(int=1))
 NO_TOPIC_ID = UUID(int=0)
 
 
 def target_of(api: str, value: Mapping[str, Any], *, controllers: bool = False) -> Target:
     """`controllers` says that the cluster was reached by its controllers: then what any broker would pass on goes to
     the active controller (KIP-919). A request about several things goes where its first one lives."""
-    found = RULES[api](value)
-    if found is None:
+    target = RULES[api](value)
+    if target is None:
         return Controller() if controllers and api not in EACH_CONTROLLER else AnyBroker()
-    return found
+    return target
 
 
 def _any(_: Mapping[str, Any]) -> Target | None:
@@ -66,7 +66,7 @@ def _leader(value: Mapping[str, Any]) -> Target | None:
     number = _partition_number(partition)
     if not name or name == NO_TOPIC_ID or number is None:
         return None
-    return Controller() if name in METADATA_TOPICS else Leader(name, number)
+    return Controller() if name in _METADATA_TOPICS else Leader(name, number)
 
 
 def _share_state(value: Mapping[str, Any]) -> Target | None:
@@ -108,12 +108,12 @@ def _partition_number(partition: Any) -> int | None:
     return partition if isinstance(partition, int) else None
 
 
-def _table(rows: tuple[tuple[Rule, str], ...]) -> dict[str, Rule]:
+def _table(rows: tuple[tuple[_Rule, str], ...]) -> dict[str, _Rule]:
     return {api: rule for rule, names in rows for api in names.split()}
 
 
 # Every request API of the catalog; a test walks it, so that a new one has to be classed here.
-RULES: dict[str, Rule] = _table(
+RULES: dict[str, _Rule] = _table(
     (
         (
             _any,

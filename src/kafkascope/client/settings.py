@@ -1,5 +1,5 @@
-"""How to reach a cluster: addresses, TLS, SASL, patience, all of it values; a secret among them shows itself to
-nobody who does not ask for it."""
+"""Settings of a connection as values: addresses, TLS, SASL, timeouts. A secret among them is shown only to code that
+asks for it."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from kafkascope.errors import UsageError
 
-DEFAULT_PORT = 9092
+_DEFAULT_PORT = 9092
 # As people paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>[A-Za-z_]\w*)://)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:\[\]/]*))(?::(?P<port>[^:]*))?"
@@ -111,39 +111,39 @@ class Settings:
     resolve: tuple[tuple[Address, Address], ...] = ()
 
 
-def parse_address(text: str, default_port: int = DEFAULT_PORT) -> Address:
+def parse_address(text: str, default_port: int = _DEFAULT_PORT) -> Address:
     """`host:9092`, `host`, `[::1]:9092`, `SSL://host:9093`."""
     if "@" in text:
         # what stands in front of it may be a password
         raise UsageError("an address has no user in it, and this has an @; say HOST:PORT, and who you are by SASL")
-    found = _ADDRESS.fullmatch(text.strip())
-    host = found and (found["six"] or found["host"])
-    if found is None or not host or any(character.isspace() for character in host):
+    match = _ADDRESS.fullmatch(text.strip())
+    host = match and (match["six"] or match["host"])
+    if match is None or not host or any(character.isspace() for character in host):
         raise UsageError(f"'{_clip(text)}' is no address; say HOST:PORT, or [::1]:PORT for IPv6")
-    if (found["scheme"] or "").lower() in ("http", "https"):
+    if (match["scheme"] or "").lower() in ("http", "https"):
         raise UsageError(f"'{_clip(text)}' is a URL of the web; Kafka does not speak HTTP: say HOST:PORT")
-    if found["port"] is None:
+    if match["port"] is None:
         return Address(host, default_port)
-    port = int(found["port"]) if re.fullmatch(r"[0-9]{1,5}", found["port"]) else 0
+    port = int(match["port"]) if re.fullmatch(r"[0-9]{1,5}", match["port"]) else 0
     if not 0 < port < 65536:
-        raise UsageError(f"'{_clip(found['port'])}' is no port (in '{_clip(text)}'); ports are 1 to 65535")
+        raise UsageError(f"'{_clip(match['port'])}' is no port (in '{_clip(text)}'); ports are 1 to 65535")
     return Address(host, port)
 
 
 def parse_addresses(text: str, origin: str | None = None) -> tuple[Address, ...]:
     """Several, with commas between; each once. What was read at an `origin` is told by that and never shown: a line
     that ran into the next one may hold a password."""
-    found: dict[Address, None] = {}
+    addresses: dict[Address, None] = {}
     for number, part in enumerate((part for part in text.split(",") if part.strip()), 1):
         try:
-            found[parse_address(part)] = None
+            addresses[parse_address(part)] = None
         except UsageError:
             if origin is None:
                 raise
             raise UsageError(f"{origin}: address {number} is none; say HOST:PORT, or [::1]:PORT for IPv6") from None
-    if not found:
+    if not addresses:
         raise UsageError(f"{origin + ': ' if origin else ''}no address is given; say HOST:PORT")
-    return tuple(found)
+    return tuple(addresses)
 
 
 def parse_resolve(text: str) -> tuple[Address, Address]:
@@ -152,11 +152,11 @@ def parse_resolve(text: str) -> tuple[Address, Address]:
     named, equals, dialled = text.partition("=")
     if not equals:
         raise UsageError(f"'{_clip(text)}' resolves nothing; say HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
-    what = parse_address(named)
-    return what, parse_address(dialled, what.port)
+    address = parse_address(named)
+    return address, parse_address(dialled, address.port)
 
 
-def told_by_others(text: str, secrets: Iterable[Secret | None] = (), most: int = 300) -> str:
+def sanitize(text: str, secrets: Iterable[Secret | None] = (), most: int = 300) -> str:
     """What a broker or an endpoint said, fit for one line of an error: without secrets it repeats, without characters
     that move a terminal's cursor."""
     for secret in secrets:

@@ -1,4 +1,4 @@
-"""Who a request goes to, as a value: `leader:orders-0` in, `Leader("orders", 0)` out."""
+"""Targets of a request as values, and their text form: `leader:orders-0` is `Leader("orders", 0)`."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -68,28 +68,28 @@ Target = AnyBroker | Node | Leader | Coordinator | Controller
 
 def parse_target(text: str) -> Target:
     """What stands behind `--to`."""
-    kind, _, rest = text.strip().partition(":")
+    kind, _, argument = text.strip().partition(":")
     kind = kind.lower()
-    if kind == "any" and not rest:
+    if kind == "any" and not argument:
         return AnyBroker()
-    if kind == "controller" and not rest:
+    if kind == "controller" and not argument:
         return Controller()
     if kind in ("node", "broker"):
-        number = parse_number(rest)
+        number = parse_number(argument)
         if number is None or number < 0:
             raise UsageError(f"'{clip(text)}': a node has a number; say node:1")
         return Node(number)
     if kind == "leader":
-        topic, _, partition = rest.rpartition("-")
+        topic, _, partition = argument.rpartition("-")
         number = parse_number(partition)
         if not topic or number is None:
             raise UsageError(f"'{clip(text)}': a partition is TOPIC-NUMBER; say leader:orders-0")
         return Leader(topic, number)
-    if kind == "coordinator" and rest:
-        of, colon, key = rest.partition(":")
-        if colon and of in COORDINATOR_KEY_TYPES:
+    if kind == "coordinator" and argument:
+        key_type, colon, key = argument.partition(":")
+        if colon and key_type in COORDINATOR_KEY_TYPES:
             if not key:
-                raise UsageError(f"'{clip(text)}': whose coordinator? say coordinator:{of}:KEY")
-            return Coordinator(of, key)
-        return Coordinator("group", rest)
+                raise UsageError(f"'{clip(text)}': whose coordinator? say coordinator:{key_type}:KEY")
+            return Coordinator(key_type, key)
+        return Coordinator("group", argument)
     raise UsageError(f"'{clip(text)}' is nobody to send to; say {_FORMS}")

@@ -1,4 +1,4 @@
-"""A request in, what it does to a cluster out: whether it reads or changes something, and the change in a few words.
+"""Classifies requests by their effect: whether one reads or changes something, and the change in a few words.
 
 Every API of the catalog is classed here, by what the broker does with it rather than by its name.
 """
@@ -187,8 +187,8 @@ def _replica_id(value: Mapping[str, Any]) -> int:
 
 def _verifies_only(api: str, value: Mapping[str, Any]) -> bool:
     """A broker asks the coordinator so whether a transaction goes on (KIP-890)."""
-    asked = value.get("transactions") or ()
-    return api == "AddPartitionsToTxn" and bool(asked) and all(item.get("verifyOnly") for item in asked)
+    transactions = value.get("transactions") or ()
+    return api == "AddPartitionsToTxn" and bool(transactions) and all(item.get("verifyOnly") for item in transactions)
 
 
 def _names(value: Any, path: list[str], topics: Mapping[UUID, str]) -> Iterator[str]:
@@ -208,13 +208,13 @@ def _names(value: Any, path: list[str], topics: Mapping[UUID, str]) -> Iterator[
 def _phrase(does: str, names: list[str]) -> str:
     if not names:
         return does
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{does}: {', '.join(names[:_MOST_NAMES])}{more}"
+    unnamed = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{does}: {', '.join(names[:_MOST_NAMES])}{unnamed}"
 
 
 async def has_topic(cluster: "Cluster", name: str) -> bool:
     """Asked so that nothing is created by asking; of brokers that cannot be asked so (before 0.11), as if it were."""
     if (await cluster.versions()).get(_METADATA, (0, 0))[1] < _CREATES_NOTHING:
         return True
-    answer = await cluster.call("Metadata", {"topics": [{"name": name}], "allowAutoTopicCreation": False})
-    return any(topic["errorCode"] == 0 for topic in answer.value["topics"])
+    response = await cluster.call("Metadata", {"topics": [{"name": name}], "allowAutoTopicCreation": False})
+    return any(topic["errorCode"] == 0 for topic in response.value["topics"])

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from kafkascope.client.attempts import Tries
+from kafkascope.client.attempts import Attempts
 from kafkascope.client.transport.connection import LostError
 from kafkascope.client.transport.deadline import after, pauses, within
 from kafkascope.client.transport.dialling import UnreachableError
@@ -52,7 +52,7 @@ def told(*errors: ReachError, seconds: float = 0.0) -> str:
     """What a call says that fails like this, one try after the other, with no time left after the last."""
 
     async def work() -> None:
-        tries = Tries("ListGroups", after(60))
+        tries = Attempts("ListGroups", after(60))
         for error in errors[:-1]:
             await tries.failed(error)
         tries._deadline = after(seconds)

@@ -10,7 +10,7 @@ import pytest
 
 from kafkascope.client import Settings, connect
 from kafkascope.client.settings import Address
-from kafkascope.client.transport.dialling import is_number, look_up
+from kafkascope.client.transport.dialling import is_ip_address, look_up
 from kafkascope.errors import ReachError
 from tests.client.leftovers import run
 from tests.client.servers import HOST, Peer, serving, silence
@@ -101,7 +101,7 @@ def test_a_name_that_is_no_name_is_told() -> None:
 
 @pytest.mark.parametrize(("host", "number"), [("127.0.0.1", True), ("::1", True), ("localhost", False), ("", False)])
 def test_numbers_are_not_looked_up(host: str, number: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_number(host) is number
+    assert is_ip_address(host) is number
     monkeypatch.delattr(socket, "getaddrinfo")
     if number:
         assert asyncio.run(look_up(host, 9092)) == [host]

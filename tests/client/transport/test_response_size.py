@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope.client.transport.reading import HeavyError, read_response
-from kafkascope.client.transport.response_size import Weight, weigh, without_rows
+from kafkascope.client.transport.response_size import ResponseWeight, weigh, without_rows
 from kafkascope.codec.message import decode, encode
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES
@@ -22,13 +22,13 @@ RESPONSES = [
 ]
 
 
-def weighed(name: str, version: int, data: bytes, most: int = PLENTY) -> Weight:
+def weighed(name: str, version: int, data: bytes, most: int = PLENTY) -> ResponseWeight:
     steps = weigh(name, version, data, 0, most)
     while True:
         try:
             next(steps)
         except StopIteration as stop:
-            weight: Weight = stop.value
+            weight: ResponseWeight = stop.value
             return weight
 
 

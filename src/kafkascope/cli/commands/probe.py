@@ -70,13 +70,13 @@ async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Pr
     from contextlib import AsyncExitStack
 
     from kafkascope.cli.live.options import note_of_client
-    from kafkascope.client.cluster import connect, looking
+    from kafkascope.client.cluster import connect, time_limit
     from kafkascope.client.probe.prober import check_offered, probe
     from kafkascope.client.probe.temporary import temporary_resources
 
     began = time.monotonic()
     async with AsyncExitStack() as stack:
-        with looking(settings.timeout):
+        with time_limit(settings.timeout):
             cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
         if not write or cluster.controllers:
             left = max(settings.timeout - (time.monotonic() - began), 0.0)

@@ -81,10 +81,10 @@ async def _look(
     as_json: bool,
     every: float | None,
 ) -> int:
-    from kafkascope.client.cluster import connect, looking
+    from kafkascope.client.cluster import connect, time_limit
 
     async with contextlib.AsyncExitStack() as stack:
-        with looking(settings.timeout):
+        with time_limit(settings.timeout):
             cluster = await stack.enter_async_context(connect(settings, on_note=note_of_client))
             view: V | None = await ask(cluster)
         if every is None:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.client.arguments import request_value
-from kafkascope.client.names import ids_for_names, stand_ins
+from kafkascope.client.names import ids_for_names, with_placeholders
 from kafkascope.client.writes import Effect, effect
 from kafkascope.errors import EncodeError, UsageError
 from kafkascope.schema.catalog import message
@@ -77,6 +77,6 @@ def newest_fitting(api: str, versions: list[int], given: Any) -> Request:
 
 def make_request(api: str, version: int, given: Any) -> Request:
     """EncodeError names the path of what is wrong."""
-    named, found = stand_ins(api, version, given)
+    named, found = with_placeholders(api, version, given)
     value = request_value(api, version, named)
     return Request(api, version, value, found, ids_for_names(api, version, value), effect(api, version, value, found))

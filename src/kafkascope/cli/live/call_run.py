@@ -63,10 +63,10 @@ class _Run:
         self.options = options
 
     async def run(self) -> int:
-        from kafkascope.client.cluster import looking
+        from kafkascope.client.cluster import time_limit
 
         # Connecting and the call share the time of a single call.
-        with looking(self.settings.timeout) if self.options["repeat"] == 1 else nullcontext():
+        with time_limit(self.settings.timeout) if self.options["repeat"] == 1 else nullcontext():
             return await self._run()
 
     async def _run(self) -> int:

@@ -23,7 +23,7 @@ from kafkascope.client.check.run import (
     render_unreachable,
 )
 from kafkascope.client.check.verdicts import CheckLimits, summary_line
-from kafkascope.client.cluster import connect, looking
+from kafkascope.client.cluster import connect, time_limit
 from kafkascope.errors import ReachError, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
 
 
 async def check(settings: "Settings", asked: Asked) -> CheckReport:
-    with nullcontext() if asked.seconds else looking(settings.timeout):
+    with nullcontext() if asked.seconds else time_limit(settings.timeout):
         async with connect(settings, on_note=note_of_client) as cluster:
             return await check_cluster(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
 

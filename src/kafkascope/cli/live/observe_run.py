@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note, notes_width, takes_commands
 from kafkascope.cli.units import number, plural
-from kafkascope.client.cluster import connect, looking
+from kafkascope.client.cluster import connect, time_limit
 from kafkascope.client.observe.buffer import PollBatch, PollBuffer
 from kafkascope.client.observe.observer import Observer, Poll
 
@@ -103,7 +103,7 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
 
 def _once(asked: Asked, seconds: float) -> AbstractContextManager[None]:
     """A single poll is a look."""
-    return looking(seconds) if asked.once else nullcontext()
+    return time_limit(seconds) if asked.once else nullcontext()
 
 
 class _Stop:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kafkascope.client.secret_file import read_secret
-from kafkascope.client.settings import Sasl, Secret, Tls, told_by_others
+from kafkascope.client.settings import Sasl, Secret, Tls, sanitize
 from kafkascope.client.transport.http_post import Reply, post_form
 from kafkascope.errors import InputError, ReachError, UsageError
 
@@ -48,7 +48,7 @@ async def _fetch(sasl: Sasl, url: str) -> Secret:
         told = " ".join(
             str(answer[name]) for name in ("error", "error_description") if isinstance(answer.get(name), str)
         )
-        told = told_by_others(told, [secret])
+        told = sanitize(told, [secret])
         raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({told})' if told else ''}")
     # Java takes either, in this order
     token = answer.get("access_token") or answer.get("id_token")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kafkascope.client.auth.mechanisms import MISSING, Mechanism, mechanism_named, mechanism_names
-from kafkascope.client.settings import Address, Sasl, Secret, told_by_others
+from kafkascope.client.settings import Address, Sasl, Secret, sanitize
 from kafkascope.errors import ReachError
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
@@ -43,7 +43,7 @@ async def authenticate(
 async def _handshake(connection: Link, name: str, version: int) -> Mechanism:
     answer = (await connection.call("SaslHandshake", version, {"mechanism": name})).value
     code, offered = answer["errorCode"], answer["mechanisms"]
-    offers = f"the broker offers {told_by_others(', '.join(offered)) or 'none'}"
+    offers = f"the broker offers {sanitize(', '.join(offered)) or 'none'}"
     mechanism = mechanism_named(name)
     if mechanism is None:
         unknown = "" if name in MISSING else f"; there are {', '.join(mechanism_names())}"
@@ -90,7 +90,7 @@ class _Login:
 
     def failed(self, reason: str) -> ReachError:
         """What a broker says is shown, but for a secret in it."""
-        shown = told_by_others(reason, self._secrets)
+        shown = sanitize(reason, self._secrets)
         who = f" as {self.sasl.username}" if self.sasl.username else ""
         return ReachError(f"{self._connection.address}: login{who} by {self.sasl.mechanism} failed: {shown}")
 

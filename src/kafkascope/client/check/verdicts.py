@@ -18,7 +18,7 @@ _Row = Mapping[str, Any]
 _LASTING = frozenset({"quorum_replica_never_fetched", "streams_task_unheld", "streams_missing_internal_topics"})
 # The subject of a check that found groups missing from the list.
 GROUP_LIST = "list of groups"
-MAX_LAG, MAX_LAG_MS, MIN_MEMBERS = "max_lag", "max_lag_ms", "min_members"
+_MAX_LAG, _MAX_LAG_MS, _MIN_MEMBERS = "max_lag", "max_lag_ms", "min_members"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ def lag_problems(lag: int | None, lag_ms: int | None, subject: str, limits: Chec
     problems = []
     if limits.max_lag is not None and (lag is None or lag > limits.max_lag):
         text = "is unknown" if lag is None else f"is {count(lag, 'record')}, more than {limits.max_lag:,}"
-        problems.append(CheckProblem(MAX_LAG, "critical", f"{subject} {text}."))
+        problems.append(CheckProblem(_MAX_LAG, "critical", f"{subject} {text}."))
     if limits.max_lag_ms is not None and (lag_ms is None or lag_ms > limits.max_lag_ms):
         text = "in time is unknown" if lag_ms is None else f"is {span(lag_ms)}, more than {span(limits.max_lag_ms)}"
-        problems.append(CheckProblem(MAX_LAG_MS, "critical", f"{subject} {text}."))
+        problems.append(CheckProblem(_MAX_LAG_MS, "critical", f"{subject} {text}."))
     return problems
 
 
@@ -131,7 +131,7 @@ def member_problems(members: int, subject: str, limits: CheckLimits) -> list[Che
     if limits.min_members is None or members >= limits.min_members:
         return []
     summary = f"{subject} has {count(members, 'member')}, fewer than {limits.min_members:,}."
-    return [CheckProblem(MIN_MEMBERS, "critical", summary)]
+    return [CheckProblem(_MIN_MEMBERS, "critical", summary)]
 
 
 def summary_line(results: Sequence[CheckResult], kind: str, most: int = 3) -> str:

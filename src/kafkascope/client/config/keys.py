@@ -23,7 +23,7 @@ _SHOWN = (
 _MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")
 
 
-def shown_key(name: str) -> str:
+def _shown_key(name: str) -> str:
     """`sasl.password…` for `sasl.password hunter2`."""
     match = _KEY.match(name)
     head = match[0] if match else ""
@@ -39,12 +39,12 @@ def shown_key(name: str) -> str:
 def unread_notes(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[str], where: str) -> list[str]:
     """Lines for the user: `lost` are keys that would matter, others may be typos of those that are `read`."""
     lost, read = set(lost), tuple(read)
-    shown = sorted({shown_key(name) for name in lost})
+    shown = sorted({_shown_key(name) for name in lost})
     notes = [f"{where}: not understood and left out: {', '.join(shown)}"] if shown else []
     for name in keys:
         near = get_close_matches(name, read, n=1, cutoff=0.9)
         if near and name not in read and name not in lost:
-            notes.append(f"{where}: {shown_key(name)} is unknown; did you mean {near[0]}?")
+            notes.append(f"{where}: {_shown_key(name)} is unknown; did you mean {near[0]}?")
     return notes
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
     from kafkascope.client.cluster import Cluster
 
-T = TypeVar("T")
-R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 RETRY_SECONDS = 0.1
 # Questions under way at once: enough to hide the distance, few enough to be no load.
@@ -73,10 +73,10 @@ async def call_with_retries(
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def map_limited(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
+async def map_limited(items: Iterable[_T], do: Callable[[_T], Awaitable[_R]]) -> list[_R]:
     """All of them, a few at a time, in order; the first failure ends the others."""
     pending = enumerate(items)
-    results: dict[int, R] = {}
+    results: dict[int, _R] = {}
 
     async def work() -> None:
         for number, item in pending:
@@ -93,14 +93,14 @@ async def map_limited(items: Iterable[T], do: Callable[[T], Awaitable[R]]) -> li
 
 
 async def map_fairly(
-    cluster: "Cluster", items: Sequence[T], call: Callable[[T], Awaitable[R]]
-) -> list[R | Failure | None]:
+    cluster: "Cluster", items: Sequence[_T], call: Callable[[_T], Awaitable[_R]]
+) -> list[_R | Failure | None]:
     """Each one's answer, or why there is none; None where there was no time to ask. All together get the time of one
     call, or half of what is left of a look where there are several, and the memory of one response."""
     deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
     remaining = len(items)
 
-    async def attempt(item: T) -> R | Failure | None:
+    async def attempt(item: _T) -> _R | Failure | None:
         nonlocal remaining
         seconds = deadline.left()
         if not seconds:
@@ -120,11 +120,11 @@ async def map_fairly(
 
 
 async def map_nodes(
-    cluster: "Cluster", label: str, api: str, call: Callable[[NodeAddress], Awaitable[R]]
-) -> tuple[dict[NodeAddress, R], list[Gap]]:
+    cluster: "Cluster", label: str, api: str, call: Callable[[NodeAddress], Awaitable[_R]]
+) -> tuple[dict[NodeAddress, _R], list[Gap]]:
     """One answer a node. A node that does not answer, or not with a response, is a gap, as long as another does."""
     nodes = [NodeAddress(broker.node_id, str(broker.address)) for broker in await cluster.brokers()]
-    results: dict[NodeAddress, R] = {}
+    results: dict[NodeAddress, _R] = {}
     failed: dict[NodeAddress, Failure] = {}
     for node, result in zip(nodes, await map_fairly(cluster, nodes, call), strict=True):
         if isinstance(result, FAILURES):

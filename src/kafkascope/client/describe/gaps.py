@@ -59,10 +59,6 @@ def needed_acl(api: str, code: int, resource: str | None) -> str | None:
     return f"{operation} on {kind}{name}"
 
 
-def is_denied(code: int | None) -> bool:
-    return code in _RESOURCES
-
-
 def refused_error(gap: Gap, address: object = "") -> RefusedError:
     """For a view of which nothing is left."""
     text = f"{gap.api}{f' at {address}' if str(address) else ''}: {gap.error}"

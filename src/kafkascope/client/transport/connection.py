@@ -1,5 +1,5 @@
-"""One socket to one node: requests in, answers out in the order of the requests, several under way at once. However
-a call ends, the stream is never left half read: what nobody waits for any more is thrown away or the socket closed."""
+"""One socket to one node, with several requests in flight and responses in the order of the requests. However a call
+ends, the stream is never left half read: what nobody waits for any more is thrown away or the socket closed."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 from kafkascope.client.answer import Answer
 from kafkascope.client.settings import Address
 from kafkascope.client.transport.dialling import CLOSE_SECONDS
-from kafkascope.client.transport.port_hints import name_stranger, why_closed
+from kafkascope.client.transport.port_hints import identify_server, likely_close_reason
 from kafkascope.client.transport.reading import HeavyError, read_response
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import DecodeError, EncodeError, ReachError
@@ -37,13 +37,13 @@ class LostError(ReachError):
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _PendingRequest:
     """A request under way. `correlation_id` is None for a SASL token without a header (SaslHandshake v0)."""
 
     correlation_id: int | None
     future: asyncio.Future[bytes]
     # Set when the response is decoded, or nobody wants it: a large one is held up to then, and the next one waits.
-    taken: asyncio.Event
+    released: asyncio.Event
 
 
 class Connection:
@@ -75,10 +75,10 @@ class Connection:
         self._tls = tls
         self._sasl = sasl
         self._large = large or asyncio.Lock()
-        self._waiting: deque[_Waiting] = deque()
+        self._pending: deque[_PendingRequest] = deque()
         self._greeted = False
-        self._most_bytes = MAX_LOGIN_FRAME_BYTES
-        self._answers = 0
+        self._max_bytes = MAX_LOGIN_FRAME_BYTES
+        self._responses = 0
         self._correlation_id = 0
         self._retired = False
         self._error: str | None = None
@@ -92,17 +92,17 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        return not self._waiting
+        return not self._pending
 
     def greet(self, versions: Mapping[int, tuple[int, int]]) -> None:
         """It is a Kafka node, and serves these."""
         self.versions = versions
         self._greeted = True
-        self._answers = 0
+        self._responses = 0
 
     def logged_in(self) -> None:
         """Or no login is wanted: from now on responses may be as large as Kafka's."""
-        self._most_bytes = MAX_FRAME_BYTES
+        self._max_bytes = MAX_FRAME_BYTES
 
     async def call(
         self, api: str, version: int, value: Mapping[str, Any], most: Callable[[], int] | None = None
@@ -114,9 +114,9 @@ class Connection:
         frame = encode_frame(f"{api}Request", version, dict(value), header, length=False)
         answered = not (api == "Produce" and value.get("acks", 0) == 0)
         sent_at = time.time_ns()
-        response, waiting = await self._exchange(frame, correlation_id, answered)
+        response, pending = await self._exchange(frame, correlation_id, answered)
         received_at = time.time_ns()
-        if waiting is None:
+        if pending is None:
             shown = (b"", b"") if api in _SECRET_APIS else (frame, response)
             return Answer(
                 api, version, {}, None, self.address, *shown, sent_at, received_at, correlation_id, True, (),
@@ -129,7 +129,7 @@ class Connection:
         except DecodeError as error:
             raise DecodeError(f"{api} v{version} at {self.address}: the answer is not one: {error}") from None
         finally:
-            waiting.taken.set()
+            pending.released.set()
         shown = (b"", b"") if api in _SECRET_APIS else (frame, read.frame)
         return Answer(
             api, read.version, read.value, None, self.address, *shown, sent_at, received_at, correlation_id,
@@ -137,9 +137,9 @@ class Connection:
         )  # fmt: skip
 
     def next_correlation_id(self) -> int:
-        given = self._correlation_id
-        self._correlation_id = 0 if given == _LAST_CORRELATION_ID else given + 1
-        return given
+        correlation_id = self._correlation_id
+        self._correlation_id = 0 if correlation_id == _LAST_CORRELATION_ID else correlation_id + 1
+        return correlation_id
 
     async def send(self, frame: bytes, *, answered: bool = True) -> bytes:
         """A whole request without its length; the whole answer, likewise. The correlation id is the request's."""
@@ -152,15 +152,15 @@ class Connection:
         return await self._bytes(data, None, True)
 
     async def _bytes(self, content: bytes, correlation_id: int | None, answered: bool) -> bytes:
-        response, waiting = await self._exchange(content, correlation_id, answered)
-        if waiting is not None:
-            waiting.taken.set()
+        response, pending = await self._exchange(content, correlation_id, answered)
+        if pending is not None:
+            pending.released.set()
         return response
 
     async def _exchange(
         self, content: bytes, correlation_id: int | None, answered: bool
-    ) -> tuple[bytes, _Waiting | None]:
-        """Whoever gets a response sets `taken` when it is decoded."""
+    ) -> tuple[bytes, _PendingRequest | None]:
+        """Whoever gets a response sets `released` when it is decoded."""
         if len(content) > MAX_FRAME_BYTES:
             raise EncodeError(f"a request of {len(content)} bytes; brokers take {MAX_FRAME_BYTES}")
         if not self.usable:
@@ -172,15 +172,15 @@ class Connection:
             if self._error is not None:
                 raise self._lost()
             return b"", None
-        waiting = _Waiting(correlation_id, asyncio.get_running_loop().create_future(), asyncio.Event())
-        self._waiting.append(waiting)
+        pending = _PendingRequest(correlation_id, asyncio.get_running_loop().create_future(), asyncio.Event())
+        self._pending.append(pending)
         try:
             await self._drain()
-            return await waiting.future, waiting
+            return await pending.future, pending
         except asyncio.CancelledError:
-            waiting.taken.set()
+            pending.released.set()
             # Out of time, or not wanted any more. Answers come in order, so whatever follows would wait for this one.
-            waiting.future.cancel()
+            pending.future.cancel()
             self._retire()
             raise
 
@@ -189,12 +189,12 @@ class Connection:
         try:
             await self._writer.drain()
         except OSError as error:
-            self._end(_broke(error, self.address.host))
+            self._end(_broken_connection(error, self.address.host))
 
     def _retire(self) -> None:
         """No new calls; those under way get their answers, then the socket closes."""
         self._retired = True
-        if all(waiting.future.done() for waiting in self._waiting):
+        if all(pending.future.done() for pending in self._pending):
             self._end("gave the connection up")
 
     async def _read(self) -> None:
@@ -205,7 +205,7 @@ class Connection:
         except asyncio.IncompleteReadError as error:
             self._end(f"closed the connection in the middle of an answer ({len(error.partial)} bytes came)")
         except OSError as error:
-            self._end(_broke(error, self.address.host))
+            self._end(_broken_connection(error, self.address.host))
         except LostError as error:
             self._end(str(error), final=error.final)
         finally:
@@ -215,9 +215,8 @@ class Connection:
     async def _read_frame(self) -> bool:
         head = await self._reader.read(4)
         if not head:
-            self._end(
-                f"closed the connection; {why_closed(self._greeted, self._answers, tls=self._tls, sasl=self._sasl)}"
-            )
+            reason = likely_close_reason(self._greeted, self._responses, tls=self._tls, sasl=self._sasl)
+            self._end(f"closed the connection; {reason}")
             return False
         if len(head) < 4:
             try:
@@ -226,20 +225,20 @@ class Connection:
                 raise asyncio.IncompleteReadError(head + error.partial, 4) from None
         size = int.from_bytes(head, "big", signed=True)
         if not 0 <= size <= MAX_FRAME_BYTES:
-            raise _not_kafka(f"sent no answer; it looks like {name_stranger(head)}")
-        if size > self._most_bytes:
-            told = f"sent an answer of {size:,} bytes before the login is finished"
-            raise _not_kafka(f"{told}; {self._most_bytes:,} are the most that is taken there")
-        if not self._waiting:
+            raise _not_kafka(f"sent no answer; it looks like {identify_server(head)}")
+        if size > self._max_bytes:
+            problem = f"sent an answer of {size:,} bytes before the login is finished"
+            raise _not_kafka(f"{problem}; {self._max_bytes:,} are the most that is taken there")
+        if not self._pending:
             raise _not_kafka(
                 "sent an answer that nobody asked for; it is no Kafka broker, or something between is broken"
             )
         if size <= MAX_SIDE_BY_SIDE_BYTES:
-            self._settle(await self._content(size))
+            self._deliver(await self._content(size))
         else:
             async with self._large:
-                taken = self._settle(await self._content(size))
-                await taken.wait()
+                released = self._deliver(await self._content(size))
+                await released.wait()
         return self._error is None
 
     async def _content(self, size: int) -> bytes:
@@ -253,42 +252,42 @@ class Connection:
             pieces.write(piece)
         return pieces.getvalue()
 
-    def _settle(self, frame: bytes) -> asyncio.Event:
-        waiting = self._waiting[0]
-        if waiting.correlation_id is not None:
+    def _deliver(self, frame: bytes) -> asyncio.Event:
+        pending = self._pending[0]
+        if pending.correlation_id is not None:
             if len(frame) < 4:
-                told = f"sent an answer of {len(frame)} bytes; the shortest has 4"
-                raise _not_kafka(f"{told}: it looks like {name_stranger(b'')}")
-            found = int.from_bytes(frame[:4], "big", signed=True)
-            if found != waiting.correlation_id:
-                told = f"answered correlation id {found} where {waiting.correlation_id} was asked"
-                raise _not_kafka(f"{told}; it is no Kafka broker, or a proxy mixes connections up")
-        self._waiting.popleft()
-        self._answers += 1
-        if waiting.future.done():
-            waiting.taken.set()
+                problem = f"sent an answer of {len(frame)} bytes; the shortest has 4"
+                raise _not_kafka(f"{problem}: it looks like {identify_server(b'')}")
+            correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+            if correlation_id != pending.correlation_id:
+                problem = f"answered correlation id {correlation_id} where {pending.correlation_id} was asked"
+                raise _not_kafka(f"{problem}; it is no Kafka broker, or a proxy mixes connections up")
+        self._pending.popleft()
+        self._responses += 1
+        if pending.future.done():
+            pending.released.set()
         else:
-            waiting.future.set_result(frame)
+            pending.future.set_result(frame)
         if self._retired:
             self._retire()
-        return waiting.taken
+        return pending.released
 
     def _end(self, reason: str, *, final: bool = False) -> None:
         """The first reason counts; everyone who waits is told."""
         if self._error is None:
             self._error = f"{self.address}: {reason}"
             self._final = final
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.future.done():
-                waiting.future.set_exception(self._lost())
+        while self._pending:
+            pending = self._pending.popleft()
+            if not pending.future.done():
+                pending.future.set_exception(self._lost())
         self._writer.close()
 
     def _lost(self) -> LostError:
         """A new one for everybody who is told."""
         error = LostError(self._error or f"{self.address}: the connection is closed")
         error.final = self._final
-        error.early = self._greeted and self._answers == 0 and not self._sasl
+        error.early = self._greeted and self._responses == 0 and not self._sasl
         return error
 
     async def close(self) -> None:
@@ -311,7 +310,7 @@ def _not_kafka(reason: str) -> LostError:
     return error
 
 
-def _broke(error: OSError, name: str) -> str:
+def _broken_connection(error: OSError, name: str) -> str:
     """With TLS 1.3 a broker says only behind the handshake that it wants another certificate, or one at all."""
     if isinstance(error, ssl.SSLError):
         from kafkascope.client.transport.tls import explain
@@ -321,5 +320,5 @@ def _broke(error: OSError, name: str) -> str:
 
 
 def _own_address(writer: asyncio.StreamWriter) -> str:
-    found = writer.get_extra_info("sockname")
-    return str(Address(found[0], found[1])) if isinstance(found, tuple) else ""
+    address = writer.get_extra_info("sockname")
+    return str(Address(address[0], address[1])) if isinstance(address, tuple) else ""

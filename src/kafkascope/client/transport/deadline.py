@@ -1,4 +1,4 @@
-"""How long a call may take and how long it pauses before the next try: `Deadline` and `pauses`."""
+"""Deadlines of calls and the pauses between retries."""
 
 import asyncio
 import random
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from kafkascope.errors import ReachError
 
 # Java's retry.backoff.ms and retry.backoff.max.ms (KIP-580), with its jitter of a fifth.
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 1.0
-JITTER = 0.2
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 1.0
+_JITTER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def within(deadline: Deadline, describe: Callable[[], str]) -> AsyncIterat
 
 def pauses() -> Iterator[float]:
     """Seconds to wait before each further try: doubling, never in step with other clients."""
-    pause = FIRST_PAUSE
+    pause = _FIRST_PAUSE
     while True:
-        yield min(pause, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
+        yield min(pause, _LONGEST_PAUSE) * random.uniform(1 - _JITTER, 1 + _JITTER)
         pause *= 2

@@ -1,4 +1,4 @@
-"""A host and a port in, a stream out, by TCP or TLS. Names are looked up where a slow name server holds nobody up."""
+"""Opens TCP or TLS streams. Names are looked up where a slow name server holds nobody up."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import ssl
 import threading
 from contextlib import suppress
 
-from kafkascope.client.settings import Address, Tls, told_by_others
+from kafkascope.client.settings import Address, Tls, sanitize
 from kafkascope.client.transport.deadline import Deadline
 from kafkascope.errors import ReachError
 from kafkascope.limits import MAX_HOST_CHARACTERS
@@ -19,7 +19,7 @@ CLOSE_SECONDS = 1.0
 # Of a host that is none.
 _SHOWN_CHARACTERS = 40
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class UnreachableError(ReachError):
@@ -41,21 +41,22 @@ def check_address(address: Address) -> None:
     elif not address.host.isprintable():
         problem = "a host with characters that no name has"
     if problem:
-        shown = Address(told_by_others(address.host, most=_SHOWN_CHARACTERS), address.port)
+        shown = Address(sanitize(address.host, most=_SHOWN_CHARACTERS), address.port)
         error = UnreachableError(f"{shown}: {problem}; what the brokers advertise (advertised.listeners) is wrong")
         error.final = True
         raise error
 
 
-async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> _Streams:
     """`place` is what errors call it, `name` what a certificate must be for. Whoever calls sets the time limit; an
     address of several gets its share of it, so that a dead one does not use it up."""
     try:
         numbers = await look_up(dialled.host, dialled.port)
     except (OSError, UnicodeError) as error:
-        told = (getattr(error, "strerror", None) or "no such name").lower()
+        reason = (getattr(error, "strerror", None) or "no such name").lower()
         raise UnreachableError(
-            f"{place}: the name {dialled.host} is not known here ({told}); mend it, or say --resolve HOST:PORT=ADDRESS"
+            f"{place}: the name {dialled.host} is not known here ({reason});"
+            " mend it, or say --resolve HOST:PORT=ADDRESS"
         ) from None
     for position, number in enumerate(numbers):
         last = position == len(numbers) - 1
@@ -68,18 +69,20 @@ async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: 
                 raise UnreachableError(f"{place}: nothing answers there; does a firewall block the way?") from None
         except OSError as error:
             if last:
-                raise UnreachableError(f"{place}: {reason_of(error)}; is a broker up, and is this its port?") from None
+                raise UnreachableError(
+                    f"{place}: {os_error_text(error)}; is a broker up, and is this its port?"
+                ) from None
     raise UnreachableError(f"{place}: the name {dialled.host} has no address")
 
 
-def reason_of(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """The system's own words: asyncio puts the address in their place, and a name server has codes of its own."""
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-async def _connect(address: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> Streams:
+async def _connect(address: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> _Streams:
     if tls is None:
         return await asyncio.open_connection(address.host, address.port, limit=BUFFER_BYTES)
     from kafkascope.client.transport.tls import context, explain_closer
@@ -102,18 +105,18 @@ async def _connect(address: Address, place: str, tls: Tls | None, name: str, lim
 async def look_up(host: str, port: int) -> list[str]:
     """The addresses of a name. In a thread that may be left behind: asyncio's own would hold up the end of the program
     until the name server answers."""
-    if is_number(host):
+    if is_ip_address(host):
         return [host]
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[str]] = loop.create_future()
+    future: asyncio.Future[list[str]] = loop.create_future()
 
     def settle(numbers: list[str], error: Exception | None) -> None:
-        if found.done():
+        if future.done():
             return
         if error is None:
-            found.set_result(numbers)
+            future.set_result(numbers)
         else:
-            found.set_exception(error)
+            future.set_exception(error)
 
     def work() -> None:
         numbers: list[str] = []
@@ -128,10 +131,10 @@ async def look_up(host: str, port: int) -> list[str]:
             loop.call_soon_threadsafe(settle, numbers, problem)
 
     threading.Thread(target=work, name=f"kafkascope looks up {host}", daemon=True).start()
-    return await found
+    return await future
 
 
-def is_number(host: str) -> bool:
+def is_ip_address(host: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError, ValueError):
             socket.inet_pton(family, host)

@@ -1,5 +1,5 @@
-"""A URL and a form in, status and body of the answer out: one POST on one connection, which closes with it, within
-whatever time limit the caller set."""
+"""Posts a form over HTTP/1.1 on a connection of its own and returns its status and body, within the caller's time
+limit."""
 
 import asyncio
 import ssl
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from kafkascope.client.settings import Tls
-from kafkascope.client.transport.dialling import reason_of
+from kafkascope.client.transport.dialling import os_error_text
 from kafkascope.errors import ReachError, UsageError
 from kafkascope.limits import MAX_TOKEN_ANSWER_BYTES
 
@@ -28,7 +28,7 @@ async def post_form(url: str, form: Mapping[str, str], headers: Mapping[str, str
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
         port = 0
-    if not port or not parts.hostname or any(ord(one) <= 32 for one in url):
+    if not port or not parts.hostname or any(ord(character) <= 32 for character in url):
         raise UsageError("the token endpoint is no http or https URL")
     if parts.username is not None:
         raise UsageError(
@@ -64,7 +64,7 @@ async def _dial(host: str, port: int, tls: Tls | None, place: str) -> tuple[asyn
         try:
             return await asyncio.open_connection(host, port, limit=MAX_TOKEN_ANSWER_BYTES)
         except OSError as error:
-            raise ReachError(f"{place}: the token endpoint is not reached: {reason_of(error)}") from None
+            raise ReachError(f"{place}: the token endpoint is not reached: {os_error_text(error)}") from None
     from kafkascope.client.transport.tls import context, explain_endpoint
 
     try:
@@ -74,19 +74,19 @@ async def _dial(host: str, port: int, tls: Tls | None, place: str) -> tuple[asyn
     except ssl.SSLError as error:
         raise ReachError(f"{place}: the token endpoint: {explain_endpoint(error, host)}") from None
     except OSError as error:
-        raise ReachError(f"{place}: the token endpoint is not reached: {reason_of(error)}") from None
+        raise ReachError(f"{place}: the token endpoint is not reached: {os_error_text(error)}") from None
 
 
 async def _reply(reader: asyncio.StreamReader) -> Reply:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    protocol, _, rest = lines[0].partition(" ")
+    protocol, _, status_line = lines[0].partition(" ")
     if not protocol.startswith("HTTP/1."):
         raise ValueError(protocol)
     headers = {}
     for line in lines[1:]:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    status = int(rest[:3])
+    status = int(status_line[:3])
     if "chunked" in headers.get("transfer-encoding", "").lower():
         return Reply(status, await _chunks(reader))
     if "content-length" in headers:

@@ -1,5 +1,5 @@
-"""Decodes a response of a node that nobody vouches for: within the memory that a response may take, and in steps that
-leave the loop free. What is larger is refused before anything of it is built."""
+"""Decodes responses of an untrusted node within the memory that a response may take, and in steps that leave the loop
+free. What is larger is refused before anything of it is built."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from kafkascope.client.transport.response_size import Weight, header_end, weigh, without_rows
+from kafkascope.client.transport.response_size import ResponseWeight, header_end, weigh, without_rows
 from kafkascope.codec.fast.engine import FastDecoder, fast_decoder
 from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_response_frame, header_version
 from kafkascope.errors import DecodeError
@@ -56,7 +56,7 @@ async def read_response(api: str, version: int, frame: bytes, most: int = MAX_RE
         return _decoded(api, version, frame, len(frame) + weight.memory, left_out, body_at)
 
 
-async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tuple[Weight, int]:
+async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tuple[ResponseWeight, int]:
     """And where its body begins."""
     name = f"{api}Response"
     body_at, tagged = header_end(frame, header_version(name, version), most)
@@ -67,7 +67,7 @@ async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tup
         try:
             next(steps)
         except StopIteration as stop:
-            weight: Weight = stop.value
+            weight: ResponseWeight = stop.value
             return replace(weight, memory=weight.memory + tagged), body_at
         await asyncio.sleep(0)
 
@@ -81,11 +81,11 @@ def _decoded(
         if decoded is None:
             raise DecodeError(f"{len(frame):,} bytes came, which are not as Kafka writes them")
         return Response(frame, version, decoded.value, not left_out, _reasons(left_out), memory, left_out)
-    found = decode_response_frame(frame, (api, version), has_length=False)
-    if found.body is None:
-        raise DecodeError("; ".join(found.reasons))
-    reasons = (*_reasons(left_out), *found.reasons)
-    return Response(frame, found.version, found.body.value, not reasons, reasons, memory, left_out)
+    decoded_frame = decode_response_frame(frame, (api, version), has_length=False)
+    if decoded_frame.body is None:
+        raise DecodeError("; ".join(decoded_frame.reasons))
+    reasons = (*_reasons(left_out), *decoded_frame.reasons)
+    return Response(frame, decoded_frame.version, decoded_frame.body.value, not reasons, reasons, memory, left_out)
 
 
 def _reasons(left_out: int) -> tuple[str, ...]:

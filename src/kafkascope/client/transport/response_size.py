@@ -1,6 +1,6 @@
-"""How much memory a response takes once it is decoded, found by stepping over its bytes. Nothing is built, and stepping
-ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of a list that may be cut (brokers),
-the first rows are kept and the others are counted."""
+"""Bounds the memory that a response takes once it is decoded, by stepping over its bytes. Nothing is built, and
+stepping ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of a list that may be cut
+(brokers), the first rows are kept and the others are counted."""
 
 import sys
 from collections.abc import Generator
@@ -13,7 +13,7 @@ from kafkascope.limits import MAX_BROKERS
 from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField, layout
 
 # Lists of nodes: a client needs some of them, and no cluster has more than MAX_BROKERS.
-CUT = {"MetadataResponse": "brokers", "DescribeClusterResponse": "brokers"}
+_CUT = {"MetadataResponse": "brokers", "DescribeClusterResponse": "brokers"}
 # Rows between two chances for the loop to do something else: some ten milliseconds.
 _SLICE = 16_384
 # How deep the statements of the first level are.
@@ -26,7 +26,7 @@ _TAGGED = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class ResponseWeight:
     """`memory` is in bytes, and more than the limit where stepping ended there; `end` is None then, and where the bytes
     are no such message. `rows` are those of the list that may be cut; where there are too many, `cut` are the places
     of its count, of its first row, of the first row to leave out, and of the first byte after the list."""
@@ -41,19 +41,19 @@ class _HeavyError(Exception):
     pass
 
 
-Stepper = Generator[None, None, Weight]
+_Stepper = Generator[None, None, ResponseWeight]
 
 
-def weigh(name: str, version: int, data: bytes, position: int, most: int) -> Stepper:
-    """Steps over the body at `position`, and pauses now and then; its value is the `Weight`. Bytes that are not this
-    message weigh what was read of them: decoding says what is wrong."""
+def weigh(name: str, version: int, data: bytes, position: int, most: int) -> _Stepper:
+    """Steps over the body at `position`, and pauses now and then; its value is the `ResponseWeight`. Bytes that are not
+    this message weigh what was read of them: decoding says what is wrong."""
     totals = [0, 0, 0, 0, 0, 0]
     try:
         end = yield from _stepper(name, version)(data, position, most, totals)
     except (IndexError, _HeavyError):
-        return Weight(totals[0])
+        return ResponseWeight(totals[0])
     memory, rows, count_at, first_at, cut_at, end_at = totals
-    return Weight(memory, end, rows, (count_at, first_at, cut_at, end_at) if rows > MAX_BROKERS else None)
+    return ResponseWeight(memory, end, rows, (count_at, first_at, cut_at, end_at) if rows > MAX_BROKERS else None)
 
 
 def header_end(frame: bytes, version: int, most: int) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def header_end(frame: bytes, version: int, most: int) -> tuple[int, int]:
     return _tags(frame, 5, frame[4], most) if version and frame[4] else (4 + version, 0)
 
 
-def without_rows(data: bytes, weight: Weight, compact: bool) -> bytes:
+def without_rows(data: bytes, weight: ResponseWeight, compact: bool) -> bytes:
     """The frame with the first MAX_BROKERS rows of its list alone."""
     assert weight.cut is not None
     count_at, first_at, cut_at, end_at = weight.cut
@@ -70,18 +70,18 @@ def without_rows(data: bytes, weight: Weight, compact: bool) -> bytes:
 
 
 def _varint_bytes(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes((*found, value))
+    return bytes((*encoded, value))
 
 
 @lru_cache(maxsize=1024)
 def _stepper(name: str, version: int) -> Any:
-    known = layout(name, version)
+    message_layout = layout(name, version)
     namespace: dict[str, Any] = {"varint": _varint, "tags": _tags, "Heavy": _HeavyError}
-    exec(compile(stepper_source(known), f"<weight of {known.title}>", "exec"), namespace)
+    exec(compile(_stepper_source(message_layout), f"<weight of {message_layout.title}>", "exec"), namespace)
     return namespace["step"]
 
 
@@ -118,20 +118,20 @@ def _tags(data: bytes, position: int, count: int, most: int) -> tuple[int, int]:
     return len(data), memory
 
 
-def stepper_source(known: Layout) -> str:
-    source = _Source(known)
-    source.struct(known.fields)
+def _stepper_source(message_layout: Layout) -> str:
+    source = _StepperSource(message_layout)
+    source.struct(message_layout.fields)
     head = ("def step(b, p, most, totals):", "    w, end = 0, len(b)", "    try:", "        if not end: yield")
     return "\n".join((*head, *source.lines, "        return p", "    finally:", "        totals[0] = w"))
 
 
-class _Source:
+class _StepperSource:
     """Statements that move `p` over the fields of `b` and add to `w`; a number known while writing them is added once
     for a struct, or for all elements of a list before its loop, which so ends at the limit."""
 
-    def __init__(self, known: Layout) -> None:
-        self.flexible = known.flexible
-        self.cut = CUT.get(known.message.name)
+    def __init__(self, message_layout: Layout) -> None:
+        self.flexible = message_layout.flexible
+        self.cut = _CUT.get(message_layout.message.name)
         self.lines: list[str] = []
         self.depth = _TOP
         self.names = 0
@@ -173,14 +173,14 @@ class _Source:
 
     def length(self, field: LayoutField, width: int) -> str:
         """A variable with the length or count, below 0 for null."""
-        found = self.name()
+        variable = self.name()
         if field.compact:
-            self.line(f"{found} = b[p]; p += 1")
-            self.line(f"if {found} > 127: {found}, p = varint(b, p, {found})")
-            self.line(f"{found} -= 1")
+            self.line(f"{variable} = b[p]; p += 1")
+            self.line(f"if {variable} > 127: {variable}, p = varint(b, p, {variable})")
+            self.line(f"{variable} -= 1")
         else:
-            self.line(f"{found} = int.from_bytes(b[p : p + {width}], 'big', signed=True); p += {width}")
-        return found
+            self.line(f"{variable} = int.from_bytes(b[p : p + {width}], 'big', signed=True); p += {width}")
+        return variable
 
     def text(self, field: LayoutField) -> None:
         size = self.length(field, 2 if field.type == "string" else 4)

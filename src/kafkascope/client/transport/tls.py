@@ -1,5 +1,5 @@
-"""`Tls` in, an `ssl.SSLContext` out, TLS 1.2 or newer; and a handshake that failed in, one line out that says what is
-wrong with which certificate and what to do."""
+"""Builds the `ssl.SSLContext` (TLS 1.2 or newer) and explains failed handshakes in one line: what is wrong with which
+certificate, and what to do."""
 
 import asyncio
 import os
@@ -34,25 +34,25 @@ _SHOWN_NAMES = 5
 @lru_cache(maxsize=8)
 def context(tls: Tls) -> ssl.SSLContext:
     """Made once for the same settings: the system's authorities alone take 10 ms to load."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
     # as Java: what is in the trust store is trusted, be it an authority or a server's own certificate
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    made.check_hostname = tls.verify and tls.check_host_name
-    made.verify_mode = ssl.CERT_REQUIRED if tls.verify else ssl.CERT_NONE
+    ssl_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    ssl_context.check_hostname = tls.verify and tls.check_host_name
+    ssl_context.verify_mode = ssl.CERT_REQUIRED if tls.verify else ssl.CERT_NONE
     if tls.ca is not None:
         try:
-            made.load_verify_locations(cadata=tls.ca.decode("ascii", "replace"))
+            ssl_context.load_verify_locations(cadata=tls.ca.decode("ascii", "replace"))
         except (ssl.SSLError, ValueError):
             raise InputError("the certificates to trust cannot be read: this is no PEM of certificates") from None
     elif tls.verify:
-        made.load_default_certs()
+        ssl_context.load_default_certs()
     if tls.certificate is not None and tls.key is not None:
-        _show(made, tls)
-    return made
+        _load_certificate(ssl_context, tls)
+    return ssl_context
 
 
-def _show(made: ssl.SSLContext, tls: Tls) -> None:
+def _load_certificate(ssl_context: ssl.SSLContext, tls: Tls) -> None:
     """Our certificate and key. OpenSSL under Python takes them from a file alone."""
     assert tls.certificate is not None and tls.key is not None
     key, password = tls.key.reveal(), tls.key_password.reveal() if tls.key_password else ""
@@ -64,7 +64,7 @@ def _show(made: ssl.SSLContext, tls: Tls) -> None:
     with _as_file(key.encode() + b"\n" + tls.certificate) as path:
         try:
             # a password is always given, or OpenSSL asks for one at the terminal
-            made.load_cert_chain(path, password=lambda: password)
+            ssl_context.load_cert_chain(path, password=lambda: password)
         except ssl.SSLError as error:
             if "KEY_VALUES_MISMATCH" in (error.reason or ""):
                 raise InputError("our key is not the key of our certificate") from None
@@ -103,8 +103,8 @@ def explain(error: BaseException, name: str) -> str:
     if reason in _NOTHING_SHOWN:
         return "the broker wants a client certificate; say --certificate FILE and --key FILE"
     if reason in _NOT_ACCEPTED:
-        what = reason.partition("_ALERT_")[2].replace("_", " ").lower()
-        return f"the broker wants a client certificate, or does not accept ours ({what}); say --certificate FILE"
+        alert = reason.partition("_ALERT_")[2].replace("_", " ").lower()
+        return f"the broker wants a client certificate, or does not accept ours ({alert}); say --certificate FILE"
     if reason == "SSLV3_ALERT_HANDSHAKE_FAILURE":
         return "the broker broke the TLS handshake off; it wants a client certificate (--certificate), or other ciphers"
     if reason in _NO_COMMON:
@@ -114,8 +114,8 @@ def explain(error: BaseException, name: str) -> str:
             "closed the connection during the TLS handshake; a listener without TLS does that (--no-tls),"
             " and one that wants a client certificate (--certificate)"
         )
-    told = reason.replace("_", " ").lower() or getattr(error, "strerror", None) or type(error).__name__
-    return f"the TLS handshake failed: {told}"
+    text = reason.replace("_", " ").lower() or getattr(error, "strerror", None) or type(error).__name__
+    return f"the TLS handshake failed: {text}"
 
 
 def explain_endpoint(error: ssl.SSLError, name: str) -> str:
@@ -141,12 +141,12 @@ async def explain_closer(error: BaseException, tls: Tls, dialled: Address, name:
     code = error.verify_code
     if code not in (_NOT_YET, _EXPIRED, _OTHER_NAME, _OTHER_IP):
         return explain(error, name)
-    found = await _certificate(tls, dialled, name)
-    if not found:
+    certificate = await _certificate(tls, dialled, name)
+    if not certificate:
         return explain(error, name)
     if code in (_OTHER_NAME, _OTHER_IP):
-        return f"{_unverified(error, name)}; it is for {_names(found)}"
-    when = found.get("notAfter" if code == _EXPIRED else "notBefore", "an unknown time")
+        return f"{_unverified(error, name)}; it is for {_names(certificate)}"
+    when = certificate.get("notAfter" if code == _EXPIRED else "notBefore", "an unknown time")
     return _unverified(error, name).replace("expired", f"expired on {when}").replace("yet", f"before {when}")
 
 
@@ -157,9 +157,9 @@ async def _certificate(tls: Tls, dialled: Address, name: str) -> dict[str, Any]:
         _, writer = await asyncio.open_connection(dialled.host, dialled.port, ssl=looser, server_hostname=name)
     except (OSError, ssl.SSLError):
         return {}
-    found: dict[str, Any] = writer.get_extra_info("peercert") or {}
+    certificate: dict[str, Any] = writer.get_extra_info("peercert") or {}
     writer.transport.abort()
-    return found
+    return certificate
 
 
 def _names(certificate: dict[str, Any]) -> str:
@@ -169,8 +169,8 @@ def _names(certificate: dict[str, Any]) -> str:
         names = [
             f"{value} (in its subject alone, which counts no longer)" for key, value in subject if key == "commonName"
         ]
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more or "no name at all"
+    unnamed = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + unnamed or "no name at all"
 
 
 def _unverified(error: ssl.SSLCertVerificationError, name: str) -> str:

@@ -1,5 +1,5 @@
-"""What is known of a cluster: answers in, who leads, coordinates and controls out; anything may be forgotten at any
-time and is asked for again."""
+"""Caches what is known of a cluster: brokers, leaders, coordinators and the controller. Anything may be forgotten at
+any time and is fetched again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Topic = str | UUID
 _MOST_SEEN = 4 * MAX_BROKERS
 
 
-class View:
+class MetadataCache:
     """`brokers` are controllers where the cluster was reached by its controllers."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class View:
         self._replace(
             Broker(row["nodeId"], Address(row["host"], row["port"]), row.get("rack")) for row in value["brokers"]
         )
-        self.controller = _known(value.get("controllerId", -1))
+        self.controller = _node_or_none(value.get("controllerId", -1))
         self.cluster_id = value.get("clusterId") or self.cluster_id
         for topic in value["topics"]:
             self._learn_topic(topic)
@@ -45,7 +45,7 @@ class View:
         self._replace(
             Broker(row["brokerId"], Address(row["host"], row["port"]), row.get("rack")) for row in value["brokers"]
         )
-        self.controller = _known(value["controllerId"])
+        self.controller = _node_or_none(value["controllerId"])
         self.cluster_id = value.get("clusterId") or self.cluster_id
 
     def learn_coordinator(self, target: Coordinator, row: Mapping[str, Any]) -> None:
@@ -125,5 +125,5 @@ class View:
                     self.leaders.pop((key, partition["partitionIndex"]), None)
 
 
-def _known(node: int) -> int | None:
+def _node_or_none(node: int) -> int | None:
     return node if node >= 0 else None
