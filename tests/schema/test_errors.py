@@ -81,8 +81,8 @@ OF_OTHERS = {
     "CreateTopics": {"UNKNOWN_TOPIC_OR_PARTITION"},
     "EndTxn": {"TRANSACTION_ABORTABLE"},
     "TxnOffsetCommit": {"UNSTABLE_OFFSET_COMMIT"},
+    "ShareFetch": {"FENCED_STATE_EPOCH"},
     "UnregisterBroker": {"STALE_BROKER_EPOCH"},
-    "AllocateProducerIds": {"STALE_BROKER_EPOCH"},
     "GetTelemetrySubscriptions": {"UNKNOWN_SUBSCRIPTION_ID"},
 }
 

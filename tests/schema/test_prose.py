@@ -1,9 +1,11 @@
 """Our words: every message, field and error has some, none is stale or Kafka's own, all keep the house style."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from kafkascope.schema.api_facts import api_facts
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
 from kafkascope.schema.files import DATA, lines, text
@@ -100,6 +102,28 @@ def test_no_place_has_two_sentences() -> None:
 def test_no_advice_is_about_an_error_that_does_not_exist() -> None:
     rows = text("prose/errors.txt").splitlines()
     assert {row for row in rows if row and not row.startswith((" ", "#"))} == set(advice())
+
+
+def test_every_error_code_has_a_sentence_of_its_own() -> None:
+    # "Zero for success, otherwise a code" can be said of all and says nothing of any
+    assert "ErrorCode" not in keyed(lines("prose/fields.txt"))
+
+
+def test_two_fields_of_a_struct_never_share_a_sentence() -> None:
+    found: dict[tuple[str, tuple[str, ...], str], set[str]] = {}
+    for name in index():
+        known = message(name)
+        for path, _ in fields_of(known):
+            found.setdefault((name, path[:-1], sentence(known, path) or ""), set()).add(path[-1])
+    assert [(key, names) for key, names in found.items() if len(names) > 1] == []
+
+
+def test_the_version_from_which_clients_wait_is_that_of_kip_219() -> None:
+    for api in apis().values():
+        known = message(f"{api}Response")
+        says = re.search(r"From version (\d+) on the client waits", sentence(known, ("ThrottleTimeMs",)) or "")
+        if says:
+            assert [kip.version for kip in api_facts(api).kips if kip.number == 219] == [int(says[1])], api
 
 
 def test_no_sentence_only_restates_its_field() -> None:
