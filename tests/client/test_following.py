@@ -138,7 +138,7 @@ def test_a_leader_that_has_not_heard_of_its_topic_yet_is_asked_again() -> None:
 
 
 def test_a_leader_that_never_hears_of_its_topic_gives_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkascope.client.cluster.UNKNOWN_TO_LEADER_SECONDS", 0.3)
+    monkeypatch.setattr("kafkascope.client.cluster._UNKNOWN_TO_LEADER_SECONDS", 0.3)
 
     def script(_: int, request: DecodedFrame) -> Mapping[str, Any] | None:
         if request.api != "Fetch":
