@@ -30,21 +30,21 @@ HEAD = (
 )
 
 
-SECTIONS = ("codec", "columns", "captures", "pipeline", "explorer", "start")
+_SECTIONS = ("codec", "columns", "captures", "pipeline", "explorer", "start")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("sections", nargs="*", help=f"{', '.join(SECTIONS)}; all if none is named")
+    parser.add_argument("sections", nargs="*", help=f"{', '.join(_SECTIONS)}; all if none is named")
     parser.add_argument("--gc", action="store_true", help="leave the garbage collector on while timing")
     parser.add_argument("--only", default="", help="only messages whose name holds this; codec and columns alone then")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--whole", action="store_true", help="let tshark read all of the 1 GB capture: it takes long")
     options = parser.parse_args()
-    chosen = options.sections or (SECTIONS[:2] if options.only else SECTIONS)
+    chosen = options.sections or (_SECTIONS[:2] if options.only else _SECTIONS)
     for section in chosen:
-        if section not in SECTIONS:
-            parser.error(f"no section is called {section}; there are {', '.join(SECTIONS)}")
+        if section not in _SECTIONS:
+            parser.error(f"no section is called {section}; there are {', '.join(_SECTIONS)}")
     if "codec" in chosen:
         _codec(options)
     if "columns" in chosen:
@@ -93,12 +93,12 @@ def _mean(ratios: Iterable[float]) -> float:
 
 def _line(case: Case, direction: str, *, with_gc: bool, rounds: int) -> tuple[float, float]:
     theirs = peer(case)
-    found = layout(case.name, case.version)
+    message_layout = layout(case.name, case.version)
     if direction == "decode":
         calls: list[Callable[[], Any]] = [
             partial(decode, case.name, case.version, case.data),
             theirs.decode,
-            partial(fast_decoder(found), case.data, 0),
+            partial(fast_decoder(message_layout), case.data, 0),
             copy_bytes(case),
             make_objects(case),
         ]
@@ -106,7 +106,7 @@ def _line(case: Case, direction: str, *, with_gc: bool, rounds: int) -> tuple[fl
         calls = [
             partial(encode, case.name, case.version, case.value),
             theirs.encode,
-            partial(compile_encoder(found), case.value),
+            partial(compile_encoder(message_layout), case.value),
             copy_bytes(case),
         ]
     ours, kio, bare, copied, *objects = best(calls, with_gc=with_gc, rounds=rounds)

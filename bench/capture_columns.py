@@ -1,4 +1,4 @@
-"""A capture in, the columns of its exchanges and of every message out, counted and dropped: one pass, one thread.
+"""Converts a capture to columns of exchanges and messages on one thread, and prints counts and times.
 
 python -m bench.capture_columns busy.pcap            what came out, as JSON
 python -m bench.capture_columns busy.pcap --steps    and the processor time of each step
@@ -23,16 +23,16 @@ from kafkascope.capture.net.segments import SegmentReader
 from kafkascope.capture.tcp.reassembly import Reassembler
 
 
-def read_columns(path: str) -> dict[str, int]:
+def _read_columns(path: str) -> dict[str, int]:
     messages = Messages()
     exchanges = rows = errors = 0
 
     def count(tables: Any) -> None:
         nonlocal rows, errors
-        for made in tables:
-            rows += made.table.num_rows
+        for message in tables:
+            rows += message.table.num_rows
             # `_error` is the last.
-            errors += made.table.num_rows - made.table.column(made.table.num_columns - 1).null_count
+            errors += message.table.num_rows - message.table.column(message.table.num_columns - 1).null_count
 
     for batch in reader.Reading(path).batches():
         columns = exchange_columns.to_arrow(batch)
@@ -87,7 +87,7 @@ class _Next:
         return next(self._source, None)
 
 
-def time_steps() -> Steps:
+def _time_steps() -> Steps:
     steps = Steps()
     steps.time_items(reader, "read_packets", "packets")
     owners = {SegmentReader: "segments", Reassembler: "reassembly", Pairer: "pairing"}
@@ -113,18 +113,18 @@ def main() -> None:
     gc.freeze()
     if options.steps:
         # Kernels are loaded, or compiled, when first used.
-        read_columns(options.file)
-    steps = time_steps() if options.steps else None
+        _read_columns(options.file)
+    steps = _time_steps() if options.steps else None
     least = float("inf")
     for _ in range(options.rounds):
         start = process_time()
-        told: dict[str, Any] = dict(read_columns(options.file))
+        result: dict[str, Any] = dict(_read_columns(options.file))
         least = min(least, process_time() - start)
-    told["seconds"] = least
+    result["seconds"] = least
     if steps is not None:
         timed = sum(steps.seconds.values())
-        told["steps"] = steps.seconds | {"the rest": least - timed}
-    print(json.dumps(told))
+        result["steps"] = steps.seconds | {"the rest": least - timed}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ MEGABYTES, PART_MEGABYTES, LARGE_MEGABYTES = 1_000, 150, 3_000
 # Of the gigabyte, what tshark is given: all of it would take it hours, and it is the slower the more it is.
 TSHARK_MEGABYTES = 250
 # What recorded captures are lengthened to.
-LONG_MEGABYTES = 100
-AIMS = {"ek": (100, 60), "fields": (20, 8)}
-MOST_GROWTH = 1.2
-FIRST_LINE_RUNS = 7
+_LONG_MEGABYTES = 100
+_AIMS = {"ek": (100, 60), "fields": (20, 8)}
+_MOST_GROWTH = 1.2
+_FIRST_LINE_RUNS = 7
 # What tshark has of an exchange; its -T ek has everything.
 FIELDS = (
     "frame.time_epoch tcp.stream kafka.api_key kafka.api_version kafka.correlation_id kafka.client_id kafka.topic_name"
@@ -37,35 +37,35 @@ HEAD = f"{'':<48}{'MB':>9}{'wall s':>9}{'proc. s':>9}{'MB/s':>9}{'peak MB':>9}"
 
 
 def lines(*, whole: bool = False) -> Iterable[str]:
-    made = busy(MEGABYTES)
-    yield made.line()
-    part = Path(made.path) if whole else first_part(made, TSHARK_MEGABYTES)
-    yield from _against_tshark(Path(made.path), part)
-    yield from _steps(made)
+    traffic = busy(MEGABYTES)
+    yield traffic.line()
+    part = Path(traffic.path) if whole else first_part(traffic, TSHARK_MEGABYTES)
+    yield from _against_tshark(Path(traffic.path), part)
+    yield from _steps(traffic)
     yield from _recorded()
     yield from _short()
     yield from _memory()
-    yield from _first_line(Path(made.path))
+    yield from _first_line(Path(traffic.path))
     yield from _compile()
 
 
-def columns_command(path: Path, *more: str) -> list[str]:
+def _columns_command(path: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "bench.capture_columns", str(path), *more]
 
 
-def again_command(path: Path, *more: str) -> list[str]:
+def _again_command(path: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "bench.capture_stats", str(path), *more]
 
 
-def stats_command(path: Path) -> list[str]:
+def _stats_command(path: Path) -> list[str]:
     return [COMMAND, "read", "--stats", str(path)]
 
 
 def tshark_command(path: Path, form: str, ports: Iterable[int] = (9_092,)) -> list[str]:
     """-n: it looks up no names."""
-    told = [part for port in ports for part in ("-d", f"tcp.port=={port},kafka")]
+    ports_as_kafka = [part for port in ports for part in ("-d", f"tcp.port=={port},kafka")]
     fields = [part for name in FIELDS for part in ("-e", name)] if form == "fields" else []
-    return ["tshark", "-n", "-r", str(path), *told, "-T", form, *fields]
+    return ["tshark", "-n", "-r", str(path), *ports_as_kafka, "-T", form, *fields]
 
 
 def _line(label: str, size: int, took: Run) -> str:
@@ -77,10 +77,10 @@ def _line(label: str, size: int, took: Run) -> str:
 
 def _against_tshark(whole: Path, part: Path) -> Iterator[str]:
     """The kernels are on disk before anything is timed."""
-    run(columns_command(part))
+    run(_columns_command(part))
     yield f"\n{HEAD}"
     ours: dict[str, float] = {}
-    for label, command in (("capture to columns", columns_command), ("read --stats", stats_command)):
+    for label, command in (("capture to columns", _columns_command), ("read --stats", _stats_command)):
         for path in dict.fromkeys((part, whole)):
             size, took = path.stat().st_size, run(command(path))
             # The last is the whole: tshark has it no better than the part, and pays its start once too.
@@ -92,28 +92,28 @@ def _against_tshark(whole: Path, part: Path) -> Iterator[str]:
         return
     clean = Path(busy(PART_MEGABYTES, clean=True).path)
     theirs: dict[str, float] = {}
-    for form in AIMS:
+    for form in _AIMS:
         for note, path in (("", part), (", no packet lost or late", clean)):
             size, took = path.stat().st_size, run(tshark_command(path, form))
             theirs[f"{form}{note}"] = size / took.processor
             yield _line(f"tshark -T {form}{note}", size, took)
     for label in ("capture to columns", "read --stats"):
         for form, speed in theirs.items():
-            aim, floor = AIMS[form.split(",")[0]]
+            aim, floor = _AIMS[form.split(",")[0]]
             times, same = ours[label] / speed, ours[f"{label}, same file"] / speed
             yield f"{label}: {times:,.0f} times tshark -T {form} ({same:,.0f} at its size); aim {aim}, floor {floor}"
 
 
-def _steps(made: Made) -> Iterator[str]:
-    told = json.loads(run(columns_command(Path(made.path), "--steps"), keep=True).output)
-    seconds = told["seconds"]
-    speed = made.file_bytes / seconds / 1e6
+def _steps(traffic: Made) -> Iterator[str]:
+    steps = json.loads(run(_columns_command(Path(traffic.path), "--steps"), keep=True).output)
+    seconds = steps["seconds"]
+    speed = traffic.file_bytes / seconds / 1e6
     yield f"\ncapture to columns without its start, {speed:,.0f} MB/s: processor seconds by step"
-    for step, taken in told["steps"].items():
+    for step, taken in steps["steps"].items():
         yield f"  {step:<46}{taken:9.2f}{taken / seconds:9.0%}"
     yield (
-        f"  {told['exchanges']:,} exchanges of {made.exchanges:,}, {told['messages']:,} messages of {made.frames:,},"
-        f" {told['undecoded']} undecoded"
+        f"  {steps['exchanges']:,} exchanges of {traffic.exchanges:,}, {steps['messages']:,} messages of"
+        f" {traffic.frames:,}, {steps['undecoded']} undecoded"
     )
 
 
@@ -126,11 +126,11 @@ def _recorded() -> Iterator[str]:
         empty = Path(folder) / "empty.pcap"
         empty.write_bytes(capture(NAMES[0])[:24])
         has_tshark = shutil.which("tshark") is not None
-        start = {form: _least(tshark_command(empty, form), 5) for form in AIMS} if has_tshark else {}
+        start = {form: _least(tshark_command(empty, form), 5) for form in _AIMS} if has_tshark else {}
         for name in NAMES:
             path = Path(folder) / f"{name}.pcap"
             path.write_bytes(capture(name))
-            long = lengthened(name, LONG_MEGABYTES * 1_000_000, Path(folder))
+            long = lengthened(name, _LONG_MEGABYTES * 1_000_000, Path(folder))
             # What takes milliseconds is done more often: the best of few would be chance.
             for label, file, rounds, often in (
                 (f"{name}, as recorded", path, 5, 50),
@@ -140,12 +140,12 @@ def _recorded() -> Iterator[str]:
                 theirs = [
                     _least(tshark_command(file, form, _ports(name)), rounds) - before for form, before in start.items()
                 ]
-                for what, command in (("columns", columns_command), ("read --stats", again_command)):
+                for task, command in (("columns", _columns_command), ("read --stats", _again_command)):
                     took = json.loads(run(command(file, "--rounds", str(often)), keep=True).output)["seconds"]
-                    told = "".join(f"{seconds / took:8.1f}x" for seconds in theirs) or "  tshark is not here"
-                    yield f"{f'{label}: {what}':<40}{size / 1e6:8.2f}{size / took / 1e6:9.1f}{told}"
+                    ratios = "".join(f"{seconds / took:8.1f}x" for seconds in theirs) or "  tshark is not here"
+                    yield f"{f'{label}: {task}':<40}{size / 1e6:8.2f}{size / took / 1e6:9.1f}{ratios}"
                 file.unlink()
-        for form, (aim, floor) in AIMS.items():
+        for form, (aim, floor) in _AIMS.items():
             yield f"-T {form}: aim {aim}, floor {floor}"
 
 
@@ -160,23 +160,23 @@ def _ports(name: str) -> list[int]:
 
 
 def _short() -> Iterator[str]:
-    made = short_lived()
-    yield f"\nmany short connections: {made.line()}"
-    path = Path(made.path)
-    for label, command in (("capture to columns", columns_command), ("read --stats", stats_command)):
-        yield _line(label, made.file_bytes, run(command(path)))
+    traffic = short_lived()
+    yield f"\nmany short connections: {traffic.line()}"
+    path = Path(traffic.path)
+    for label, command in (("capture to columns", _columns_command), ("read --stats", _stats_command)):
+        yield _line(label, traffic.file_bytes, run(command(path)))
 
 
 def _memory() -> Iterator[str]:
     yield "\npeak memory"
     small, large = busy(PART_MEGABYTES), busy(LARGE_MEGABYTES)
-    for label, command in (("capture to columns", columns_command), ("read --stats", stats_command)):
+    for label, command in (("capture to columns", _columns_command), ("read --stats", _stats_command)):
         peaks = []
-        for made in (small, large):
-            took = run(command(Path(made.path)))
+        for traffic in (small, large):
+            took = run(command(Path(traffic.path)))
             peaks.append(took.peak_bytes)
-            yield _line(label, made.file_bytes, took)
-        yield f"{label}: {peaks[1] / peaks[0]:.2f} times as much; {MOST_GROWTH} at the most"
+            yield _line(label, traffic.file_bytes, took)
+        yield f"{label}: {peaks[1] / peaks[0]:.2f} times as much; {_MOST_GROWTH} at the most"
 
 
 def _first_line(path: Path) -> Iterator[str]:
@@ -185,7 +185,7 @@ def _first_line(path: Path) -> Iterator[str]:
         recorded = Path(folder) / "clients.pcap"
         recorded.write_bytes(capture("clients"))
         for label, file in ((f"{path.stat().st_size / 1e6:,.0f} MB", path), ("clients, recorded", recorded)):
-            wall, processor = zip(*(_until_first(file) for _ in range(FIRST_LINE_RUNS)), strict=True)
+            wall, processor = zip(*(_until_first(file) for _ in range(_FIRST_LINE_RUNS)), strict=True)
             yield (
                 f"{label:<48}{1e3 * min(wall):6,.0f} at best, {1e3 * median(wall):6,.0f} in the middle,"
                 f" {1e3 * min(processor):6,.0f} of processor time; 1,000 at the most"
@@ -202,12 +202,12 @@ def _until_first(path: Path) -> tuple[float, float]:
         assert child.stdout is not None
         # The first is the day.
         child.stdout.readline()
-        found = child.stdout.readline()
+        line = child.stdout.readline()
         taken = perf_counter() - start
         child.kill()
         _, _, usage = os.wait4(child.pid, 0)
         child.returncode = 0
-    assert found
+    assert line
     return taken, usage.ru_utime + usage.ru_stime
 
 
@@ -218,7 +218,7 @@ def _compile() -> Iterator[str]:
         path.write_bytes(capture("share"))
         kernels = {"NUMBA_CACHE_DIR": f"{folder}/kernels"}
         for label in ("compiled, the first time on a machine", "loaded from disk"):
-            took = run(columns_command(path), environment=kernels)
+            took = run(_columns_command(path), environment=kernels)
             yield f"{label:<48}{took.wall:9.2f}{took.processor:9.2f}"
 
 

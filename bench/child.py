@@ -1,4 +1,4 @@
-"""A command in, what it took out: wall and processor seconds and peak memory of that process alone, on one core.
+"""Runs a command and measures its wall time, processor time and peak memory on one core.
 
 A process begins with the memory of the one that started it, and its peak counts that. So a small one stands between:
 `python -m bench.child '{"command": [...], "keep": false}'` runs it and says what it took as a line of JSON."""
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
 
-ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +26,22 @@ class Run:
 
 def run(command: Sequence[str], *, keep: bool = False, environment: Mapping[str, str] | None = None) -> Run:
     """RuntimeError with the end of its standard error if it fails. `keep` keeps what it prints."""
-    asked = json.dumps({"command": list(command), "keep": keep})
+    request = json.dumps({"command": list(command), "keep": keep})
     done = subprocess.run(
-        [sys.executable, "-m", "bench.child", asked],
+        [sys.executable, "-m", "bench.child", request],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         env=_environment() | dict(environment or {}),
-        cwd=ROOT,
+        cwd=_ROOT,
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     return Run(**json.loads(done.stdout))
 
 
-def measure(command: Sequence[str], *, keep: bool) -> Run:
+def _measure(command: Sequence[str], *, keep: bool) -> Run:
     with TemporaryFile() as out, TemporaryFile() as err:
         start = perf_counter()
         child = subprocess.Popen(
@@ -58,8 +58,8 @@ def measure(command: Sequence[str], *, keep: bool) -> Run:
         out.seek(0)
         err.seek(0)
         if child.returncode:
-            said = err.read()[-2000:].decode(errors="replace")
-            sys.exit(f"{command[0]} exited with {child.returncode}: {said}")
+            error_text = err.read()[-2000:].decode(errors="replace")
+            sys.exit(f"{command[0]} exited with {child.returncode}: {error_text}")
         return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read().decode())
 
 
@@ -73,4 +73,4 @@ def one_core() -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(measure(**json.loads(sys.argv[1])))))
+    print(json.dumps(asdict(_measure(**json.loads(sys.argv[1])))))

@@ -29,16 +29,16 @@ from kafkascope.columnar.decode import decode_columns
 from kafkascope.columnar.kernel.entry import warm_up
 from tests.judge.java import CACHE, COMPILED_AGAINST, jars
 
-SOURCE = Path(__file__).parent / "java" / "ReadFrames.java"
+_SOURCE = Path(__file__).parent / "java" / "ReadFrames.java"
 # A call has 16 MB of frames. Of large ones that are few, and the call itself would be most of it where only the headers
 # of their record batches are looked at: then it has so many, in memory that every machine has.
-CALL_BYTES, CALL_FRAMES, MOST_BYTES = 16 << 20, 2_000, 256 << 20
-KIO_SECONDS = 0.5
-JAVA_SECONDS = 3.0
-VARIANTS = 200
-SEED = 20
-AIM_KIO, AIM_JAVA = 20, 3
-FLOOR_KIO, FLOOR_JAVA = 10, 1.5
+_CALL_BYTES, _CALL_FRAMES, _MOST_BYTES = 16 << 20, 2_000, 256 << 20
+_KIO_SECONDS = 0.5
+_JAVA_SECONDS = 3.0
+_VARIANTS = 200
+_SEED = 20
+_AIM_KIO, _AIM_JAVA = 20, 3
+_FLOOR_KIO, _FLOOR_JAVA = 10, 1.5
 HEAD = (
     f"{'':<52}{'bytes a':>9} |{'decode_columns':>15} |{'kio':>8} |{'Java':>8} |{'times':>8}{'times':>8}\n"
     f"{'':<52}{'frame':>9} |{'MB/s':>15} |{'MB/s':>8} |{'MB/s':>8} |{'kio':>8}{'Java':>8}"
@@ -60,16 +60,16 @@ class Corpus:
 
     def repeated(self) -> list[bytes]:
         """What one call has."""
-        size = min(max(CALL_BYTES, CALL_FRAMES * self.size // len(self.frames)), MOST_BYTES)
+        size = min(max(_CALL_BYTES, _CALL_FRAMES * self.size // len(self.frames)), _MOST_BYTES)
         return self.frames * max(1, round(size / self.size))
 
 
-def lines(only: str = "", seconds: float = JAVA_SECONDS) -> Iterable[str]:
+def lines(only: str = "", seconds: float = _JAVA_SECONDS) -> Iterable[str]:
     """A line a message and what the ratios come to; `only` keeps messages whose label holds it."""
     warm = warm_up()
     yield f"kernel {'loaded' if warm.from_disk else 'compiled'} in {warm.seconds:.2f} s; kept in {warm.folder}"
-    yield f"{CALL_BYTES >> 20} MB of frames a call, of large ones {CALL_FRAMES:,} or {MOST_BYTES >> 20} MB;"
-    yield f"{VARIANTS} different ones, seed {SEED}; by processor time;"
+    yield f"{_CALL_BYTES >> 20} MB of frames a call, of large ones {_CALL_FRAMES:,} or {_MOST_BYTES >> 20} MB;"
+    yield f"{_VARIANTS} different ones, seed {_SEED}; by processor time;"
     yield f"decode_columns from array to table, kio's native reader, Kafka {COMPILED_AGAINST}'s own after {seconds} s"
     chosen = [case for case in cases() if only.lower() in case.label.lower()]
     plain = [case for case in chosen if not _has_records(case.value)]
@@ -87,17 +87,17 @@ def _table(title: str, chosen: list[Case], seconds: float) -> Iterable[str]:
     yield f"\n{title}\n{HEAD}"
     ratios = []
     for case in chosen:
-        found = corpus(case)
-        ours, kio, java = decode_columns_speed(found), kio_speed(found), java_speed(found, seconds)
+        frames = _corpus(case)
+        ours, kio, java = _decode_columns_speed(frames), _kio_speed(frames), _java_speed(frames, seconds)
         ratios.append((ours / kio, ours / java))
         yield (
-            f"{found.label:<52}{found.size // len(found.frames):9,} |{ours / 1e6:15,.0f} |{kio / 1e6:8,.0f}"
+            f"{frames.label:<52}{frames.size // len(frames.frames):9,} |{ours / 1e6:15,.0f} |{kio / 1e6:8,.0f}"
             f" |{java / 1e6:8,.0f} |{ours / kio:8.1f}{ours / java:8.2f}"
         )
     for label, combine in (("geometric mean", _mean), ("least", min)):
         of_kio, of_java = (combine(column) for column in zip(*ratios, strict=True))
         yield f"{label:<52}{'':>9} |{'':>15} |{'':>8} |{'':>8} |{of_kio:8.1f}{of_java:8.2f}"
-    for peer_name, column, aim, floor in (("kio", 0, AIM_KIO, FLOOR_KIO), ("Java", 1, AIM_JAVA, FLOOR_JAVA)):
+    for peer_name, column, aim, floor in (("kio", 0, _AIM_KIO, _FLOOR_KIO), ("Java", 1, _AIM_JAVA, _FLOOR_JAVA)):
         of = [ratio[column] for ratio in ratios]
         above, reached = sum(ratio >= floor for ratio in of), sum(ratio >= aim for ratio in of)
         yield f"{peer_name}: {above} of {len(of)} at {floor} times or more (floor), {reached} at {aim} or more (aim)"
@@ -114,10 +114,10 @@ def _mean(ratios: Iterable[float]) -> float:
     return exp(sum(logarithms) / len(logarithms))
 
 
-def corpus(case: Case) -> Corpus:
+def _corpus(case: Case) -> Corpus:
     """Frames like the case's, no two alike: a kernel that meets one frame again and again would know it by heart."""
-    random = Random(f"{case.label} {SEED}")
-    count = min(VARIANTS, max(4, (4 << 20) // len(case.data)))
+    random = Random(f"{case.label} {_SEED}")
+    count = min(_VARIANTS, max(4, (4 << 20) // len(case.data)))
     frames = []
     for _ in range(count):
         value = _varied(case.value, random)
@@ -159,24 +159,24 @@ def _record_data(size: int, random: Random) -> bytes:
     return encode_records(batches)
 
 
-def decode_columns_speed(found: Corpus) -> float:
-    frames = pa.array(found.repeated(), type=pa.binary())
+def _decode_columns_speed(messages: Corpus) -> float:
+    frames = pa.array(messages.repeated(), type=pa.binary())
     size: int = frames.nbytes - 4 * (len(frames) + 1)
-    table = decode_columns(found.name, found.version, frames)
+    table = decode_columns(messages.name, messages.version, frames)
     assert table["_error"].null_count == len(frames)
-    return size / _best(partial(decode_columns, found.name, found.version, frames), 15)
+    return size / _best(partial(decode_columns, messages.name, messages.version, frames), 15)
 
 
-def kio_speed(found: Corpus) -> float:
+def _kio_speed(messages: Corpus) -> float:
     from kio.serial import entity_reader
 
-    reader = entity_reader(_kio_type(found.name, found.version))
+    reader = entity_reader(_kio_type(messages.name, messages.version))
 
     def read() -> None:
-        for frame in found.frames:
+        for frame in messages.frames:
             reader(frame, 0)
 
-    return found.size / _best(read, max(5, int(KIO_SECONDS / max(_best(read, 1), 1e-6))))
+    return messages.size / _best(read, max(5, int(_KIO_SECONDS / max(_best(read, 1), 1e-6))))
 
 
 def _kio_type(name: str, version: int) -> Any:
@@ -194,15 +194,15 @@ def _best(call: Callable[[], Any], rounds: int) -> float:
     return least
 
 
-def java_speed(found: Corpus, seconds: float) -> float:
-    frames = found.repeated()
+def _java_speed(messages: Corpus, seconds: float) -> float:
+    frames = messages.repeated()
     with tempfile.NamedTemporaryFile() as file:
         for frame in frames:
             file.write(len(frame).to_bytes(4, "big") + frame)
         file.flush()
         classpath = os.pathsep.join(str(entry) for entry in (_classes(), *jars(COMPILED_AGAINST)))
         done = subprocess.run(
-            ["java", "-Xmx2g", "-XX:+UseSerialGC", "-cp", classpath, "ReadFrames", found.name, str(found.version),
+            ["java", "-Xmx2g", "-XX:+UseSerialGC", "-cp", classpath, "ReadFrames", messages.name, str(messages.version),
              file.name, str(seconds)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
             preexec_fn=_one_core,
@@ -219,11 +219,11 @@ def _one_core() -> None:
 def _classes() -> Path:
     folder = CACHE / "bench-classes"
     if not (folder / "ReadFrames.class").is_file() or (
-        (folder / "ReadFrames.class").stat().st_mtime < SOURCE.stat().st_mtime
+        (folder / "ReadFrames.class").stat().st_mtime < _SOURCE.stat().st_mtime
     ):
         folder.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join(map(str, jars(COMPILED_AGAINST)))
-        subprocess.run(["javac", "-proc:none", "-cp", path, "-d", str(folder), str(SOURCE)], check=True, timeout=300)
+        subprocess.run(["javac", "-proc:none", "-cp", path, "-d", str(folder), str(_SOURCE)], check=True, timeout=300)
     return folder
 
 

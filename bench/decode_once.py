@@ -12,7 +12,7 @@ from kafkascope.pipeline.decoding import decode
 from kafkascope.pipeline.session import local_session
 
 FRAMES = 10_000_000
-FILES = 8
+_FILES = 8
 
 
 def main() -> None:
@@ -25,9 +25,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kafkascope-bench-") as folder:
         frames = os.path.join(folder, "frames")
         os.mkdir(frames)
-        for number in range(FILES):
+        for number in range(_FILES):
             with pq.ParquetWriter(os.path.join(frames, f"{number}.parquet"), some.schema) as writer:
-                for _ in range(FRAMES // FILES // len(bodies)):
+                for _ in range(FRAMES // _FILES // len(bodies)):
                     writer.write_table(some)
         spark = local_session(2, log=os.path.join(folder, "spark.log"))
         rows = spark.read.parquet(frames)

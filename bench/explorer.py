@@ -24,13 +24,13 @@ from tools.debian_packages import MISSING, chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-CONNECTIONS, SECONDS = 8, 10.0
-PAINT_AIM_MS, LAKE_AIM_MS = 100, 300
-PAGE_AIM_S = 1
-RUNS = 9
+CONNECTIONS, _SECONDS = 8, 10.0
+_PAINT_AIM_MS, _LAKE_AIM_MS = 100, 300
+_PAGE_AIM_S = 1
+_RUNS = 9
 # What Chromium takes on this machine at this time, for a page that is nothing but text.
-FLOOR, BEFORE = "page.css", "kip/932.html"
-PAINTED = ("index.html", "api/ShareFetch.html", "message/ShareFetchRequest/2.html", "errors.html", "release/4.3.html")
+_FLOOR, _BEFORE = "page.css", "kip/932.html"
+_PAINTED = ("index.html", "api/ShareFetch.html", "message/ShareFetchRequest/2.html", "errors.html", "release/4.3.html")
 
 
 def lines() -> Iterable[str]:
@@ -63,7 +63,7 @@ def _served(*arguments: str) -> Iterator[tuple[str, int]]:
 
 
 def _pages(base: str) -> Iterator[str]:
-    every = [address(kind, one) for kind in KINDS for one in kind.every()]
+    every = [address(kind, parameters) for kind in KINDS for parameters in kind.every()]
     kept = [path for path in every if path.startswith("api/")]
     kept += [path for path in every if path.startswith("message/Share")]
     kept = kept[: MAX_KEPT_PAGES // 2]
@@ -71,23 +71,23 @@ def _pages(base: str) -> Iterator[str]:
     yield f"{'':<52}{'pages':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>8}"
     for label, paths, seconds in (
         ("every page of the static site, each made once", every, None),
-        (f"{len(kept)} pages that the server keeps, {SECONDS:g} s", kept, SECONDS),
+        (f"{len(kept)} pages that the server keeps, {_SECONDS:g} s", kept, _SECONDS),
     ):
-        found = load(base, paths, connections=CONNECTIONS, seconds=seconds)
+        result = load(base, paths, connections=CONNECTIONS, seconds=seconds)
         yield (
-            f"{label:<52}{len(found.times):8,}{found.a_second:10,.0f}{1e3 * found.percentile(0.5):9.2f}"
-            f"{1e3 * found.percentile(0.99):9.2f}{found.bytes / found.seconds / 1e6:8.1f}"
+            f"{label:<52}{len(result.times):8,}{result.a_second:10,.0f}{1e3 * result.percentile(0.5):9.2f}"
+            f"{1e3 * result.percentile(0.99):9.2f}{result.bytes / result.seconds / 1e6:8.1f}"
         )
 
 
 def _uploads(base: str, pid: int) -> Iterator[str]:
-    found = flood(base, pid)
-    yield f"{UPLOADS} uploads of 16 MB at once, and a page every {PAUSE:g} s; aim {PAGE_AIM_S} s for the slowest page"
-    statuses = ", ".join(f"{count} times {status}" for status, count in sorted(found.statuses.items()))
-    yield f"the uploads got {statuses}; 503 without Retry-After: {found.without_retry}"
-    median_s, worst_s = found.pages[len(found.pages) // 2], found.pages[-1]
-    yield f"{len(found.pages)} pages: median {1e3 * median_s:.0f} ms, slowest {1e3 * worst_s:.0f} ms"
-    yield "peak memory: " + ", ".join(f"{name} {peak >> 20} MiB" for name, peak in found.peak_bytes.items())
+    result = flood(base, pid)
+    yield f"{UPLOADS} uploads of 16 MB at once, and a page every {PAUSE:g} s; aim {_PAGE_AIM_S} s for the slowest page"
+    statuses = ", ".join(f"{count} times {status}" for status, count in sorted(result.statuses.items()))
+    yield f"the uploads got {statuses}; 503 without Retry-After: {result.without_retry}"
+    median_s, worst_s = result.pages[len(result.pages) // 2], result.pages[-1]
+    yield f"{len(result.pages)} pages: median {1e3 * median_s:.0f} ms, slowest {1e3 * worst_s:.0f} ms"
+    yield "peak memory: " + ", ".join(f"{name} {peak >> 20} MiB" for name, peak in result.peak_bytes.items())
 
 
 def _paint(base: str) -> Iterator[str]:
@@ -97,14 +97,14 @@ def _paint(base: str) -> Iterator[str]:
         return
     from playwright.sync_api import sync_playwright
 
-    yield f"first contentful paint in Chromium, ms, {RUNS} visits: the next page in a tab (aim {PAINT_AIM_MS} ms),"
+    yield f"first contentful paint in Chromium, ms, {_RUNS} visits: the next page in a tab (aim {_PAINT_AIM_MS} ms),"
     yield "and the first page of a new profile, with nothing cached and a process to start"
     yield f"{'':<52}{'next':>8}{'worst':>8}{'first':>8}{'worst':>8}"
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        for path in (FLOOR, *PAINTED):
-            label = "floor: a plain text of the same server" if path == FLOOR else path
+        for path in (_FLOOR, *_PAINTED):
+            label = "floor: a plain text of the same server" if path == _FLOOR else path
             following, first = _next_page(browser, base, path), _first_page(browser, base, path)
             times = (median(following), max(following), median(first), max(first))
             yield f"{label:<52}{''.join(f'{time:8.0f}' for time in times)}"
@@ -115,8 +115,8 @@ def _next_page(browser: "Browser", base: str, path: str) -> list[float]:
     context = browser.new_context()
     page = context.new_page()
     times = []
-    for _ in range(RUNS):
-        page.goto(f"{base}{BEFORE}")
+    for _ in range(_RUNS):
+        page.goto(f"{base}{_BEFORE}")
         page.goto(f"{base}{path}")
         times.append(float(page.evaluate(_FIRST_PAINT)))
     context.close()
@@ -125,7 +125,7 @@ def _next_page(browser: "Browser", base: str, path: str) -> list[float]:
 
 def _first_page(browser: "Browser", base: str, path: str) -> list[float]:
     times = []
-    for _ in range(RUNS):
+    for _ in range(_RUNS):
         context = browser.new_context()
         page = context.new_page()
         page.goto(f"{base}{path}")
@@ -142,7 +142,7 @@ _FIRST_PAINT = """() => new Promise((done) => new PerformanceObserver((list) => 
 
 def _lake(base: str, lake: Lake) -> Iterator[str]:
     count = dataset(lake, EXCHANGES).count_rows()
-    yield f"the lake browser, {count:,} exchanges with their bodies; aim {LAKE_AIM_MS} ms for the slowest"
+    yield f"the lake browser, {count:,} exchanges with their bodies; aim {_LAKE_AIM_MS} ms for the slowest"
     yield f"{'':<52}{'best':>8}{'median':>10}{'worst':>9}"
     deep = FIRST_US + DAY_US * 95 // 100
     late = f"after={deep}-0"
@@ -167,7 +167,7 @@ def _lake(base: str, lake: Lake) -> Iterator[str]:
         "one exchange": f"lake/exchange/{name}.html?at={at}",
         "one exchange, its time not known": f"lake/exchange/{name}.html",
     }.items():
-        times = [load(base, [path], connections=1).times[0] for _ in range(RUNS + 1)][1:]
-        slowest = max(slowest, (label, median(times)), key=lambda one: one[1])
+        times = [load(base, [path], connections=1).times[0] for _ in range(_RUNS + 1)][1:]
+        slowest = max(slowest, (label, median(times)), key=lambda timed: timed[1])
         yield f"{label:<52}{1e3 * min(times):8.0f}{1e3 * median(times):10.0f}{1e3 * max(times):9.0f}"
     yield f"slowest by median: {slowest[0]}, {1e3 * slowest[1]:.0f} ms"

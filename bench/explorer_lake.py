@@ -1,4 +1,4 @@
-"""A number in, a lake with so many exchanges out: the recorded incidents over and over through one day, with bodies.
+"""Builds a lake with a given number of exchanges: the recorded incidents over and over through one day, with bodies.
 Made once, kept in `.cache/bench`."""
 
 import shutil
@@ -16,7 +16,7 @@ from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.write.commit import commit
 from kafkascope.lake.write.files import Files
 
-EDITION = 1
+_EDITION = 1
 EXCHANGES = 1_000_000
 # As many as a day of hourly recordings gives.
 INGESTS = 24
@@ -24,12 +24,12 @@ FIRST_US = 1_794_700_800_000_000  # 2026-11-15 00:00
 DAY_US = 86_400_000_000
 # Kept in one copy alone, of the last hours.
 RARE = "FENCED_LEADER_EPOCH"
-TIMES = ("request_at", "response_at", "first_at", "last_at", "closed_at")
-IDS = ("exchange_id", "connection_id")
+_TIMES = ("request_at", "response_at", "first_at", "last_at", "closed_at")
+_IDS = ("exchange_id", "connection_id")
 
 
 def large_lake(count: int = EXCHANGES) -> Lake:
-    folder = FOLDER / f"explorer-{count}-v{EDITION}"
+    folder = FOLDER / f"explorer-{count}-v{_EDITION}"
     if (folder / SIGN).is_file():
         return open_lake(folder)
     beside = folder.with_suffix(".part")
@@ -65,10 +65,10 @@ def _fill(lake: Lake, small: Lake, count: int) -> None:
     tables = [name for name in small.tables() if name in ("exchanges", "connections") or message_of(name)]
     for name in tables:
         rows = dataset(small, name).to_table()
-        key, known = ("connection_id", by_connection) if name == "connections" else ("exchange_id", begins)
-        own = [known.get(one) for one in rows.column(key).to_pylist()]
+        key, starts_by_id = ("connection_id", by_connection) if name == "connections" else ("exchange_id", begins)
+        own = [starts_by_id.get(row_id) for row_id in rows.column(key).to_pylist()]
         rows = rows.filter(pc.is_valid(pa.array(own, pa.timestamp("us", "UTC"))))
-        start = pa.array([one for one in own if one is not None], pa.timestamp("us", "UTC")).cast(pa.int64())
+        start = pa.array([at for at in own if at is not None], pa.timestamp("us", "UTC")).cast(pa.int64())
         table = table_in(small, name)
         for ingest, numbers in enumerate(_shares(copies)):
             files = Files(lake, f"{ingest:020x}")
@@ -89,10 +89,10 @@ def _copy(rows: pa.Table, start: pa.Array, number: int, copies: int) -> pa.Table
     """Names of its own, and a time of its own."""
     begin = FIRST_US + DAY_US * number // copies
     for index, field in enumerate(rows.schema):
-        if field.name in IDS:
+        if field.name in _IDS:
             tail = pc.utf8_slice_codeunits(rows.column(index), 6)
             rows = rows.set_column(index, field, pc.binary_join_element_wise(f"{number:06x}", tail, ""))
-        elif field.name in TIMES:
+        elif field.name in _TIMES:
             moved = pc.add(pc.subtract(rows.column(index).cast(pa.int64()), start), begin)
             rows = rows.set_column(index, field, moved.cast(field.type))
         elif field.name == "error" and number != copies * 9 // 10:

@@ -1,5 +1,5 @@
-"""An address and paths in, requests a second and times of the answers out: a load client over asyncio, with connections
-that stay open, as `wrk` does it."""
+"""Loads a web server and measures its response times: a client over asyncio with connections that stay open, like
+`wrk`."""
 
 import asyncio
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ async def _load(base: str, paths: list[str], connections: int, seconds: float | 
     left: Iterator[str] = iter(paths) if seconds is None else cycle(paths)
     deadline = float("inf") if seconds is None else started + seconds
     workers = [_worker(base, left, deadline) for _ in range(connections)]
-    found = await asyncio.gather(*workers)
-    times = sorted(time for some, _ in found for time in some)
-    return Load(perf_counter() - started, times, sum(size for _, size in found))
+    results = await asyncio.gather(*workers)
+    times = sorted(time for some, _ in results for time in some)
+    return Load(perf_counter() - started, times, sum(size for _, size in results))
 
 
 async def _worker(base: str, left: Iterator[str], deadline: float) -> tuple[list[float], int]:

@@ -22,12 +22,12 @@ from bench.explorer_load import load
 from kafkascope.codec.frame import encode_frame
 from kafkascope.limits import MAX_UPLOAD_BYTES, MAX_URLENCODED_BYTES
 
-UPLOADS, SMALL_UPLOADS, LAKE_PAGES = 60, 600, 300
-OCTETS, FORM = "application/octet-stream", "application/x-www-form-urlencoded"
+UPLOADS, _SMALL_UPLOADS, _LAKE_PAGES = 60, 600, 300
+_OCTETS, _FORM = "application/octet-stream", "application/x-www-form-urlencoded"
 # Of which half a megabyte unpacks to four gigabytes.
 _BOMB_BYTES = 4 << 30
 # Reference pages, of which the server has not made all before.
-PAGES = ["index.html", "errors.html", *(f"message/FetchRequest/{version}.html" for version in range(4, 18))]
+_PAGES = ["index.html", "errors.html", *(f"message/FetchRequest/{version}.html" for version in range(4, 18))]
 PAUSE = 0.1
 _CHUNK = 1 << 18
 _CAPTURES = Path(__file__).parents[1] / "tests" / "captures"
@@ -43,32 +43,32 @@ class Flood:
 
 def flood(base: str, pid: int, kind: str = "frame") -> Flood:
     """`pid` is the server's. Pages are fetched by a process of their own, which the uploads don't slow down."""
-    load(base, PAGES[:3], connections=1)
+    load(base, _PAGES[:3], connections=1)
     ours, theirs = Pipe()
     ended = Event()
     fetching = Process(target=_fetch, args=(base, pid, ended, theirs))
     fetching.start()
-    found = asyncio.run(_requests(base, kind))
+    responses = asyncio.run(_requests(base, kind))
     ended.set()
     times, peaks = ours.recv()
     fetching.join()
-    without = sum(status == 503 and not retry for status, retry in found)
-    return Flood(Counter(status for status, _ in found), without, sorted(times), peaks)
+    without = sum(status == 503 and not retry for status, retry in responses)
+    return Flood(Counter(status for status, _ in responses), without, sorted(times), peaks)
 
 
 async def _requests(base: str, kind: str) -> list[tuple[int, bool]]:
     requests: list[Coroutine[None, None, tuple[int, bool]]]
     if kind == "lake":
         paths = ("lake/report.html", "lake/index.html", "lake/exchanges.html", "lake/findings.html")
-        requests = [_request(base, f"GET /{paths[number % len(paths)]}", b"") for number in range(LAKE_PAGES)]
+        requests = [_request(base, f"GET /{paths[number % len(paths)]}", b"") for number in range(_LAKE_PAGES)]
     else:
-        content, count = CONTENTS[kind](), SMALL_UPLOADS if kind == "small" else UPLOADS
-        form = FORM if kind == "form" else OCTETS
+        content, count = _CONTENTS[kind](), _SMALL_UPLOADS if kind == "small" else UPLOADS
+        form = _FORM if kind == "form" else _OCTETS
         requests = [_request(base, "POST /decode.json", content, form) for _ in range(count)]
     return await asyncio.gather(*requests)
 
 
-def largest() -> bytes:
+def _largest() -> bytes:
     """One frame that takes the decoder seconds: arrays of many small things."""
     topic = {"name": "t", "partitions": [{"partitionIndex": index} for index in range(1_000)]}
     value = {"groupId": "g", "topics": [topic] * (MAX_UPLOAD_BYTES // 4_100)}
@@ -100,8 +100,8 @@ def _bomb() -> bytes:
 
 
 # What is sent by kind: each takes the server another way.
-CONTENTS: dict[str, Callable[[], bytes]] = {
-    "frame": largest,
+_CONTENTS: dict[str, Callable[[], bytes]] = {
+    "frame": _largest,
     "recording": _recording,
     "zeros": lambda: bytes(MAX_UPLOAD_BYTES),
     "form": lambda: b"data=" + b"%41" * ((MAX_URLENCODED_BYTES - 5) // 3),
@@ -111,11 +111,11 @@ CONTENTS: dict[str, Callable[[], bytes]] = {
 }
 
 
-async def _request(base: str, what: str, content: bytes, kind: str = OCTETS) -> tuple[int, bool]:
+async def _request(base: str, request_line: str, content: bytes, kind: str = _OCTETS) -> tuple[int, bool]:
     """Its status, 0 where there is no response, and whether that says when to try again."""
     where = urlsplit(base)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    head = f"{what} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: {kind}\r\n"
+    head = f"{request_line} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: {kind}\r\n"
     writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode())
 
     async def send() -> None:
@@ -139,7 +139,7 @@ def _fetch(base: str, pid: int, ended: EventType, result: Connection) -> None:
     number = 0
     while not ended.wait(PAUSE):
         start = perf_counter()
-        load(base, [PAGES[number % len(PAGES)]], connections=1)
+        load(base, [_PAGES[number % len(_PAGES)]], connections=1)
         times.append(perf_counter() - start)
         number += 1
         for process in _tree(pid):
@@ -154,8 +154,8 @@ def _tree(pid: int) -> list[int]:
 
 
 def _peak(pid: int) -> int:
-    found = [line for line in _text(Path(f"/proc/{pid}/status")).splitlines() if line.startswith("VmHWM:")]
-    return int(found[0].split()[1]) << 10 if found else 0
+    peaks = [line for line in _text(Path(f"/proc/{pid}/status")).splitlines() if line.startswith("VmHWM:")]
+    return int(peaks[0].split()[1]) << 10 if peaks else 0
 
 
 def _text(path: Path) -> str:
@@ -167,13 +167,13 @@ def _text(path: Path) -> str:
 
 
 def main(base: str, pid: int, kinds: list[str]) -> None:
-    for kind in kinds or [*CONTENTS, "lake"]:
+    for kind in kinds or [*_CONTENTS, "lake"]:
         start = perf_counter()
-        found = flood(base, pid, kind)
-        statuses = ", ".join(f"{count} times {status}" for status, count in sorted(found.statuses.items()))
-        pages, peaks = found.pages, ", ".join(f"{name} {peak >> 20} MiB" for name, peak in found.peak_bytes.items())
+        result = flood(base, pid, kind)
+        statuses = ", ".join(f"{count} times {status}" for status, count in sorted(result.statuses.items()))
+        pages, peaks = result.pages, ", ".join(f"{name} {peak >> 20} MiB" for name, peak in result.peak_bytes.items())
         print(
-            f"{kind:<10} {statuses}, {found.without_retry} without Retry-After; {len(pages)} pages, median"
+            f"{kind:<10} {statuses}, {result.without_retry} without Retry-After; {len(pages)} pages, median"
             f" {1e3 * pages[len(pages) // 2]:.0f} ms, slowest {1e3 * pages[-1]:.0f} ms; {peaks};"
             f" {perf_counter() - start:.0f} s, load {os.getloadavg()[0]:.1f}",
             flush=True,

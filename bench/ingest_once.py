@@ -1,4 +1,4 @@
-"""One ingest in a process of its own: a capture in, a line of JSON with what each step took out.
+"""Runs one ingest in a process of its own and prints what each step took, as a line of JSON.
 
 `python -m bench.ingest_once FILE [--cores N] [--plan buckets|shuffle] [--plain] [--marts]`"""
 
@@ -55,10 +55,10 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     from kafkascope.pipeline.session import local_session
     from tests.captures import HERE
 
-    said: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     began = time.perf_counter()
     spark = local_session(options.cores, log=f"{folder}/spark.log")
-    said["session"] = time.perf_counter() - began
+    result["session"] = time.perf_counter() - began
     began = time.perf_counter()
     small = str(HERE / "clients" / "capture.pcap.xz")
     _start_workers(spark, options.cores)
@@ -69,30 +69,30 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     before, plan.SMALL_BYTES = plan.SMALL_BYTES, 0
     ingest(spark, [small], f"{folder}/warm", warm)
     plan.SMALL_BYTES = before
-    said["kernels"] = time.perf_counter() - began
+    result["kernels"] = time.perf_counter() - began
     peak = _Peak()
     began = time.perf_counter()
     lake = make_lake(f"{folder}/lake")
     done = ingest(spark, [options.file], lake, Options(plan=options.plan, tasks=options.cores))
-    said["ingest"] = time.perf_counter() - began
-    said["exchanges"] = done.exchanges
-    said["worker_peak"] = peak.stop()
-    said["lake_bytes"] = sum(path.stat().st_size for path in Path(folder, "lake").rglob("*.parquet"))
+    result["ingest"] = time.perf_counter() - began
+    result["exchanges"] = done.exchanges
+    result["worker_peak"] = peak.stop()
+    result["lake_bytes"] = sum(path.stat().st_size for path in Path(folder, "lake").rglob("*.parquet"))
     if options.marts:
         from kafkascope.pipeline.mart.build import build_marts
 
         began = time.perf_counter()
         build_marts(spark, lake)
-        said["marts"] = time.perf_counter() - began
+        result["marts"] = time.perf_counter() - began
         try:
             from kafkascope.cli.main import main as command
         except ImportError:
-            return said
+            return result
         began = time.perf_counter()
         command(["report", lake.uri, "--html", f"{folder}/report.html"])
-        said["report"] = time.perf_counter() - began
+        result["report"] = time.perf_counter() - began
     spark.stop()
-    return said
+    return result
 
 
 def _start_workers(spark: Any, cores: int) -> None:

@@ -1,4 +1,4 @@
-"""Commands in, wall time of whole processes out: what a person waits for at the prompt."""
+"""Measures the wall time of whole commands: what a person waits for at the prompt."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-RUNS = 15
-HERE = Path(sys.executable).parent
-COMMAND = str(HERE / "kafkascope")
+_RUNS = 15
+_HERE = Path(sys.executable).parent
+COMMAND = str(_HERE / "kafkascope")
 # ApiVersionsRequest v3 with its header and without the frame length: "acme" and "4.3.1".
 FRAME = "0012000300000001000474657374000561636d6506342e332e3100"
 COMMANDS = {
@@ -21,7 +21,7 @@ COMMANDS = {
     "kafkascope show ShareFetchRequest:2": [COMMAND, "show", "ShareFetchRequest:2"],
     "kafkascope decode HEX": [COMMAND, "decode", FRAME],
 }
-MODULES = (
+_MODULES = (
     "kafkascope",
     "kafkascope.codec.message",
     "kafkascope.schema.catalog",
@@ -35,7 +35,7 @@ def lines() -> list[str]:
     """In turns, so that a noisy minute falls on all alike."""
     taken: dict[str, list[float]] = {label: [] for label in COMMANDS}
     missing = {label for label, command in COMMANDS.items() if _exit_code(command) != 0}
-    for _ in range(RUNS):
+    for _ in range(_RUNS):
         for label, command in COMMANDS.items():
             if label not in missing:
                 start = perf_counter()
@@ -61,9 +61,9 @@ def _exit_code(command: list[str]) -> int:
 def import_lines() -> list[str]:
     """-X importtime, each in its own process: milliseconds with all that the module imports in turn; a hint."""
     out = [f"{'ms to import':<50}{'best':>8}"]
-    for module in MODULES:
-        found = [time for time in (_import_time(module) for _ in range(5)) if time is not None]
-        out.append(f"{module:<50}{min(found):8.1f}" if found else f"{module:<50}  not there")
+    for module in _MODULES:
+        times = [time for time in (_import_time(module) for _ in range(5)) if time is not None]
+        out.append(f"{module:<50}{min(times):8.1f}" if times else f"{module:<50}  not there")
     return out
 
 
@@ -73,10 +73,10 @@ def _import_time(module: str) -> float | None:
     if done.returncode:
         return None
     total = 0
-    wanted = {module.split(".")[0], module}
+    names = {module.split(".")[0], module}
     for line in done.stderr.splitlines():
         # import time: self [us] | cumulative | imported package, indented by depth
         _, cumulative, name = line.removeprefix("import time:").split("|")
-        if name.strip() in wanted and not name.startswith("   "):
+        if name.strip() in names and not name.startswith("   "):
             total += int(cumulative)
     return total / 1e3

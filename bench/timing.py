@@ -1,4 +1,4 @@
-"""Calls in, seconds a call out: the calls take turns round after round, and the best round of each counts."""
+"""Times calls in turns, round after round. The best round of each counts."""
 
 import gc
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 ROUNDS = 9
-SECONDS_A_ROUND = 0.02
+_SECONDS_A_ROUND = 0.02
 
 
 def best(calls: list[Callable[[], Any]], *, with_gc: bool, rounds: int = ROUNDS) -> list[float]:
@@ -29,7 +29,7 @@ def best(calls: list[Callable[[], Any]], *, with_gc: bool, rounds: int = ROUNDS)
 def _count(call: Callable[[], Any]) -> int:
     call()
     once = min(_round(call, 1) for _ in range(3))
-    return max(1, int(SECONDS_A_ROUND / max(once, 1e-7)))
+    return max(1, int(_SECONDS_A_ROUND / max(once, 1e-7)))
 
 
 def _round(call: Callable[[], Any], count: int) -> float:

@@ -1,4 +1,5 @@
-"""A size and a seed in, a capture of a busy broker out: made once, kept in `.cache/bench`, the same bytes each time.
+"""Generates a capture of a busy broker from a size and a seed: made once, kept in `.cache/bench`, the same bytes each
+time.
 
 Ethernet and IPv4, MTU 1500, 200 connections of eight roles, 48 (API, version) pairs with their answers, half of the
 frames under 500 bytes, one connection with 40 % of the bytes, one packet of a hundred lost, late or sent again.
@@ -25,19 +26,19 @@ from bench.traffic_pool import BYTES_OF_ROLE, CONNECTIONS_OF_ROLE, ROLES, Pool, 
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache" / "bench"
 # Of what the same seed gives: a change of any kernel, value or share is a new one.
-EDITION = 1
-SEED = 20
+_EDITION = 1
+_SEED = 20
 CONNECTIONS = 200
-HEAVY_SHARE = 0.4
+_HEAVY_SHARE = 0.4
 # Entered in the middle: no SYN, no ApiVersions.
-MIDDLE = 10
-SHORT_CONNECTIONS, SHORT_EXCHANGES, SHORT_MEGABYTES = 7_000, 5, 150
-BYTES_A_SECOND = 20_000_000
-STEP_NS = 1_000_000_000
+_MIDDLE = 10
+_SHORT_CONNECTIONS, _SHORT_EXCHANGES, _SHORT_MEGABYTES = 7_000, 5, 150
+_BYTES_A_SECOND = 20_000_000
+_STEP_NS = 1_000_000_000
 # Room for one step.
-MOST_ROWS, MOST_BYTES = 400_000, 120_000_000
+_MOST_ROWS, _MOST_BYTES = 400_000, 120_000_000
 FIRST_NS = 1_763_200_000_000_000_000
-NANOSECONDS_MAGIC = 0xA1B23C4D
+_NANOSECONDS_MAGIC = 0xA1B23C4D
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +78,31 @@ class Made:
         )
 
 
-def busy(megabytes: int, seed: int = SEED, *, clean: bool = False) -> Made:
+def busy(megabytes: int, seed: int = _SEED, *, clean: bool = False) -> Made:
     """200 connections that go on from the first second to the last; `clean` without loss and reordering."""
-    name = f"{'clean' if clean else 'busy'}-{megabytes}mb-seed{seed}-v{EDITION}.pcap"
-    made = _kept(FOLDER / name, megabytes, seed, short=False, clean=clean)
+    name = f"{'clean' if clean else 'busy'}-{megabytes}mb-seed{seed}-v{_EDITION}.pcap"
+    traffic = _kept(FOLDER / name, megabytes, seed, short=False, clean=clean)
     if not clean:
-        check(made)
-    return made
+        check(traffic)
+    return traffic
 
 
-def short_lived(seed: int = SEED) -> Made:
+def short_lived(seed: int = _SEED) -> Made:
     """7,000 connections of five exchanges each."""
-    return _kept(FOLDER / f"short-seed{seed}-v{EDITION}.pcap", SHORT_MEGABYTES, seed, short=True, clean=False)
+    return _kept(FOLDER / f"short-seed{seed}-v{_EDITION}.pcap", _SHORT_MEGABYTES, seed, short=True, clean=False)
 
 
-def check(made: Made) -> None:
+def check(traffic: Made) -> None:
     """AssertionError where a busy capture is not what this file promises."""
-    assert made.connections == CONNECTIONS and made.api_versions >= 30
-    assert 0.45 <= made.small_frames / made.frames <= 0.6
-    assert 0.37 <= made.heaviest_bytes / made.frame_bytes <= 0.43
-    assert 0.008 <= made.troubled / made.packets <= 0.012 and made.unrecorded
+    assert traffic.connections == CONNECTIONS and traffic.api_versions >= 30
+    assert 0.45 <= traffic.small_frames / traffic.frames <= 0.6
+    assert 0.37 <= traffic.heaviest_bytes / traffic.frame_bytes <= 0.43
+    assert 0.008 <= traffic.troubled / traffic.packets <= 0.012 and traffic.unrecorded
 
 
-def first_part(made: Made, megabytes: int) -> Path:
+def first_part(traffic: Made, megabytes: int) -> Path:
     """The packets of its first megabytes, as a file beside it."""
-    whole = Path(made.path)
+    whole = Path(traffic.path)
     part = whole.with_name(f"{whole.stem}-first{megabytes}mb.pcap")
     if not part.is_file():
         with whole.open("rb") as file:
@@ -117,22 +118,22 @@ def first_part(made: Made, megabytes: int) -> Path:
 
 
 def _kept(path: Path, megabytes: int, seed: int, *, short: bool, clean: bool) -> Made:
-    told = path.with_suffix(".json")
-    if path.is_file() and told.is_file():
-        return Made(**json.loads(told.read_text()))
-    made = write_capture(path, megabytes, seed, short=short, clean=clean)
-    told.write_text(json.dumps(asdict(made), indent=1))
-    return made
+    facts = path.with_suffix(".json")
+    if path.is_file() and facts.is_file():
+        return Made(**json.loads(facts.read_text()))
+    traffic = _write_capture(path, megabytes, seed, short=short, clean=clean)
+    facts.write_text(json.dumps(asdict(traffic), indent=1))
+    return traffic
 
 
-def write_capture(path: Path, megabytes: int, seed: int, *, short: bool = False, clean: bool = False) -> Made:
+def _write_capture(path: Path, megabytes: int, seed: int, *, short: bool = False, clean: bool = False) -> Made:
     start = perf_counter()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:
             traffic = Traffic(_pool(seed), seed, short=short, clean=clean)
-            size = file.write(struct.pack("<IHHiIII", NANOSECONDS_MAGIC, 2, 4, 0, 0, 262_144, 1))
+            size = file.write(struct.pack("<IHHiIII", _NANOSECONDS_MAGIC, 2, 4, 0, 0, 262_144, 1))
             while size < megabytes * 1_000_000 and not traffic.is_over():
                 size += file.write(traffic.step())
             size += file.write(traffic.finish())
@@ -152,24 +153,24 @@ class Traffic:
 
     def __init__(self, pool: Pool, seed: int, *, short: bool, clean: bool = False) -> None:
         self._pool, self._seed = pool, seed
-        count = SHORT_CONNECTIONS if short else CONNECTIONS
+        count = _SHORT_CONNECTIONS if short else CONNECTIONS
         rng = np.array([seed], np.uint64)
         connections = _connections(count, short=short, rng=rng)
         counts, by_pair, by_connection = (np.zeros(n, np.int64) for n in (kernel.COUNTS, len(pool.pairs), count))
         streams = _streams(connections, rng)
         self._state = kernel.State(connections, streams, rng, counts, by_pair, by_connection, clean)
-        rows, used = np.zeros((MOST_ROWS, kernel.COLUMNS), np.int64), np.zeros(1, np.int64)
-        self._step = kernel.Step(rows, used, np.zeros(MOST_BYTES, np.uint8))
+        rows, used = np.zeros((_MOST_ROWS, kernel.COLUMNS), np.int64), np.zeros(1, np.int64)
+        self._step = kernel.Step(rows, used, np.zeros(_MOST_BYTES, np.uint8))
         self._end = 0
         self._ends = _ends(count)
-        self._out = np.zeros(MOST_BYTES + MOST_ROWS * (kernel.RECORD_BYTES + kernel.HEADERS), np.uint8)
+        self._out = np.zeros(_MOST_BYTES + _MOST_ROWS * (kernel.RECORD_BYTES + kernel.HEADERS), np.uint8)
         self._now, self._packets = FIRST_NS, 0
 
     def is_over(self) -> bool:
         return bool((self._state.connections[:, kernel.PHASE] == kernel.CLOSED).all())
 
     def step(self) -> memoryview:
-        self._now += STEP_NS
+        self._now += _STEP_NS
         self._end = kernel.plan(self._now, self._pool.frames, self._state, self._step, self._end)
         return self._write(self._now)
 
@@ -190,16 +191,16 @@ class Traffic:
         self._carry(rows[np.sort(order[now:])])
         return self._out[:size].data
 
-    def _carry(self, rest: npt.NDArray[np.int64]) -> None:
+    def _carry(self, later: npt.NDArray[np.int64]) -> None:
         """Packets of a later step move to the front, with their bytes."""
         rows, used, buffer = self._step
-        lengths = rest[:, kernel.LENGTH]
-        spans = [buffer[at : at + size] for at, size in zip(rest[:, kernel.START], lengths, strict=True) if size]
+        lengths = later[:, kernel.LENGTH]
+        spans = [buffer[at : at + size] for at, size in zip(later[:, kernel.START], lengths, strict=True) if size]
         kept = np.concatenate(spans) if spans else np.zeros(0, np.uint8)
-        rest[:, kernel.START] = np.cumsum(lengths) - lengths
+        later[:, kernel.START] = np.cumsum(lengths) - lengths
         buffer[: len(kept)] = kept
-        rows[: len(rest)] = rest
-        used[0], self._end = len(rest), len(kept)
+        rows[: len(later)] = later
+        used[0], self._end = len(later), len(kept)
 
     def made(self, path: str, size: int, seconds: float) -> Made:
         counts = self._state.counts.tolist()
@@ -228,19 +229,19 @@ def _connections(count: int, *, short: bool, rng: npt.NDArray[np.uint64]) -> npt
     out = np.zeros((count, kernel.CONNECTION_COLUMNS), np.int64)
     roles = [role for role, many in enumerate(CONNECTIONS_OF_ROLE) for _ in range(many)]
     out[:, kernel.ROLE] = [roles[number % len(roles)] for number in range(count)]
-    within = SHORT_MEGABYTES * 1_000_000 / BYTES_A_SECOND * 1e9 if short else 300_000_000
+    within = _SHORT_MEGABYTES * 1_000_000 / _BYTES_A_SECOND * 1e9 if short else 300_000_000
     begin = np.array([int(kernel.chance(rng) * within) for _ in range(count)], np.int64)
     out[:, kernel.NEXT_NS] = out[:, kernel.SCHEDULE_NS] = FIRST_NS + begin
-    out[:, kernel.LEFT] = SHORT_EXCHANGES if short else -1
+    out[:, kernel.LEFT] = _SHORT_EXCHANGES if short else -1
     out[:, kernel.CORRELATION] = 1
     weights = np.array(BYTES_OF_ROLE)[out[:, kernel.ROLE]]
-    light = BYTES_A_SECOND * (1 - HEAVY_SHARE)
+    light = _BYTES_A_SECOND * (1 - _HEAVY_SHARE)
     out[:, kernel.RATE] = 100_000 if short else light * weights / weights.sum()
     if not short:
         out[0, kernel.ROLE] = len(ROLES) - 1
-        out[0, kernel.RATE] = BYTES_A_SECOND * HEAVY_SHARE
-        out[-MIDDLE:, kernel.PHASE] = kernel.SPEAKS
-        out[-MIDDLE:, kernel.CORRELATION] = 5_000
+        out[0, kernel.RATE] = _BYTES_A_SECOND * _HEAVY_SHARE
+        out[-_MIDDLE:, kernel.PHASE] = kernel.SPEAKS
+        out[-_MIDDLE:, kernel.CORRELATION] = 5_000
     return out
 
 
@@ -267,20 +268,20 @@ def _ends(count: int) -> npt.NDArray[np.uint8]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.traffic", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=int, default=_SEED)
     parser.add_argument("--short", action="store_true", help="7,000 short connections instead of 200 long ones")
     parser.add_argument("--clean", action="store_true", help="without loss and reordering")
     parser.add_argument("--out", type=Path, help=f"where; otherwise a name of its own in {FOLDER.name}")
     options: Any = parser.parse_args()
     if options.out:
-        made = write_capture(options.out, options.megabytes, options.seed, short=options.short, clean=options.clean)
+        traffic = _write_capture(options.out, options.megabytes, options.seed, short=options.short, clean=options.clean)
     else:
-        made = (
+        traffic = (
             short_lived(options.seed) if options.short else busy(options.megabytes, options.seed, clean=options.clean)
         )
-    print(made.path)
-    print(made.line())
-    print(f"written in {made.seconds:.1f} s, {made.file_bytes / made.seconds / 1e6:,.0f} MB/s")
+    print(traffic.path)
+    print(traffic.line())
+    print(f"written in {traffic.seconds:.1f} s, {traffic.file_bytes / traffic.seconds / 1e6:,.0f} MB/s")
 
 
 if __name__ == "__main__":

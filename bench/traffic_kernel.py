@@ -1,6 +1,7 @@
-"""Frames of a pool in, TCP packets out: what 200 connections say until a moment, then the bytes of a pcap by time.
+"""Simulates 200 connections and writes their TCP packets as pcap.
 
-Both are numba kernels, so that a gigabyte takes seconds. Chance is splitmix64 in `rng`: the same on every machine."""
+Planning and writing are numba kernels, so that a gigabyte takes seconds. Chance is splitmix64 in `rng`: the same on
+every machine."""
 
 from typing import Any, NamedTuple
 
@@ -205,18 +206,18 @@ def plan(until: Any, pool: Any, state: Any, step: Any, end: Any) -> Any:
                 pair = pool.opening[role, me[PHASE] - SAYS_HELLO]
                 me[PHASE] += 1
             first_variant = np.int64(variants * chance(rng))
-            start, said = end, 0
+            start, written = end, 0
             for index in range(burst):
                 variant = (first_variant + index * 7) % variants
                 length = pool.size[pair, 0, variant]
                 end = say(
                     pool.data, pool.at[pair, 0, variant], length, buffer, end, me[CORRELATION] + index, True, connection
                 )
-                said += length
+                written += length
                 counts[FRAMES] += 1
                 counts[SMALL] += length < SMALL_BYTES
                 counts[FRAME_BYTES] += length
-            arrived = send(step, state, request, now, start, said, MSS)
+            arrived = send(step, state, request, now, start, written, MSS)
             state.by_pair[pair] += burst
             ready = arrived
             for index in range(burst):
@@ -246,14 +247,14 @@ def plan(until: Any, pool: Any, state: Any, step: Any, end: Any) -> Any:
                 ready = max(ready, me[LAST_RESPONSE_NS])
                 ready = send(step, state, response, ready, start, length, head)
                 me[LAST_RESPONSE_NS] = ready
-                said += length
+                written += length
                 counts[FRAMES] += 1
                 counts[SMALL] += length < SMALL_BYTES
                 counts[FRAME_BYTES] += length
             me[CORRELATION] += burst
             me[LEFT] -= 1
-            state.by_connection[connection] += said
-            me[SCHEDULE_NS] += np.int64(said * 1e9 / me[RATE] * (0.5 + chance(rng)))
+            state.by_connection[connection] += written
+            me[SCHEDULE_NS] += np.int64(written * 1e9 / me[RATE] * (0.5 + chance(rng)))
             me[NEXT_NS] = max(me[SCHEDULE_NS], ready + 20 * US)
     return end
 

@@ -1,4 +1,4 @@
-"""A seed in, frames by the hundreds for every (API, version) out, as flat arrays that a kernel picks from."""
+"""Builds hundreds of frames for every (API, version) from a seed, as flat arrays that a kernel picks from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
 # Of one (API, version): exchanges whose bodies differ. Correlation and client ids are patched for each frame sent.
-VARIANTS = 400
-CLIENT_ID = "client-0000000"
-Builder = Callable[[World], Case]
+_VARIANTS = 400
+_CLIENT_ID = "client-0000000"
+_Builder = Callable[[World], Case]
 # How often within its role; the role's first two open a connection.
-Share = tuple[str, int, Builder, float]
+_Share = tuple[str, int, _Builder, float]
 
-PRODUCER: tuple[Share, ...] = (
+_PRODUCER: tuple[_Share, ...] = (
     ("ApiVersions", 4, values.api_versions, 0),
     ("Metadata", 13, values.metadata, 3),
     ("InitProducerId", 5, values.init_producer_id, 0.3),
     ("Produce", 9, values.produce, 40),
     ("Produce", 12, values.produce, 40),
 )
-OLD_PRODUCER: tuple[Share, ...] = (
+_OLD_PRODUCER: tuple[_Share, ...] = (
     ("ApiVersions", 2, values.api_versions, 0),
     ("Metadata", 8, values.metadata, 3),
     ("Produce", 7, values.produce, 40),
     ("Produce", 8, values.produce, 40),
 )
-CONSUMER: tuple[Share, ...] = (
+_CONSUMER: tuple[_Share, ...] = (
     ("ApiVersions", 4, values.api_versions, 0),
     ("Metadata", 13, values.metadata, 2),
     ("FindCoordinator", 6, values.find_coordinator, 0.5),
@@ -46,7 +46,7 @@ CONSUMER: tuple[Share, ...] = (
     ("Fetch", 12, values.fetch, 20),
     ("Fetch", 17, values.fetch, 40),
 )
-OLD_CONSUMER: tuple[Share, ...] = (
+_OLD_CONSUMER: tuple[_Share, ...] = (
     ("ApiVersions", 3, values.api_versions, 0),
     ("Metadata", 9, values.metadata, 2),
     ("FindCoordinator", 2, values.find_coordinator, 0.5),
@@ -59,7 +59,7 @@ OLD_CONSUMER: tuple[Share, ...] = (
     ("Fetch", 10, values.fetch, 25),
     ("Fetch", 11, values.fetch, 25),
 )
-SHARE_CONSUMER: tuple[Share, ...] = (
+_SHARE_CONSUMER: tuple[_Share, ...] = (
     ("ApiVersions", 4, values.api_versions, 0),
     ("Metadata", 13, values.metadata, 2),
     ("ShareGroupHeartbeat", 1, values.group_heartbeat, 8),
@@ -68,7 +68,7 @@ SHARE_CONSUMER: tuple[Share, ...] = (
     ("ShareAcknowledge", 1, values.share_acknowledge, 10),
     ("ShareAcknowledge", 2, values.share_acknowledge, 10),
 )
-STREAMS: tuple[Share, ...] = (
+_STREAMS: tuple[_Share, ...] = (
     ("ApiVersions", 4, values.api_versions, 0),
     ("Metadata", 12, values.metadata, 2),
     ("StreamsGroupHeartbeat", 0, values.streams_heartbeat, 10),
@@ -77,7 +77,7 @@ STREAMS: tuple[Share, ...] = (
     ("TxnOffsetCommit", 5, values.txn_offset_commit, 6),
     ("EndTxn", 5, values.end_txn, 6),
 )
-ADMIN: tuple[Share, ...] = (
+_ADMIN: tuple[_Share, ...] = (
     ("ApiVersions", 3, values.api_versions, 0),
     ("Metadata", 12, values.metadata, 5),
     ("DescribeQuorum", 2, values.describe_quorum, 20),
@@ -89,13 +89,13 @@ ADMIN: tuple[Share, ...] = (
     ("BrokerHeartbeat", 1, values.broker_heartbeat, 20),
     ("WriteShareGroupState", 0, values.write_share_state, 20),
 )
-REPLICA: tuple[Share, ...] = (
+_REPLICA: tuple[_Share, ...] = (
     ("ApiVersions", 3, values.api_versions, 0),
     ("OffsetForLeaderEpoch", 3, values.leader_epochs, 2),
     ("Fetch", 11, values.REPLICA_FETCH, 98),
 )
 # The last is the one connection with many bytes.
-ROLES = (PRODUCER, OLD_PRODUCER, CONSUMER, OLD_CONSUMER, SHARE_CONSUMER, STREAMS, ADMIN, REPLICA)
+ROLES = (_PRODUCER, _OLD_PRODUCER, _CONSUMER, _OLD_CONSUMER, _SHARE_CONSUMER, _STREAMS, _ADMIN, _REPLICA)
 # Of 20 connections that are not the replica's, and what one of them says against the others, in bytes.
 CONNECTIONS_OF_ROLE = (2, 5, 2, 5, 2, 2, 2)
 BYTES_OF_ROLE = (3, 3, 4, 4, 4, 3, 0.7)
@@ -109,16 +109,16 @@ class Pool:
 
 def make_pool(seed: int) -> Pool:
     world = World(Random(seed))
-    builders: dict[tuple[str, int, Builder], None] = {}
+    builders: dict[tuple[str, int, _Builder], None] = {}
     for role in ROLES:
         builders |= {(api, version, builder): None for api, version, builder, _ in role}
-    shape = (len(builders), 2, VARIANTS)
+    shape = (len(builders), 2, _VARIANTS)
     at, size = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    waits, silent = np.zeros((len(builders), VARIANTS), np.bool_), np.zeros((len(builders), VARIANTS), np.bool_)
+    waits, silent = np.zeros((len(builders), _VARIANTS), np.bool_), np.zeros((len(builders), _VARIANTS), np.bool_)
     parts: list[bytes] = []
     end = 0
     for pair, (api, version, builder) in enumerate(builders):
-        for variant in range(VARIANTS):
+        for variant in range(_VARIANTS):
             case = builder(world)
             for direction, (kind, value) in enumerate((("Request", case.request), ("Response", case.response))):
                 frame = _frame(f"{api}{kind}", version, value)
@@ -150,7 +150,7 @@ def make_pool(seed: int) -> Pool:
 
 
 def _frame(name: str, version: int, value: Value) -> bytes:
-    header = {"clientId": CLIENT_ID} if name.endswith("Request") else None
+    header = {"clientId": _CLIENT_ID} if name.endswith("Request") else None
     return encode_frame(name, version, _fit(_fields(name, version), value), header)
 
 

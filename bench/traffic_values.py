@@ -1,4 +1,4 @@
-"""A random number generator in, one exchange of an API out: request, its response, and how the broker takes it.
+"""Generates random exchanges by API: a request, its response, and how the broker takes it.
 
 Values name every field that some version has; `traffic_pool` keeps those of the version at hand."""
 
@@ -64,7 +64,7 @@ def produce(world: World, most: int = 4) -> Case:
 
 
 def fetch(world: World, most: int = 10, batches: int = 1, *, replica: bool = False) -> Case:
-    asked, session = world.some(most), world.random.randint(1, MAX_INT)
+    chosen, session = world.some(most), world.random.randint(1, MAX_INT)
     empty = not replica and world.random.random() < 0.15
     topics = [
         named(
@@ -81,7 +81,7 @@ def fetch(world: World, most: int = 10, batches: int = 1, *, replica: bool = Fal
                 for n in partitions
             ],
         )
-        for topic, partitions in asked
+        for topic, partitions in chosen
     ]
     request: Value = {
         "replicaId": 2 if replica else -1,
@@ -95,7 +95,7 @@ def fetch(world: World, most: int = 10, batches: int = 1, *, replica: bool = Fal
     }
     if replica:
         request["replicaState"] = {"replicaId": 2, "replicaEpoch": 71}
-    responses = [] if empty else [named(topic, partitions=_fetched(world, parts, batches)) for topic, parts in asked]
+    responses = [] if empty else [named(topic, partitions=_fetched(world, parts, batches)) for topic, parts in chosen]
     return Case(
         request, {"throttleTimeMs": world.throttle(), "sessionId": session, "responses": responses}, waits=empty
     )
@@ -105,19 +105,19 @@ def _fetched(world: World, partitions: list[int], batches: int) -> list[Value]:
     out = []
     for number in partitions:
         high = world.offset()
-        known = {"partitionIndex": number, "highWatermark": high, "lastStableOffset": high, "logStartOffset": 0}
+        common = {"partitionIndex": number, "highWatermark": high, "lastStableOffset": high, "logStartOffset": 0}
         data = world.records(world.random.randint(1, batches))
-        out.append({**known, "abortedTransactions": None, "errorCode": world.error(6), "records": data})
+        out.append({**common, "abortedTransactions": None, "errorCode": world.error(6), "records": data})
     return out
 
 
 def list_offsets(world: World) -> Case:
     chosen = world.some(30)
-    asked = [
+    requested = [
         named(t, partitions=[{"partitionIndex": n, "currentLeaderEpoch": 4, "timestamp": -1} for n in parts])
         for t, parts in chosen
     ]
-    told = [
+    results = [
         named(
             t,
             partitions=[
@@ -126,7 +126,7 @@ def list_offsets(world: World) -> Case:
         )
         for t, parts in chosen
     ]
-    return Case({"replicaId": -1, "isolationLevel": 0, "topics": asked, "timeoutMs": 30_000}, {"topics": told})
+    return Case({"replicaId": -1, "isolationLevel": 0, "topics": requested, "timeoutMs": 30_000}, {"topics": results})
 
 
 def find_coordinator(world: World) -> Case:
@@ -137,10 +137,10 @@ def find_coordinator(world: World) -> Case:
 
 
 def _committed(world: World, partitions: list[int]) -> list[Value]:
-    def one(number: int) -> Value:
+    def offset(number: int) -> Value:
         return {"partitionIndex": number, "committedOffset": world.offset(), "committedLeaderEpoch": 4}
 
-    return [{**one(number), "committedMetadata": "", "metadata": ""} for number in partitions]
+    return [{**offset(number), "committedMetadata": "", "metadata": ""} for number in partitions]
 
 
 def offset_commit(world: World) -> Case:
@@ -153,17 +153,22 @@ def offset_commit(world: World) -> Case:
         "retentionTimeMs": -1,
         "topics": [named(topic, partitions=_committed(world, parts)) for topic, parts in chosen],
     }
-    told = [named(t, partitions=[{"partitionIndex": n, "errorCode": error} for n in parts]) for t, parts in chosen]
-    return Case(request, {"throttleTimeMs": world.throttle(), "topics": told})
+    results = [named(t, partitions=[{"partitionIndex": n, "errorCode": error} for n in parts]) for t, parts in chosen]
+    return Case(request, {"throttleTimeMs": world.throttle(), "topics": results})
 
 
 def offset_fetch(world: World) -> Case:
     chosen, group = world.some(60), world.group()
-    asked = [named(topic, partitionIndexes=parts) for topic, parts in chosen]
-    told = [named(topic, partitions=_committed(world, parts)) for topic, parts in chosen]
-    one = {"groupId": group, "memberId": world.member(), "memberEpoch": world.random.randint(1, 500), "topics": asked}
-    request = {"groupId": group, "topics": asked, "groups": [one], "requireStable": True}
-    return Case(request, {"topics": told, "groups": [{"groupId": group, "topics": told}]})
+    requested = [named(topic, partitionIndexes=parts) for topic, parts in chosen]
+    results = [named(topic, partitions=_committed(world, parts)) for topic, parts in chosen]
+    member = {
+        "groupId": group,
+        "memberId": world.member(),
+        "memberEpoch": world.random.randint(1, 500),
+        "topics": requested,
+    }
+    request = {"groupId": group, "topics": requested, "groups": [member], "requireStable": True}
+    return Case(request, {"topics": results, "groups": [{"groupId": group, "topics": results}]})
 
 
 def heartbeat(world: World) -> Case:
@@ -282,8 +287,8 @@ def share_fetch(world: World) -> Case:
 def share_acknowledge(world: World) -> Case:
     chosen, request = _share(world)
     error = world.error(121)
-    told = [named(t, partitions=[{"partitionIndex": n, "errorCode": error} for n in parts]) for t, parts in chosen]
-    return Case(request, {"throttleTimeMs": 0, "acquisitionLockTimeoutMs": 30_000, "responses": told})
+    results = [named(t, partitions=[{"partitionIndex": n, "errorCode": error} for n in parts]) for t, parts in chosen]
+    return Case(request, {"throttleTimeMs": 0, "acquisitionLockTimeoutMs": 30_000, "responses": results})
 
 
 def streams_heartbeat(world: World) -> Case:
@@ -329,12 +334,12 @@ def describe_quorum(world: World) -> Case:
 
     def replica(number: int) -> Value:
         at = NOW_MS + world.random.randint(0, 1 << 20)
-        known = {
+        common = {
             "replicaId": number,
             "replicaDirectoryId": world.uuid(),
             "logEndOffset": end - world.random.randint(0, 9),
         }
-        return {**known, "lastFetchTimestamp": at, "lastCaughtUpTimestamp": at}
+        return {**common, "lastFetchTimestamp": at, "lastCaughtUpTimestamp": at}
 
     partition = {
         "partitionIndex": 0,
@@ -344,13 +349,13 @@ def describe_quorum(world: World) -> Case:
         "currentVoters": [replica(number) for number in (1, 2, 3)],
         "observers": [replica(number) for number in range(4, world.random.randint(6, 12))],
     }
-    asked = [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]
+    requested = [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]
     nodes = [
         {"nodeId": n, "listeners": [{"name": "CONTROLLER", "host": f"broker-{n}.kafka.example", "port": 9093}]}
         for n in (1, 2, 3)
     ]
-    told = [{"topicName": "__cluster_metadata", "partitions": [partition]}]
-    return Case({"topics": asked}, {"topics": told, "nodes": nodes})
+    results = [{"topicName": "__cluster_metadata", "partitions": [partition]}]
+    return Case({"topics": requested}, {"topics": results, "nodes": nodes})
 
 
 def init_producer_id(world: World) -> Case:
@@ -360,9 +365,9 @@ def init_producer_id(world: World) -> Case:
 
 
 def end_txn(world: World) -> Case:
-    known = {"producerId": world.random.randint(1_000, 90_000), "producerEpoch": world.random.randint(0, 99)}
-    request = {"transactionalId": f"{world.group()}-0_1", "committed": world.random.random() < 0.9, **known}
-    return Case(request, {"errorCode": world.error(51), **known})
+    producer = {"producerId": world.random.randint(1_000, 90_000), "producerEpoch": world.random.randint(0, 99)}
+    request = {"transactionalId": f"{world.group()}-0_1", "committed": world.random.random() < 0.9, **producer}
+    return Case(request, {"errorCode": world.error(51), **producer})
 
 
 def txn_offset_commit(world: World) -> Case:
@@ -376,11 +381,11 @@ def txn_offset_commit(world: World) -> Case:
 
 def describe_groups(world: World) -> Case:
     def member() -> Value:
-        known = {"memberId": world.member(), "clientId": "worker", "clientHost": "/10.1.0.9"}
-        return {**known, "memberMetadata": world.random.randbytes(80), "memberAssignment": world.random.randbytes(60)}
+        common = {"memberId": world.member(), "clientId": "worker", "clientHost": "/10.1.0.9"}
+        return {**common, "memberMetadata": world.random.randbytes(80), "memberAssignment": world.random.randbytes(60)}
 
     groups = world.random.sample(world.groups, 3)
-    told = [
+    results = [
         {
             "groupId": group,
             "groupState": "Stable",
@@ -390,13 +395,15 @@ def describe_groups(world: World) -> Case:
         }
         for group in groups
     ]
-    return Case({"groups": groups, "includeAuthorizedOperations": False}, {"groups": told})
+    return Case({"groups": groups, "includeAuthorizedOperations": False}, {"groups": results})
 
 
 def list_groups(world: World) -> Case:
     groups = world.random.sample(world.groups, world.random.randint(5, 24))
-    told = [{"groupId": g, "protocolType": "consumer", "groupState": "Stable", "groupType": "classic"} for g in groups]
-    return Case({"statesFilter": ["Stable"], "typesFilter": []}, {"groups": told})
+    results = [
+        {"groupId": g, "protocolType": "consumer", "groupState": "Stable", "groupType": "classic"} for g in groups
+    ]
+    return Case({"statesFilter": ["Stable"], "typesFilter": []}, {"groups": results})
 
 
 def broker_heartbeat(world: World) -> Case:
@@ -420,42 +427,42 @@ def write_share_state(world: World) -> Case:
         ]
         return {"partition": number, "stateEpoch": 2, "leaderEpoch": 4, "startOffset": first, "stateBatches": batches}
 
-    asked = [{"topicId": topic.id, "partitions": [state(n) for n in parts]} for topic, parts in chosen]
-    told = [{"topicId": topic.id, "partitions": [{"partition": n} for n in parts]} for topic, parts in chosen]
-    return Case({"groupId": world.group(), "topics": asked}, {"results": told})
+    requested = [{"topicId": topic.id, "partitions": [state(n) for n in parts]} for topic, parts in chosen]
+    results = [{"topicId": topic.id, "partitions": [{"partition": n} for n in parts]} for topic, parts in chosen]
+    return Case({"groupId": world.group(), "topics": requested}, {"results": results})
 
 
 def leader_epochs(world: World) -> Case:
     chosen = world.some(40)
-    asked = [
+    requested = [
         named(topic, partitions=[{"partition": n, "currentLeaderEpoch": 4, "leaderEpoch": 3} for n in parts])
         for topic, parts in chosen
     ]
-    told = [
+    results = [
         named(topic, partitions=[{"partition": n, "leaderEpoch": 3, "endOffset": world.offset()} for n in parts])
         for topic, parts in chosen
     ]
-    return Case({"replicaId": 2, "topics": asked}, {"topics": told})
+    return Case({"replicaId": 2, "topics": requested}, {"topics": results})
 
 
 def describe_configs(world: World) -> Case:
     def setting(number: int) -> Value:
-        known = {"name": f"log.segment.setting.{number}", "value": str(world.random.randint(0, 1 << 40))}
-        return {**known, "configSource": 5, "configType": 3, "synonyms": [{**known, "source": 5}]}
+        common = {"name": f"log.segment.setting.{number}", "value": str(world.random.randint(0, 1 << 40))}
+        return {**common, "configSource": 5, "configType": 3, "synonyms": [{**common, "source": 5}]}
 
     chosen = world.random.sample(world.topics, 2)
-    asked = [{"resourceType": 2, "resourceName": topic.name, "configurationKeys": None} for topic in chosen]
-    told = [
+    requested = [{"resourceType": 2, "resourceName": topic.name, "configurationKeys": None} for topic in chosen]
+    results = [
         {"resourceType": 2, "resourceName": topic.name, "configs": [setting(n) for n in range(30)]} for topic in chosen
     ]
-    return Case({"resources": asked, "includeSynonyms": True}, {"results": told})
+    return Case({"resources": requested, "includeSynonyms": True}, {"results": results})
 
 
 def topic_partitions(world: World) -> Case:
     chosen = world.random.sample(world.topics, world.random.randint(1, 6))
-    told = [named(topic, partitions=_layout(world, topic)) for topic in chosen]
+    results = [named(topic, partitions=_layout(world, topic)) for topic in chosen]
     request = {"topics": [{"name": topic.name} for topic in chosen], "responsePartitionLimit": 2_000, "cursor": None}
-    return Case(request, {"topics": told, "nextCursor": None})
+    return Case(request, {"topics": results, "nextCursor": None})
 
 
 REPLICA_FETCH = partial(fetch, most=24, batches=2, replica=True)

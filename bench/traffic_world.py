@@ -77,8 +77,8 @@ class World:
     def _record(self) -> bytes:
         random = self.random
         words = [random.choice(_WORDS) for _ in range(random.randint(2, 40))]
-        told = {"id": random.getrandbits(60), "at": NOW_MS + random.randint(0, 1 << 20), "state": words[0]}
-        return json.dumps(told | {"text": " ".join(words), "amount": random.randint(1, 10**6) / 100}).encode()
+        event = {"id": random.getrandbits(60), "at": NOW_MS + random.randint(0, 1 << 20), "state": words[0]}
+        return json.dumps(event | {"text": " ".join(words), "amount": random.randint(1, 10**6) / 100}).encode()
 
     def _headers(self) -> tuple[tuple[str, bytes | None], ...]:
         return (("trace-id", self.random.randbytes(16)),) if self.random.random() < 0.2 else ()
@@ -89,12 +89,12 @@ class World:
     def some(self, most: int) -> list[tuple[Topic, list[int]]]:
         """Topics, and partitions of each, `most` partitions together or a few more."""
         out: list[tuple[Topic, list[int]]] = []
-        count, wanted = 0, self.random.randint(1, most)
+        count, most_partitions = 0, self.random.randint(1, most)
         for topic in self.random.sample(self.topics, len(self.topics)):
-            chosen = sorted(self.random.sample(range(topic.partitions), min(topic.partitions, wanted - count)))
+            chosen = sorted(self.random.sample(range(topic.partitions), min(topic.partitions, most_partitions - count)))
             out.append((topic, chosen))
             count += len(chosen)
-            if count >= wanted:
+            if count >= most_partitions:
                 break
         return out
 

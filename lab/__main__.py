@@ -1,4 +1,4 @@
-"""`python -m lab`: flags in, a running cluster and its addresses out, until Ctrl-C."""
+"""Starts a cluster, `python -m lab`, and prints its addresses until Ctrl-C."""
 
 import argparse
 import signal
@@ -20,23 +20,23 @@ def main() -> int:
     parser.add_argument("--sasl", action="store_true", help="a SASL listener: PLAIN and SCRAM-SHA-256")
     parser.add_argument("--secured", action="store_true", help="every kind of login, and ACLs on")
     parser.add_argument("--release", choices=RELEASES, default=KAFKA, help="of the brokers")
-    given = parser.parse_args()
+    options = parser.parse_args()
     # a polite kill ends as Ctrl-C does: in order
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print("starting; the first time it fetches 130 MB of jars", flush=True)
     try:
         with ExitStack() as ends:
             cluster = Cluster(
-                given.nodes,
-                observer=given.observer,
-                tls=given.tls,
-                sasl=given.sasl,
-                secured=given.secured,
-                release=given.release,
+                options.nodes,
+                observer=options.observer,
+                tls=options.tls,
+                sasl=options.sasl,
+                secured=options.secured,
+                release=options.release,
             )
             ends.enter_context(cluster)
-            print(_addresses(cluster, tls=given.tls, sasl=given.sasl), flush=True)
-            if given.secured:
+            print(_addresses(cluster, tls=options.tls, sasl=options.sasl), flush=True)
+            if options.secured:
                 endpoint = ends.enter_context(TokenServer(cluster.tokens, SECURED_USERS))
                 print(_logins(cluster, endpoint), flush=True)
             print("Ctrl-C stops it", flush=True)
@@ -66,8 +66,10 @@ def _logins(cluster: Cluster, endpoint: TokenServer) -> str:
     """Of a secured cluster."""
     lines = [f"{name:<11}{cluster.addresses((name, protocol))}  {protocol}" for name, protocol in LISTENERS.items()]
     users = ", ".join(f"{name} {password}" for name, password in SECURED_USERS.items())
-    made = cluster.certificates
-    return "\n".join([*lines, f"users {users}", f"trust {made.ca}  client {made.client}", f"tokens {endpoint.url}"])
+    certificates = cluster.certificates
+    return "\n".join(
+        [*lines, f"users {users}", f"trust {certificates.ca}  client {certificates.client}", f"tokens {endpoint.url}"]
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""A folder in, an authority and what it signed out, all PEM: brokers' certificates (right, expired, of another host)
-and a client's. Made without a JVM, so that a secured cluster starts as fast as a plain one."""
+"""Makes a certificate authority and certificates as PEM: brokers' (valid, expired, of another host) and a client's.
+Made without a JVM, so that a secured cluster starts as fast as a plain one."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from lab.settings import HOST
 # what a broker takes for the name of the client with this certificate
 CLIENT = "lab-client"
 CLIENT_PRINCIPAL = f"User:CN={CLIENT}"
-OTHER_HOST = "broker.example.org"
+_OTHER_HOST = "broker.example.org"
 
 _BEGUN = datetime(2020, 1, 1, tzinfo=UTC)
 _EXPIRED = datetime(2021, 1, 1, tzinfo=UTC)
@@ -78,14 +78,14 @@ class Authority:
 def make_certificates(folder: Path) -> Certificates:
     authority, other = Authority("lab authority"), Authority("another authority")
     here = (HOST, "localhost")
-    made = Certificates(*(folder / f"{name}.pem" for name in Certificates.__slots__))
-    made.ca.write_bytes(authority.pem())
-    made.broker.write_bytes(authority.issue(HOST, here))
-    made.expired.write_bytes(authority.issue(HOST, here, _EXPIRED))
-    made.other_host.write_bytes(authority.issue(OTHER_HOST, (OTHER_HOST, "*.example.org")))
-    made.client.write_bytes(authority.issue(CLIENT))
-    made.stranger.write_bytes(other.issue("stranger", here))
-    return made
+    certificates = Certificates(*(folder / f"{name}.pem" for name in Certificates.__slots__))
+    certificates.ca.write_bytes(authority.pem())
+    certificates.broker.write_bytes(authority.issue(HOST, here))
+    certificates.expired.write_bytes(authority.issue(HOST, here, _EXPIRED))
+    certificates.other_host.write_bytes(authority.issue(_OTHER_HOST, (_OTHER_HOST, "*.example.org")))
+    certificates.client.write_bytes(authority.issue(CLIENT))
+    certificates.stranger.write_bytes(other.issue("stranger", here))
+    return certificates
 
 
 def _named(common_name: str) -> x509.Name:

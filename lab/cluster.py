@@ -1,5 +1,4 @@
-"""How many nodes and which listeners in, a running Apache Kafka on loopback out; everything it started is stopped when
-the `with` block ends, however it ends."""
+"""Runs Apache Kafka on loopback. Everything it started is stopped when the `with` block ends, however it ends."""
 
 import base64
 import random
@@ -23,10 +22,10 @@ from lab.tokens import Tokens
 from lab.wire import call, until
 
 # 8 s when the machine is idle; other work on the same two cores can make it ten times that
-READY_SECONDS = 120.0
-HEAP = ("-Xms64m", "-Xmx400m")
+_READY_SECONDS = 120.0
+_HEAP = ("-Xms64m", "-Xmx400m")
 # below the range that the kernel takes clients' ports from, so that none is taken between choice and bind
-PORTS = range(20000, 30000)
+_PORTS = range(20000, 30000)
 
 
 @dataclass(slots=True)
@@ -82,7 +81,7 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         if self._flags is None:
-            make_archive(self.release)
+            _make_archive(self.release)
             self._flags = (f"-XX:SharedArchiveFile={archive(self.release)}",)
         self.folder = Path(tempfile.mkdtemp(prefix="kafkascope-lab-"))
         try:
@@ -155,7 +154,7 @@ class Cluster:
         """A node that is not running: for the first time, or after `kill`."""
         node = self.nodes[number]
         folder = node.place.folder
-        command = ["java", *JVM, *HEAP, *(self._flags or ()), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
+        command = ["java", *JVM, *_HEAP, *(self._flags or ()), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
         command += [f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
         command += security.jvm_flags(self._tokens) if self._tokens else ()
         # where Kafka's shutdown hooks would print; the logs are in files
@@ -180,12 +179,12 @@ class Cluster:
 
     def leader(self) -> int:
         """The controller quorum's leader; the others name it too, but late."""
-        return until("a controller quorum with a leader", self._ask_leader, READY_SECONDS)
+        return until("a controller quorum with a leader", self._ask_leader, _READY_SECONDS)
 
     def wait_until_ready(self) -> None:
         """Every running node knows every running broker."""
         running = {number for number, node in self.nodes.items() if node.process is not None}
-        until(f"nodes {sorted(running)} ready", lambda: self._knows_all(running), READY_SECONDS)
+        until(f"nodes {sorted(running)} ready", lambda: self._knows_all(running), _READY_SECONDS)
 
     def _lay_out(self) -> None:
         numbers = range(1, self._count + 1)
@@ -222,13 +221,13 @@ class Cluster:
         arguments: list[str] = []
         for node in self.nodes.values():
             quorum = ["--initial-controllers", voters] if "controller" in node.place.roles else ["-N"]
-            one = ["format", "-t", cluster, "-c", str(node.place.folder / "server.properties"), *quorum]
+            node_arguments = ["format", "-t", cluster, "-c", str(node.place.folder / "server.properties"), *quorum]
             if self._secured and "controller" in node.place.roles:
-                one += security.scram_arguments()
+                node_arguments += security.scram_arguments()
             elif SASL[0] in self._listeners and "controller" in node.place.roles:
                 for name, password in USERS.items():
-                    one += ["--add-scram", f"SCRAM-SHA-256=[name={name},password={password}]"]
-            arguments += (["--"] if arguments else []) + one
+                    node_arguments += ["--add-scram", f"SCRAM-SHA-256=[name={name},password={password}]"]
+            arguments += (["--"] if arguments else []) + node_arguments
         path = joined([*kafka_path(self.release), programs()])
         run(["java", *JVM, *(self._flags or ()), "-cp", path, "Format", *arguments])
 
@@ -246,8 +245,8 @@ class Cluster:
             process = self._process(number)
             if process.status is not None:
                 log = self.nodes[number].server_log
-                said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-                raise RuntimeError(f"node {number} exited with {process.status}: {said}{process.tail()}")
+                log_end = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+                raise RuntimeError(f"node {number} exited with {process.status}: {log_end}{process.tail()}")
             try:
                 answer = call(self.nodes[number].place.address(PLAIN[0]), "Metadata", 12, {"topics": []})
             except OSError:
@@ -257,12 +256,12 @@ class Cluster:
         return True
 
     def _ask_leader(self) -> int | None:
-        asked = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
+        request = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
         for node in self._controllers():
             if node.process is None:
                 continue
             try:
-                answer = call(node.place.address(CONTROLLER[0]), "DescribeQuorum", 2, asked)
+                answer = call(node.place.address(CONTROLLER[0]), "DescribeQuorum", 2, request)
             except OSError:
                 continue
             partition: dict[str, Any] = answer["topics"][0]["partitions"][0] if answer["topics"] else {}
@@ -273,20 +272,20 @@ class Cluster:
 
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on, all different."""
-    found: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
+    ports: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe:
             try:
                 probe.bind((HOST, port))
             except OSError:
                 continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise RuntimeError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}")
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise RuntimeError(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")
 
 
-def make_archive(release: str = KAFKA) -> None:
+def _make_archive(release: str = KAFKA) -> None:
     """Loaded classes of a broker in one file that later JVMs map: the first cluster of a machine takes longer."""
     target = archive(release)
     if target.exists():

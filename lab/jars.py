@@ -1,5 +1,5 @@
-"""Pinned names in, files on disk out: Kafka's jars, older Java clients, Python clients, the lab's own Java programs and
-a class archive; each made once, under `.cache/lab`."""
+"""Downloads and builds what the lab needs, once, under `.cache/lab`: Kafka's jars, older Java clients, Python
+clients, the lab's own Java programs and a class archive."""
 
 import fcntl
 import hashlib
@@ -12,22 +12,22 @@ from pathlib import Path
 
 from tools.pin_files import read, written
 
-HERE = Path(__file__).resolve().parent
-CACHE = HERE.parent / ".cache" / "lab"
-POM = HERE / "pom.xml"
-PROGRAMS = sorted((HERE / "java").glob("*.java"))
+_HERE = Path(__file__).resolve().parent
+_CACHE = _HERE.parent / ".cache" / "lab"
+_POM = _HERE / "pom.xml"
+_PROGRAMS = sorted((_HERE / "java").glob("*.java"))
 
 KAFKA = "4.3.1"
 # releases that brokers run beside the newest, each with a pom and a folder of its own
-OLDER = {"3.9.2": HERE / "pom-3.9.xml"}
-RELEASES = (KAFKA, *OLDER)
+_OLDER = {"3.9.2": _HERE / "pom-3.9.xml"}
+RELEASES = (KAFKA, *_OLDER)
 JAVA_CLIENTS = ("2.8.2", "3.9.1", KAFKA)
 # each in a folder of its own: two releases of one library cannot share an environment
 PYTHON_CLIENTS = ("confluent-kafka==2.16.1", "kafka-python==3.0.12", "kafka-python==2.0.6")
 # their hashes, written by `make pins`
-CLIENT_PINS = HERE / "clients.txt"
+CLIENT_PINS = _HERE / "clients.txt"
 # -C: a jar that differs from the checksum published with it is refused, not warned about
-MAVEN = ("mvn", "-q", "-B", "-C")
+_MAVEN = ("mvn", "-q", "-B", "-C")
 
 # a laptop's share of memory, and a start in seconds rather than speed in minutes
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Duser.timezone=UTC")
@@ -37,25 +37,25 @@ def kafka_path(release: str = KAFKA) -> list[Path]:
     """The class path of brokers: jars of broker, tools, streams and client."""
     if release != KAFKA:
         return _older_path(release)
-    folder = CACHE / "jars"
+    folder = _CACHE / "jars"
 
     def copy() -> None:
         for stale in folder.rglob("*.jar"):
             stale.unlink()
         goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
-        run([*MAVEN, "-f", str(POM), *goals, f"-Doutput={folder}"])
+        run([*_MAVEN, "-f", str(_POM), *goals, f"-Doutput={folder}"])
 
-    _once(folder, _digest(POM), copy)
+    _once(folder, _digest(_POM), copy)
     return sorted((folder / "kafka").glob("*.jar"))
 
 
 def _older_path(release: str) -> list[Path]:
-    pom, folder = _pom(release), CACHE / release
+    pom, folder = _pom(release), _CACHE / release
 
     def copy() -> None:
         for stale in folder.rglob("*.jar"):
             stale.unlink()
-        run([*MAVEN, "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
+        run([*_MAVEN, "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
 
     _once(folder, _digest(pom), copy)
     return sorted((folder / "kafka").glob("*.jar"))
@@ -64,7 +64,7 @@ def _older_path(release: str) -> list[Path]:
 def _pom(release: str) -> Path:
     if release not in RELEASES:
         raise RuntimeError(f"the lab runs brokers of {', '.join(RELEASES)}, not of {release}")
-    return POM if release == KAFKA else OLDER[release]
+    return _POM if release == KAFKA else _OLDER[release]
 
 
 def program_path(release: str = KAFKA) -> list[Path]:
@@ -72,14 +72,14 @@ def program_path(release: str = KAFKA) -> list[Path]:
     archive serves every class path that begins with Kafka's jars, and none with a folder in it."""
     jars = kafka_path()
     if release != KAFKA:
-        older = CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar"
+        older = _CACHE / "jars" / "clients" / f"kafka-clients-{release}.jar"
         jars = [older, *(jar for jar in jars if not jar.name.startswith("kafka-"))]
     return [*jars, programs()]
 
 
 def python_path(client: str) -> Path:
     """The folder that holds a Python client, for PYTHONPATH; pip fetches it the first time."""
-    folder = CACHE / "python" / client.replace("==", "-")
+    folder = _CACHE / "python" / client.replace("==", "-")
 
     def install() -> None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts"]
@@ -96,7 +96,7 @@ def archive(release: str = KAFKA) -> Path:
     whatever else is there is stale."""
     java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
     key = hashlib.sha256(java + _digest(_pom(release)).encode()).hexdigest()
-    return (CACHE if release == KAFKA else CACHE / release) / f"classes-{key[:16]}.jsa"
+    return (_CACHE if release == KAFKA else _CACHE / release) / f"classes-{key[:16]}.jsa"
 
 
 def joined(path: list[Path]) -> str:
@@ -106,17 +106,17 @@ def joined(path: list[Path]) -> str:
 def programs() -> Path:
     """The lab's own Java programs, as a jar."""
     needed = joined(kafka_path())
-    folder = CACHE / "programs"
+    folder = _CACHE / "programs"
     jar = folder / "lab.jar"
 
     def compile_them() -> None:
         classes = folder / "classes"
         for stale in classes.glob("*.class"):
             stale.unlink()
-        run(["javac", "-proc:none", "-Xlint:-options", "-cp", needed, "-d", str(classes), *map(str, PROGRAMS)])
+        run(["javac", "-proc:none", "-Xlint:-options", "-cp", needed, "-d", str(classes), *map(str, _PROGRAMS)])
         run(["jar", "--create", "--file", str(jar), "-C", str(classes), "."])
 
-    _once(folder, _digest(POM, *PROGRAMS), compile_them)
+    _once(folder, _digest(_POM, *_PROGRAMS), compile_them)
     return jar
 
 
@@ -133,8 +133,8 @@ def _once(folder: Path, key: str, make: Callable[[], None]) -> None:
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Test workers start together: one makes, the others wait."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f"{name}.lock").open("w") as handle:
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    with (_CACHE / f"{name}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -1,4 +1,4 @@
-"""A folder in, a key store for brokers and a certificate for clients out: one self-signed key for 127.0.0.1."""
+"""Makes a key store for brokers and a certificate for clients: one self-signed key for 127.0.0.1."""
 
 from dataclasses import dataclass
 from pathlib import Path

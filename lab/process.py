@@ -1,5 +1,5 @@
-"""A command in, a process out that ends with us: in order when asked, by its own pid when not, and with its parent when
-Python itself is killed."""
+"""Starts processes that end with this one: in order when asked, by their own pid when not, and with their parent
+when Python itself is killed."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 # Kafka's ordered shutdown of one node took up to 5 s on two busy cores
-STOP_SECONDS = 20.0
+_STOP_SECONDS = 20.0
 
 
 class Process:
@@ -84,7 +84,7 @@ class Process:
         """Asked first, killed when it does not listen; nothing to do when it is gone."""
         self.ask_to_stop(number)
         try:
-            self.wait(STOP_SECONDS)
+            self.wait(_STOP_SECONDS)
         except TimeoutError:
             self.kill()
 

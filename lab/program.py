@@ -1,4 +1,4 @@
-"""A program's name and options in, a running client out that logs what it did as JSON lines: a recording's truth."""
+"""Runs a client program that logs what it did as JSON lines: a recording's truth."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ from lab.jars import JVM, KAFKA, archive, joined, program_path, python_path
 from lab.process import Process
 from lab.wire import until
 
-HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent
 # a JVM takes 3 s to its first request on an idle machine
-EVENT_SECONDS = 90.0
+_EVENT_SECONDS = 90.0
 # errors of a client go to its output, which is shown when it fails
-QUIET = "-Dlog4j2.level=ERROR"
+_QUIET = "-Dlog4j2.level=ERROR"
 
 Event = dict[str, Any]
 
@@ -38,19 +38,19 @@ class Program:
             return []
         return [json.loads(line) for line in self.truth.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
-    def wait_for(self, what: str, found: Callable[[Event], bool], seconds: float | None = None) -> Event:
+    def wait_for(self, label: str, fits: Callable[[Event], bool], seconds: float | None = None) -> Event:
         """The first event that fits. RuntimeError when the program failed first."""
 
         def look() -> Event | None:
             status = self.process.status
             for event in self.events():
-                if found(event):
+                if fits(event):
                     return event
             if status is not None:
-                raise RuntimeError(f"{self.who} exited with {status} before {what}: {self.process.tail()}")
+                raise RuntimeError(f"{self.who} exited with {status} before {label}: {self.process.tail()}")
             return None
 
-        return until(f"{self.who}: {what}", look, seconds or EVENT_SECONDS)
+        return until(f"{self.who}: {label}", look, seconds or _EVENT_SECONDS)
 
     def wait_for_event(self, name: str) -> Event:
         return self.wait_for(name, lambda event: event["event"] == name)
@@ -63,7 +63,7 @@ class Program:
 
     def finish(self, status: int = 0) -> None:
         """Waits for its end, which must be the one expected."""
-        ended = self.process.wait(EVENT_SECONDS)
+        ended = self.process.wait(_EVENT_SECONDS)
         if ended != status:
             raise RuntimeError(f"{self.who} exited with {ended}: {self.process.tail()}")
 
@@ -73,13 +73,13 @@ def java(
 ) -> Program:
     """A program of `lab/java` on the client of a release."""
     shared = (f"-XX:SharedArchiveFile={archive()}",) if release == KAFKA else ()
-    command = ["java", *JVM, f"-Xmx{heap}", *shared, QUIET, "-cp", joined(program_path(release)), name]
+    command = ["java", *JVM, f"-Xmx{heap}", *shared, _QUIET, "-cp", joined(program_path(release)), name]
     return Program(who, [*command, *_arguments(options)], folder)
 
 
 def python(name: str, who: str, folder: Path, options: Mapping[str, str], client: str) -> Program:
     """A program of `lab/python` with a pinned client library."""
-    command = [sys.executable, str(HERE / "python" / f"{name}.py"), *_arguments(options)]
+    command = [sys.executable, str(_HERE / "python" / f"{name}.py"), *_arguments(options)]
     return Program(who, command, folder, {"PYTHONPATH": str(python_path(client))})
 
 

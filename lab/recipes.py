@@ -11,8 +11,8 @@ from lab.settings import USERS
 from lab.stage import Stage
 from lab.wire import until
 
-SETTLE_SECONDS = 120.0
-CONFLUENT, KAFKA_PYTHON, OLD_KAFKA_PYTHON = PYTHON_CLIENTS
+_SETTLE_SECONDS = 120.0
+_CONFLUENT, _KAFKA_PYTHON, _OLD_KAFKA_PYTHON = PYTHON_CLIENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def _produce(stage: Stage, who: str, topic: str, count: int) -> None:
 
 def _settled(event: dict[str, Any]) -> bool:
     """No partition has lag, the second figure of each; the start offset, the first, may trail for long."""
-    known = event.get("startOffsetAndLag", {})
-    return len(known) == 3 and all(figures is not None and figures[1] == 0 for figures in known.values())
+    lag = event.get("startOffsetAndLag", {})
+    return len(lag) == 3 and all(figures is not None and figures[1] == 0 for figures in lag.values())
 
 
 def streams(stage: Stage) -> None:
@@ -98,14 +98,14 @@ def streams(stage: Stage) -> None:
 
     def settle(*members: Program) -> None:
         def held() -> bool:
-            last = [_holds(one) for one in members]
-            active = [task for one in last for task in one["active"]]
-            standby = [task for one in last for task in one["standby"]]
+            last = [_holds(program) for program in members]
+            active = [task for program in last for task in program["active"]]
+            standby = [task for program in last for task in program["standby"]]
             backed_up = len(members) == 1 or sorted(standby) == sorted(tasks)
-            return sorted(active) == sorted(tasks) and backed_up and all(one["active"] for one in last)
+            return sorted(active) == sorted(tasks) and backed_up and all(program["active"] for program in last)
 
-        until(f"tasks spread over {', '.join(one.who for one in members)}", held, SETTLE_SECONDS)
-        stage.note("settled", members=[one.who for one in members])
+        until(f"tasks spread over {', '.join(program.who for program in members)}", held, _SETTLE_SECONDS)
+        stage.note("settled", members=[program.who for program in members])
 
     first = member("first")
     settle(first)
@@ -151,7 +151,7 @@ def quorum(stage: Stage) -> None:
     def elected(event: dict[str, Any]) -> bool:
         if event["event"] != "quorum" or event["at"] <= killed:
             return False
-        ends = {one["id"]: int(one["logEndOffset"]) for one in event["observers"]}
+        ends = {replica["id"]: int(replica["logEndOffset"]) for replica in event["observers"]}
         return bool(event["leader"] != leader and ends.get(observer, -1) >= 0)
 
     now = watch.wait_for("another leader that the observer follows", elected)
@@ -165,12 +165,12 @@ def quorum(stage: Stage) -> None:
 
 def _lag(event: dict[str, Any], node: int) -> int:
     """Records behind the leader, −1 where the answer does not tell."""
-    ends = {one["id"]: int(one["logEndOffset"]) for one in event.get("voters", ())}
+    ends = {replica["id"]: int(replica["logEndOffset"]) for replica in event.get("voters", ())}
     leads = ends.get(event.get("leader", -1), -1)
     return leads - ends[node] if ends.get(node, -1) >= 0 and leads >= 0 else -1
 
 
-def clients(stage: Stage) -> None:
+def _clients(stage: Stage) -> None:
     # kafka-python has no codec but gzip of its own, so it gets a topic without the others
     stage.set_up("events:2:1,ledger:1:1,letters:1:1,sensors:1:1")
     every = "produce,consume,admin"
@@ -204,7 +204,7 @@ def clients(stage: Stage) -> None:
     finish()
     java("java-4.3-tls", "4.3.1", "produce,consume", **_tls(stage))
     common = {"topic": "events", "count": "10"}
-    running.append(stage.python("confluent_client", "librdkafka", {**common, "compression": "snappy"}, CONFLUENT))
+    running.append(stage.python("confluent_client", "librdkafka", {**common, "compression": "snappy"}, _CONFLUENT))
     login = {
         "kafka.bootstrap.servers": stage.cluster.sasl_bootstrap,
         "kafka.security.protocol": "SASL_PLAINTEXT",
@@ -212,10 +212,12 @@ def clients(stage: Stage) -> None:
         "kafka.sasl.username": "alice",
         "kafka.sasl.password": USERS["alice"],
     }
-    running.append(stage.python("confluent_client", "librdkafka-scram", {**common, **login}, CONFLUENT))
+    running.append(stage.python("confluent_client", "librdkafka-scram", {**common, **login}, _CONFLUENT))
     finish()
     common["topic"] = "letters"
-    running.append(stage.python("kafka_python_client", "kafka-python", {**common, "compression": "gzip"}, KAFKA_PYTHON))
+    running.append(
+        stage.python("kafka_python_client", "kafka-python", {**common, "compression": "gzip"}, _KAFKA_PYTHON)
+    )
     # this release still speaks SaslHandshake v0 with bare tokens behind it
     login = {
         "kafka.bootstrap.servers": stage.cluster.sasl_bootstrap,
@@ -224,7 +226,7 @@ def clients(stage: Stage) -> None:
         "kafka.sasl_plain_username": "bob",
         "kafka.sasl_plain_password": USERS["bob"],
     }
-    running.append(stage.python("kafka_python_client", "kafka-python-2.0", {**common, **login}, OLD_KAFKA_PYTHON))
+    running.append(stage.python("kafka_python_client", "kafka-python-2.0", {**common, **login}, _OLD_KAFKA_PYTHON))
     finish()
 
 
@@ -270,7 +272,7 @@ RECIPES = {
     "clients": Recipe(
         "Java 2.8.2, 3.9.1 and 4.3.1, librdkafka, kafka-python 3.0.12 and 2.0.6 produce and consume: five "
         "compressions, transactions, acks=0, SASL PLAIN and SCRAM, re-authentication, TLS",
-        clients,
+        _clients,
         {"tls": True, "sasl": True, "settings": {"listener.name.sasl.connections.max.reauth.ms": "3000"}},
         nanoseconds=True,
     ),

@@ -1,4 +1,4 @@
-"""`python -m lab.record NAME OUT`: a recipe's name in, OUT with capture, request logs, truth and a description out."""
+"""Records a recipe, `python -m lab.record NAME OUT`: capture, request logs, truth and a description."""
 
 import argparse
 import datetime
@@ -93,10 +93,10 @@ class _Session:
             # a line that a killed node was writing just then is not one
             _pack(log[: log.rfind(b"\n") + 1], out / f"request-{number}.log.xz")
         (out / "truth.jsonl").write_text("".join(f"{line}\n" for line in self.truth))
-        told = self._description()
-        (out / "recording.json").write_text(json.dumps(told, indent=2) + "\n")
-        (out / "README.md").write_text(readme(told))
-        return told
+        facts = self._description()
+        (out / "recording.json").write_text(json.dumps(facts, indent=2) + "\n")
+        (out / "README.md").write_text(readme(facts))
+        return facts
 
     def _begin(self, cluster: Cluster) -> None:
         ports = [port for node in cluster.ports.values() for port in node.values()]
@@ -133,21 +133,24 @@ class _Session:
         }
 
 
-def readme(told: dict[str, Any]) -> str:
+def readme(facts: dict[str, Any]) -> str:
     """The description as a page."""
-    versions = told["versions"]
+    versions, packets = facts["versions"], facts["packets"]
+    seconds = (facts["to"] - facts["from"]) / 1e6
     clients = [f"Java {release}" for release in versions["javaClients"]] + versions["pythonClients"]
     ports = [
-        f"| {node} | {listener} | {port} |" for node, names in told["ports"].items() for listener, port in names.items()
+        f"| {node} | {listener} | {port} |"
+        for node, names in facts["ports"].items()
+        for listener, port in names.items()
     ]
     return "\n".join(
         [
-            f"# {told['recipe']}",
+            f"# {facts['recipe']}",
             "",
-            f"{told['tells'][0].upper()}{told['tells'][1:]}.",
+            f"{facts['tells'][0].upper()}{facts['tells'][1:]}.",
             "",
-            f"- Made by `{told['command']}`, recorded {told['recorded']}, {(told['to'] - told['from']) / 1e6:.1f} s.",
-            f"- `capture.pcap.xz`: {told['packets']} packets, {told['captureBytes']} bytes unpacked, lo, full length.",
+            f"- Made by `{facts['command']}`, recorded {facts['recorded']}, {seconds:.1f} s.",
+            f"- `capture.pcap.xz`: {packets} packets, {facts['captureBytes']} bytes unpacked, lo, full length.",
             "- `request-N.log.xz`: the request log of node N over the same time.",
             "- `truth.jsonl`: what each program and the recipe did, by time; `at` is microseconds since 1970.",
             "- `recording.json`: this page for programs.",
@@ -177,16 +180,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.record", description=__doc__)
     parser.add_argument("name", choices=sorted(RECIPES))
     parser.add_argument("out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        told = record(given.name, given.out)
+        facts = record(options.name, options.out)
     except KeyboardInterrupt:
         return 130
     except (RuntimeError, TimeoutError) as error:
         print(f"lab.record: {error}", file=sys.stderr)
         return 1
-    seconds = (told["to"] - told["from"]) / 1e6
-    print(f"{given.name}: {seconds:.1f} s, {told['packets']} packets, {told['captureBytes']} bytes, in {given.out}")
+    seconds = (facts["to"] - facts["from"]) / 1e6
+    print(
+        f"{options.name}: {seconds:.1f} s, {facts['packets']} packets, {facts['captureBytes']} bytes, in {options.out}"
+    )
     return 0
 
 

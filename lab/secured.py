@@ -1,5 +1,5 @@
-"""A node's place in, the server.properties lines of every kind of login out, and the ACLs of users with half the
-rights: what `Cluster(secured=True)` adds to a plain one."""
+"""Configures brokers for every kind of login, and ACLs of users with half the rights: what `Cluster(secured=True)`
+adds to a plain one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,17 +21,17 @@ LISTENERS = dict((TLS, SASL, MTLS, EXPIRED, OTHER_HOST, SASL_TLS, SHORT))
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 # alice may do everything, bob describes one topic and some groups, carol the cluster alone
-SUPER_USERS = ("User:ANONYMOUS", "User:alice", CLIENT_PRINCIPAL)
+_SUPER_USERS = ("User:ANONYMOUS", "User:alice", CLIENT_PRINCIPAL)
 SECURED_USERS = {**USERS, "carol": "carol-secret"}
-BOBS_TOPIC, BOBS_GROUPS = "orders", "bob-"
+BOBS_TOPIC, _BOBS_GROUPS = "orders", "bob-"
 
 # numbers of Kafka's ResourceType, PatternType, AclOperation, AclPermissionType
 _TOPIC, _GROUP, _CLUSTER = 2, 3, 4
 _LITERAL, _PREFIXED = 3, 4
 _DESCRIBE, _ALLOW = 8, 3
-ACLS = (
+_ACLS = (
     (_TOPIC, BOBS_TOPIC, _LITERAL, "User:bob"),
-    (_GROUP, BOBS_GROUPS, _PREFIXED, "User:bob"),
+    (_GROUP, _BOBS_GROUPS, _PREFIXED, "User:bob"),
     (_CLUSTER, "kafka-cluster", _LITERAL, "User:carol"),
 )
 
@@ -43,19 +43,19 @@ _LOGINS = {
 }
 
 
-def secured_properties(place: Place, made: Certificates, tokens: Tokens) -> dict[str, str]:
+def secured_properties(place: Place, certificates: Certificates, tokens: Tokens) -> dict[str, str]:
     lines = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": ";".join(SUPER_USERS),
+        "super.users": ";".join(_SUPER_USERS),
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(made.broker),
+        "ssl.keystore.location": str(certificates.broker),
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(made.ca),
+        "ssl.truststore.location": str(certificates.ca),
         f"{_prefix(MTLS)}.ssl.client.auth": "required",
         f"{_prefix(EXPIRED)}.ssl.keystore.type": "PEM",
-        f"{_prefix(EXPIRED)}.ssl.keystore.location": str(made.expired),
+        f"{_prefix(EXPIRED)}.ssl.keystore.location": str(certificates.expired),
         f"{_prefix(OTHER_HOST)}.ssl.keystore.type": "PEM",
-        f"{_prefix(OTHER_HOST)}.ssl.keystore.location": str(made.other_host),
+        f"{_prefix(OTHER_HOST)}.ssl.keystore.location": str(certificates.other_host),
         "sasl.oauthbearer.jwks.endpoint.url": tokens.jwks.as_uri(),
         "sasl.oauthbearer.expected.audience": AUDIENCE,
         "sasl.oauthbearer.expected.issuer": ISSUER,
@@ -92,7 +92,7 @@ def add_acls(address: str) -> None:
             "operation": _DESCRIBE,
             "permissionType": _ALLOW,
         }
-        for kind, name, pattern, principal in ACLS
+        for kind, name, pattern, principal in _ACLS
     ]
     answer = call(address, "CreateAcls", 3, {"creations": creations})
     refused = [row for row in answer["results"] if row["errorCode"]]

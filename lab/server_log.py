@@ -1,4 +1,4 @@
-"""A node's server log in, the roles that it took in the quorum out, as lines of truth."""
+"""Reads the roles that a node took in the quorum from its server log, as lines of truth."""
 
 import datetime
 import json
@@ -17,14 +17,14 @@ def raft_roles(node: int, server_log: Path, since: int) -> list[str]:
     """From a time in microseconds on; `at` has the log's milliseconds. A follower names its `leader`."""
     if not server_log.exists():
         return []
-    found = []
+    events = []
     for time, role, state in _TRANSITION.findall(server_log.read_text(errors="replace")):
         moment = datetime.datetime.strptime(f"{time}+0000", "%Y-%m-%d %H:%M:%S,%f%z")
         at = round(moment.timestamp() * 1000) * 1000
         epoch, leader = _EPOCH.search(state), _LEADER.search(state)
-        told = {"at": at, "who": f"node-{node}", "event": "raft", "role": role}
-        told |= {"epoch": int(epoch[1])} if epoch else {}
-        told |= {"leader": int(leader[1])} if leader else {}
+        event = {"at": at, "who": f"node-{node}", "event": "raft", "role": role}
+        event |= {"epoch": int(epoch[1])} if epoch else {}
+        event |= {"leader": int(leader[1])} if leader else {}
         if at >= since:
-            found.append(json.dumps(told))
-    return found
+            events.append(json.dumps(event))
+    return events

@@ -1,5 +1,5 @@
-"""A node's place in a cluster in, its server.properties out: what one machine needs, and timeouts so short that a crash
-shows within seconds."""
+"""Writes a node's server.properties: what one machine needs, and timeouts so short that a crash shows within
+seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Ports in, a pcap of their loopback traffic out; refuses a recording that lost packets."""
+"""Records the loopback traffic of ports as pcap with tcpdump. Refuses a recording that lost packets."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ from types import TracebackType
 from lab.process import Process
 from lab.wire import until
 
-START_SECONDS = 30.0
+_START_SECONDS = 30.0
 
 
 class Recording:
@@ -30,7 +30,7 @@ class Recording:
         command = ["tcpdump", "-i", "lo", "-n", "-s", "0", "-B", "65536", "--immediate-mode", "-U", "-Z", "root"]
         command += [f"--time-stamp-precision={self._precision}", "-w", str(self._output), self._filter]
         self._process = Process(command, self._log)
-        until("tcpdump listening", self._listens, START_SECONDS)
+        until("tcpdump listening", self._listens, _START_SECONDS)
 
     def stop(self) -> None:
         if self._process is None:
@@ -40,11 +40,11 @@ class Recording:
 
     def check(self) -> None:
         """After `stop`: what tcpdump said it saw."""
-        said = self._log.read_text()
-        captured = re.search(r"(\d+) packets captured", said)
-        dropped = re.search(r"(\d+) packets dropped by kernel", said)
+        log = self._log.read_text()
+        captured = re.search(r"(\d+) packets captured", log)
+        dropped = re.search(r"(\d+) packets dropped by kernel", log)
         if captured is None or dropped is None:
-            raise RuntimeError(f"tcpdump did not finish: {said[-500:]}")
+            raise RuntimeError(f"tcpdump did not finish: {log[-500:]}")
         if int(dropped[1]):
             raise RuntimeError(f"tcpdump lost {dropped[1]} packets; record again on a quieter machine")
         self.packets = int(captured[1])

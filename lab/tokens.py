@@ -1,4 +1,4 @@
-"""Users in, a token endpoint on loopback out: client credentials over HTTP or HTTPS, signed tokens, and the file of
+"""Runs an OAuth token endpoint on loopback: client credentials over HTTP or HTTPS, signed tokens, and the file of
 keys by which brokers check them."""
 
 import base64
@@ -20,9 +20,9 @@ from lab.settings import HOST
 
 AUDIENCE = "kafka-lab"
 ISSUER = "lab"
-KEY_ID = "lab"
+_KEY_ID = "lab"
 # longer than any test takes
-TOKEN_SECONDS = 3600.0
+_TOKEN_SECONDS = 3600.0
 
 
 class Tokens:
@@ -32,15 +32,15 @@ class Tokens:
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         numbers = self._key.public_key().public_numbers()
         modulus, exponent = (_number(value) for value in (numbers.n, numbers.e))
-        key = {"kty": "RSA", "kid": KEY_ID, "use": "sig", "alg": "RS256", "n": modulus, "e": exponent}
+        key = {"kty": "RSA", "kid": _KEY_ID, "use": "sig", "alg": "RS256", "n": modulus, "e": exponent}
         self.jwks = folder / "jwks.json"
         self.jwks.write_text(json.dumps({"keys": [key]}))
 
-    def token(self, subject: str, seconds: float = TOKEN_SECONDS, **claims: Any) -> str:
+    def token(self, subject: str, seconds: float = _TOKEN_SECONDS, **claims: Any) -> str:
         """Valid from now on; a negative time makes one that is over."""
         now = int(time.time())
         body = {"iss": ISSUER, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": int(now + seconds), **claims}
-        head = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}
+        head = {"alg": "RS256", "typ": "JWT", "kid": _KEY_ID}
         signed = ".".join(_base64(json.dumps(part).encode()) for part in (head, body))
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         return f"{signed}.{_base64(signature)}"
@@ -94,7 +94,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif form.get("grant_type") != ["client_credentials"]:
             self._answer(400, {"error": "unsupported_grant_type"})
         else:
-            answer = {"access_token": self.tokens.token(name), "token_type": "Bearer", "expires_in": int(TOKEN_SECONDS)}
+            answer = {
+                "access_token": self.tokens.token(name),
+                "token_type": "Bearer",
+                "expires_in": int(_TOKEN_SECONDS),
+            }
             self._answer(200, answer)
 
     def _answer(self, status: int, value: object) -> None:

@@ -1,4 +1,4 @@
-"""An address, an API and a value in, its answer out: one request on one connection, enough to ask a node how it is."""
+"""Sends one request on one connection, enough to ask a node how it is."""
 
 import socket
 import time
@@ -9,14 +9,14 @@ from kafkascope import decode_frame, encode_frame
 
 T = TypeVar("T")
 
-CALL_SECONDS = 5.0
-PAUSE_SECONDS = 0.05
+_CALL_SECONDS = 5.0
+_PAUSE_SECONDS = 0.05
 
 
 def call(address: str, api: str, version: int, value: dict[str, Any]) -> dict[str, Any]:
     """OSError when the node does not answer."""
     host, port = address.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), CALL_SECONDS) as link:
+    with socket.create_connection((host, int(port)), _CALL_SECONDS) as link:
         link.sendall(encode_frame(f"{api}Request", version, value, {"clientId": "lab"}))
         size = _take(link, 4)
         frame = decode_frame(size + _take(link, int.from_bytes(size, "big")), response_to=(api, version))
@@ -36,13 +36,13 @@ def _take(link: socket.socket, count: int) -> bytes:
     return taken
 
 
-def until(what: str, ask: Callable[[], T | None], seconds: float) -> T:
+def until(label: str, ask: Callable[[], T | None], seconds: float) -> T:
     """The first true answer; TimeoutError with `what` when none came in time."""
     deadline = time.monotonic() + seconds
     while True:
-        found = ask()
-        if found:
-            return found
+        answer = ask()
+        if answer:
+            return answer
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {seconds:g} s")
-        time.sleep(PAUSE_SECONDS)
+            raise TimeoutError(f"{label}: not within {seconds:g} s")
+        time.sleep(_PAUSE_SECONDS)

@@ -12,14 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHOICE = "KAFKASCOPE_CHROMIUM"
 MISSING = f"no Chromium: install it (Debian: apt-get install chromium) or name it in {CHOICE}"
-UPDATE = ["apt-get", "update"]
-INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends"]
+_UPDATE = ["apt-get", "update"]
+_INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends"]
 # Each is called like its package.
-PROGRAMS = ("tcpdump", "tshark", "xxd", "lz4")
-WITHOUT = f"`{CHOICE}=none make test` installs nothing and skips them"
+_PROGRAMS = ("tcpdump", "tshark", "xxd", "lz4")
+_WITHOUT = f"`{CHOICE}=none make test` installs nothing and skips them"
 
 
 def chromium() -> str | None:
@@ -27,21 +27,21 @@ def chromium() -> str | None:
     named = os.environ.get(CHOICE)
     if named:
         return named if Path(named).is_file() else None
-    return next((found for found in map(shutil.which, NAMES) if found), None)
+    return next((path for path in map(shutil.which, _NAMES) if path), None)
 
 
-def install(wanted: list[str]) -> None:
+def _install(packages: list[str]) -> None:
     """Debian's own packages, which only root can do. Every command is printed before it runs, and every package before
     it is installed."""
     if os.geteuid() or shutil.which("apt-get") is None:
         return
-    command = [*INSTALL, *wanted]
-    steps = " && ".join(shlex.join(step) for step in (UPDATE, command))
-    print(f"installing {' and '.join(wanted)} for tests: {steps}; {WITHOUT}", flush=True)
-    _run(UPDATE)
-    packages = re.findall(r"^Inst (\S+)", _run([*command, "--simulate"]), re.MULTILINE)
-    if packages:
-        print(f"packages that apt-get installs now: {' '.join(packages)}", flush=True)
+    command = [*_INSTALL, *packages]
+    steps = " && ".join(shlex.join(step) for step in (_UPDATE, command))
+    print(f"installing {' and '.join(packages)} for tests: {steps}; {_WITHOUT}", flush=True)
+    _run(_UPDATE)
+    installed = re.findall(r"^Inst (\S+)", _run([*command, "--simulate"]), re.MULTILINE)
+    if installed:
+        print(f"packages that apt-get installs now: {' '.join(installed)}", flush=True)
         _run(command)
 
 
@@ -52,16 +52,16 @@ def _run(command: list[str]) -> str:
 
 def main() -> None:
     """A machine without them can still run all other tests, so this never fails."""
-    missing = missing_packages()
+    missing = _missing_packages()
     if missing and not os.environ.get(CHOICE):
-        install(list(missing))
-    for line in missing_packages().values():
+        _install(list(missing))
+    for line in _missing_packages().values():
         print(f"{line}; tests that need it are skipped", file=sys.stderr)
 
 
-def missing_packages() -> dict[str, str]:
+def _missing_packages() -> dict[str, str]:
     """Package to what to do about it."""
-    programs = {name: f"no {name}: install it (Debian: apt-get install {name})" for name in PROGRAMS}
+    programs = {name: f"no {name}: install it (Debian: apt-get install {name})" for name in _PROGRAMS}
     lines = {name: line for name, line in programs.items() if shutil.which(name) is None}
     return lines if chromium() else {"chromium": MISSING} | lines
 

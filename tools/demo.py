@@ -1,5 +1,5 @@
-"""`make demo`: the four messages that kafkascope began with, page, bytes, decoded back; then the recorded incidents, by
-the whole pipeline: into a lake, marts, a report, and the verdict."""
+"""Runs `make demo`: four example messages as pages and bytes, then the recorded incidents through the whole
+pipeline."""
 
 import os
 import shutil
@@ -20,17 +20,17 @@ from kafkascope.errors import KafkascopeError
 from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import layout
 
-ROOT = Path(__file__).parents[1]
-CAPTURES = ROOT / "tests" / "captures"
+_ROOT = Path(__file__).parents[1]
+CAPTURES = _ROOT / "tests" / "captures"
 # Made anew each time; `make clean` takes it away.
-HERE = ROOT / ".cache" / "demo"
+_HERE = _ROOT / ".cache" / "demo"
 MESSAGES = (
     ("ShareGroupDescribeResponse", 1),
     ("StreamsGroupHeartbeatResponse", 0),
     ("ShareFetchRequest", 2),
     ("DescribeQuorumResponse", 1),
 )
-STORY = (
+_STORY = (
     "Four incidents, recorded by tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
     " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
 )
@@ -39,7 +39,7 @@ STORY = (
 def main() -> int:
     messages()
     try:
-        incidents()
+        _incidents()
     except KafkascopeError as error:
         print(f"kafkascope: {error}", file=sys.stderr)
         return error.exit_code
@@ -51,10 +51,10 @@ def main() -> int:
 def messages() -> None:
     for name, version in MESSAGES:
         _line()
-        found = layout(name, version)
-        show_page(found)
+        message_layout = layout(name, version)
+        show_page(message_layout)
         value = example(name, version)
-        data, _ = annotated_frame(found, value)
+        data, _ = annotated_frame(message_layout, value)
         read = identify(data, f"{name}:{version}", None)
         body = read.body or (read.frame.body if read.frame else None)
         assert body is not None and read.exact
@@ -63,18 +63,18 @@ def messages() -> None:
         print(f"  {len(data)} bytes decode to the example above and encode to the same bytes again.")
 
 
-def incidents() -> None:
+def _incidents() -> None:
     _line()
     heading("The recorded incidents")
-    prose(STORY)
+    prose(_STORY)
     need_spark()
     from kafkascope.lake.home import make_lake
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
 
-    shutil.rmtree(HERE, ignore_errors=True)
-    lake = make_lake(HERE / "lake")
-    where = os.path.relpath(HERE / "lake")
+    shutil.rmtree(_HERE, ignore_errors=True)
+    lake = make_lake(_HERE / "lake")
+    where = os.path.relpath(_HERE / "lake")
     waiting = Waiting()
     with spark_session(None, waiting) as spark:
         with waiting.step("reading"):
@@ -86,13 +86,13 @@ def incidents() -> None:
     print()
     began = time.monotonic()
     # 1 says that something is critical: an answer too.
-    code = kafkascope(["report", where, "--html", os.path.relpath(HERE / "report.html")])
+    code = kafkascope(["report", where, "--html", os.path.relpath(_HERE / "report.html")])
     if code > 1:
         raise SystemExit(code)
     waiting.seconds["the report"] = time.monotonic() - began
     print()
     print_lines([f"took {took(waiting.seconds)}"])
-    print(f"Next: open {os.path.relpath(HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
+    print(f"Next: open {os.path.relpath(_HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
     print("      .venv/bin/kafkascope show ShareFetch; .venv/bin/kafkascope --help")
 
 

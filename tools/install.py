@@ -1,5 +1,4 @@
-"""`make setup`: the pinned packages into this environment. No file is unpacked or run whose hash is not in
-`constraints.txt`.
+"""Installs the pinned packages for `make setup`. No file is unpacked or run whose hash is not in `constraints.txt`.
 
 pip checks no hash of what it fetches to build a package from source, and pyspark is published as source alone. So the
 builders come first, by hash as well, and pip is told to build with them.
@@ -14,15 +13,15 @@ from pathlib import Path
 
 from tools.pin_files import FILE, ROOT, Pin, canonical, read, written
 
-BUILDERS = ("pip", "setuptools")
-MISMATCH = re.compile(r"^ +(\S+==\S+) from .*?\n +Expected sha256 .*?Got +([0-9a-f]{64})", re.MULTILINE | re.DOTALL)
-UNHASHED = "pip install -e '.[all,dev,bench]' in an environment of your own installs without hashes"
+_BUILDERS = ("pip", "setuptools")
+_MISMATCH = re.compile(r"^ +(\S+==\S+) from .*?\n +Expected sha256 .*?Got +([0-9a-f]{64})", re.MULTILINE | re.DOTALL)
+_UNHASHED = "pip install -e '.[all,dev,bench]' in an environment of your own installs without hashes"
 
 
 def main() -> None:
     if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info < (3, 15) or not _pinned_machine():
         here = f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}"
-        sys.exit(f"constraints.txt has no hashes for {here}, see docs/dependencies.md; {UNHASHED}")
+        sys.exit(f"constraints.txt has no hashes for {here}, see docs/dependencies.md; {_UNHASHED}")
     pins = read(FILE)
     for pin in pins:
         if not pin.hashes:
@@ -34,7 +33,7 @@ def main() -> None:
 
 def install_builders(pins: list[Pin]) -> None:
     """By hash; `make pins` may find one whose version was just changed, and has none yet."""
-    builders = [pin for pin in pins if canonical(pin.name) in BUILDERS]
+    builders = [pin for pin in pins if canonical(pin.name) in _BUILDERS]
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder, "builders.txt")
         first.write_text(written(builders))
@@ -53,7 +52,7 @@ def pip_install(*arguments: str) -> None:
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return
-    mismatch = MISMATCH.search(done.stderr)
+    mismatch = _MISMATCH.search(done.stderr)
     if mismatch:
         sys.exit(
             f"{mismatch[1]}: sha256 {mismatch[2]} is not in constraints.txt, so it is not installed: another file "

@@ -1,4 +1,4 @@
-"""`make setup`: the kernels compiled and kept in the user's cache folder, so that the first command does not wait for
+"""Compiles the kernels into the user's cache folder for `make setup`, so that the first command does not wait for
 them. Two processes share the work; where they are on disk already it takes a second."""
 
 import subprocess
@@ -7,22 +7,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-RECORDED = Path(__file__).parents[1] / "tests" / "captures" / "clients"
-CAPTURE, REQUEST_LOG = RECORDED / "capture.pcap.xz", RECORDED / "request-1.log.xz"
-COLUMNS, PACKETS = "columns", "packets"
+_RECORDED = Path(__file__).parents[1] / "tests" / "captures" / "clients"
+CAPTURE, REQUEST_LOG = _RECORDED / "capture.pcap.xz", _RECORDED / "request-1.log.xz"
+COLUMNS, _PACKETS = "columns", "packets"
 
 
 def main() -> int:
     print("compiling the kernels, once: a minute or so", flush=True)
     start = perf_counter()
-    halves = [subprocess.Popen([sys.executable, "-m", "tools.kernels", half]) for half in (COLUMNS, PACKETS)]
+    halves = [subprocess.Popen([sys.executable, "-m", "tools.kernels", half]) for half in (COLUMNS, _PACKETS)]
     codes = [half.wait() for half in halves]
     if not any(codes):
         print(f"kernels ready in {perf_counter() - start:.0f} s")
     return max(map(abs, codes))
 
 
-def compile_half(half: str) -> None:
+def _compile_half(half: str) -> None:
     if half == COLUMNS:
         import numpy as np
 
@@ -66,6 +66,6 @@ def read(recording: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        compile_half(sys.argv[1])
+        _compile_half(sys.argv[1])
     else:
         sys.exit(main())

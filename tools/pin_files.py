@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "constraints.txt"
-HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def read(file: Path) -> list[Pin]:
             continue
         requirement, *options = line.split()
         name, _, version = requirement.partition("==")
-        hashes = [match[1] for match in map(HASH.fullmatch, options) if match]
+        hashes = [match[1] for match in map(_HASH.fullmatch, options) if match]
         if not version or len(hashes) != len(options):
             raise SystemExit(f"{file.name}: {requirement} is not a pin with hashes: run `make pins`")
         pins.append(Pin(name, version, tuple(hashes)))

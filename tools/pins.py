@@ -18,14 +18,14 @@ from lab.jars import CLIENT_PINS, PYTHON_CLIENTS
 from tools.install import install_builders
 from tools.pin_files import FILE, ROOT, Pin, canonical, read, written
 
-WANTED = (".[all,dev,bench]", "pip", "setuptools")
-HEADER = "# What `make setup` installs. `make pins` writes this file, see docs/dependencies.md.\n"
-CLIENTS_HEADER = "# The Python clients of the lab, each installed alone. `make pins` writes this file.\n"
+_WANTED = (".[all,dev,bench]", "pip", "setuptools")
+_HEADER = "# What `make setup` installs. `make pins` writes this file, see docs/dependencies.md.\n"
+_CLIENTS_HEADER = "# The Python clients of the lab, each installed alone. `make pins` writes this file.\n"
 
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+_PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # The oldest system of each kind: pip takes the newest file whose hash is listed, so newer systems take the same ones.
-GLIBC = 28
-MACOS = 12
+_GLIBC = 28
+_MACOS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Target:
     python: str
 
 
-def targets() -> Iterator[Target]:
-    for python in PYTHONS:
+def _targets() -> Iterator[Target]:
+    for python in _PYTHONS:
         for machine in ("x86_64", "aarch64"):
             # PEP 600: a wheel for an older glibc runs on a newer one; the last three are old names
-            numbered = [f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC, 4, -1)]
+            numbered = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC, 4, -1)]
             yield Target((*numbered, *(f"manylinux{name}_{machine}" for name in ("2014", "2010", "1"))), python)
-        yield Target((f"macosx_{MACOS}_0_arm64",), python)
+        yield Target((f"macosx_{_MACOS}_0_arm64",), python)
 
 
 def main() -> None:
@@ -53,17 +53,17 @@ def main() -> None:
     # What comes with a new environment is too old to read pyproject.toml.
     install_builders(read(FILE))
     versions = "" if upgrade else "".join(f"{pin.requirement}\n" for pin in read(FILE))
-    clients = client_pins()
-    pins = add_hashes(resolve(versions), list(targets()))
-    FILE.write_text(HEADER + written(pins))
-    CLIENT_PINS.write_text(CLIENTS_HEADER + written(clients))
+    clients = _client_pins()
+    pins = _add_hashes(resolve(versions), list(_targets()))
+    FILE.write_text(_HEADER + written(pins))
+    CLIENT_PINS.write_text(_CLIENTS_HEADER + written(clients))
     print(f"{len(pins)} packages, {sum(len(pin.hashes) for pin in pins)} hashes in {FILE.name}", flush=True)
 
 
-def client_pins() -> list[Pin]:
+def _client_pins() -> list[Pin]:
     """For Linux alone, where the lab records. Two releases of one client cannot be asked for together."""
-    linux = [target for target in targets() if target.platforms[0].startswith("manylinux")]
-    return [pin for client in PYTHON_CLIENTS for pin in add_hashes([_unhashed(client)], linux)]
+    linux = [target for target in _targets() if target.platforms[0].startswith("manylinux")]
+    return [pin for client in PYTHON_CLIENTS for pin in _add_hashes([_unhashed(client)], linux)]
 
 
 def _unhashed(requirement: str) -> Pin:
@@ -76,11 +76,11 @@ def resolve(versions: str) -> list[Pin]:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as limits:
         limits.write(versions)
         limits.flush()
-        files = _ask(["--no-build-isolation", "-c", limits.name, *WANTED])
+        files = _ask(["--no-build-isolation", "-c", limits.name, *_WANTED])
     return [file.pin if not file.wheel else Pin(file.pin.name, file.pin.version, ()) for file in files]
 
 
-def add_hashes(pins: list[Pin], machines: list[Target]) -> list[Pin]:
+def _add_hashes(pins: list[Pin], machines: list[Target]) -> list[Pin]:
     """Those of the wheels that fit these machines. A wheel that fits every machine is asked for once."""
     hashes = {canonical(pin.name): set(pin.hashes) for pin in pins}
     open_pins = [pin for pin in pins if not pin.hashes]
@@ -117,8 +117,8 @@ def _ask(arguments: list[str]) -> Iterable[File]:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"pip cannot resolve this, and nothing was written: {done.stderr.strip().splitlines()[-1]}")
-        found: list[dict[str, Any]] = json.loads(Path(report.name).read_text())["install"]
-    return [_file(item) for item in found if "archive_info" in item["download_info"]]
+        items: list[dict[str, Any]] = json.loads(Path(report.name).read_text())["install"]
+    return [_file(item) for item in items if "archive_info" in item["download_info"]]
 
 
 def _file(item: dict[str, Any]) -> File:

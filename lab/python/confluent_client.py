@@ -9,15 +9,15 @@ from typing import Any
 library: Any = importlib.import_module("confluent_kafka")
 own: Any = importlib.import_module("truth")
 
-READ_SECONDS = 60.0
+_READ_SECONDS = 60.0
 
 
 def main() -> None:
-    given = own.options()
-    truth = own.Truth(given)
-    topic, count = given["topic"], int(given["count"])
-    common = {name.removeprefix("kafka."): value for name, value in given.items() if name.startswith("kafka.")}
-    common["client.id"] = given["who"]
+    options = own.options()
+    truth = own.Truth(options)
+    topic, count = options["topic"], int(options["count"])
+    common = {name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")}
+    common["client.id"] = options["who"]
     truth.write("started", library="librdkafka", version=library.libversion()[0])
 
     def delivered(error: Any, message: Any) -> None:
@@ -25,15 +25,15 @@ def main() -> None:
             raise RuntimeError(str(error))
         truth.write("produced", topic=message.topic(), partition=message.partition(), offset=message.offset())
 
-    producer = library.Producer({**common, "compression.type": given.get("compression", "none"), "linger.ms": "5"})
+    producer = library.Producer({**common, "compression.type": options.get("compression", "none"), "linger.ms": "5"})
     for number in range(count):
-        producer.produce(topic, key=f"key-{number}", value=f"{given['who']} says {number}", on_delivery=delivered)
-    producer.flush(READ_SECONDS)
+        producer.produce(topic, key=f"key-{number}", value=f"{options['who']} says {number}", on_delivery=delivered)
+    producer.flush(_READ_SECONDS)
 
-    group = {"group.id": f"readers-{given['who']}", "auto.offset.reset": "earliest"}
+    group = {"group.id": f"readers-{options['who']}", "auto.offset.reset": "earliest"}
     consumer = library.Consumer({**common, **group})
     consumer.subscribe([topic])
-    deadline = time.monotonic() + READ_SECONDS
+    deadline = time.monotonic() + _READ_SECONDS
     seen = 0
     while seen < count and time.monotonic() < deadline:
         message = consumer.poll(0.5)

@@ -9,32 +9,32 @@ from typing import Any
 library: Any = importlib.import_module("kafka")
 own: Any = importlib.import_module("truth")
 
-READ_SECONDS = 60.0
+_READ_SECONDS = 60.0
 
 
 def main() -> None:
-    given = own.options()
-    truth = own.Truth(given)
-    topic, count = given["topic"], int(given["count"])
-    common = {name.removeprefix("kafka."): value for name, value in given.items() if name.startswith("kafka.")}
+    options = own.options()
+    truth = own.Truth(options)
+    topic, count = options["topic"], int(options["count"])
+    common = {name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")}
     common["bootstrap_servers"] = common.pop("bootstrap.servers").split(",")
-    common["client_id"] = given["who"]
+    common["client_id"] = options["who"]
     truth.write("started", library="kafka-python", version=library.__version__)
 
-    producer = library.KafkaProducer(**common, compression_type=given.get("compression"), linger_ms=5)
+    producer = library.KafkaProducer(**common, compression_type=options.get("compression"), linger_ms=5)
     sent = [
-        producer.send(topic, key=f"key-{number}".encode(), value=f"{given['who']} says {number}".encode())
+        producer.send(topic, key=f"key-{number}".encode(), value=f"{options['who']} says {number}".encode())
         for number in range(count)
     ]
     producer.flush()
-    for one in sent:
-        at = one.get(timeout=READ_SECONDS)
-        truth.write("produced", topic=at.topic, partition=at.partition, offset=at.offset)
+    for future in sent:
+        metadata = future.get(timeout=_READ_SECONDS)
+        truth.write("produced", topic=metadata.topic, partition=metadata.partition, offset=metadata.offset)
     producer.close()
 
-    group = f"readers-{given['who']}"
+    group = f"readers-{options['who']}"
     consumer = library.KafkaConsumer(topic, **common, group_id=group, auto_offset_reset="earliest")
-    deadline = time.monotonic() + READ_SECONDS
+    deadline = time.monotonic() + _READ_SECONDS
     seen = 0
     while seen < count and time.monotonic() < deadline:
         for records in consumer.poll(timeout_ms=500).values():

@@ -1,4 +1,4 @@
-"""Arguments `name=value` in, options and a log of JSON lines out: what Options.java and Truth.java are for Java."""
+"""Parses `name=value` arguments and logs JSON lines, like Options.java and Truth.java for Java."""
 
 import json
 import sys
@@ -13,9 +13,9 @@ def options() -> dict[str, str]:
 class Truth:
     """On disk before `write` returns."""
 
-    def __init__(self, given: dict[str, str]) -> None:
-        self._path = Path(given["truth"])
-        self._who = given["who"]
+    def __init__(self, options: dict[str, str]) -> None:
+        self._path = Path(options["truth"])
+        self._who = options["who"]
 
     def write(self, event: str, **fields: object) -> None:
         line = {"at": time.time_ns() // 1000, "who": self._who, "event": event, **fields}

@@ -14,12 +14,12 @@ from tools.catalog.jars import HERE, Release, fetch, read_releases, source_texts
 from tools.catalog.merge import release_key
 
 # Every artifact that has carried definition files; a new release is asked for each.
-ARTIFACTS = (
+_ARTIFACTS = (
     "kafka-clients kafka-raft kafka-metadata kafka-storage"
     " kafka-group-coordinator kafka-transaction-coordinator kafka-share-coordinator"
 ).split()
 # What the broker's handlers are compiled into, besides the jars with definitions.
-SERVER_ARTIFACTS = ("kafka_2.13", "kafka-server", "kafka-server-common", "kafka-coordinator-common")
+_SERVER_ARTIFACTS = ("kafka_2.13", "kafka-server", "kafka-server-common", "kafka-coordinator-common")
 
 
 def main() -> None:
@@ -68,26 +68,26 @@ def main() -> None:
 def add_release(version: str) -> None:
     """One line in releases.txt, with the artifacts that are published; a later patch takes its release's line."""
     name = ".".join(version.split(".")[:2])
-    listed = HERE / "releases.txt"
-    lines = {line.split()[0]: line for line in listed.read_text().splitlines()}
-    found = []
-    for artifact in dict.fromkeys((*ARTIFACTS, *lines.get(name, "").split()[2:])):
+    file = HERE / "releases.txt"
+    lines = {line.split()[0]: line for line in file.read_text().splitlines()}
+    published = []
+    for artifact in dict.fromkeys((*_ARTIFACTS, *lines.get(name, "").split()[2:])):
         try:
             fetch([("org.apache.kafka", artifact, version)])
-            found.append(artifact)
+            published.append(artifact)
         except subprocess.CalledProcessError:
             print(f"{artifact} {version} is not published")
-    if "kafka-clients" not in found:
+    if "kafka-clients" not in published:
         raise SystemExit(f"kafka-clients {version} is not to be had; nothing was changed")
-    lines[name] = " ".join([name, version, *found])
+    lines[name] = " ".join([name, version, *published])
     remark = lines.pop("#")
-    listed.write_text("\n".join([remark, *(lines[key] for key in sorted(lines, key=release_key))]) + "\n")
+    file.write_text("\n".join([remark, *(lines[key] for key in sorted(lines, key=release_key))]) + "\n")
 
 
 def server_jars(releases: list[Release]) -> tuple[Release, list[Path]]:
     """Those of the newest release that has more than its client published."""
     newest = [release for release in releases if len(release.artifacts) > 1][-1]
-    artifacts = dict.fromkeys((*newest.artifacts, *SERVER_ARTIFACTS))
+    artifacts = dict.fromkeys((*newest.artifacts, *_SERVER_ARTIFACTS))
     fetch([("org.apache.kafka", artifact, newest.version) for artifact in artifacts])
     return newest, [newest.jar(artifact) for artifact in artifacts]
 

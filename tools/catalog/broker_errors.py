@@ -1,5 +1,5 @@
-"""What `kafkascope probe --json` printed in, `broker_errors.txt` out: which errors live brokers answered with, in which
-field, at which versions, in which release. What is there already stays."""
+"""Adds the output of `kafkascope probe --json` to `broker_errors.txt`: which errors live brokers returned, in which
+field, at which versions, in which release. Existing entries stay."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ def add_probes(file: Path, probes: Iterable[Path], release: str | None) -> str:
     facts = read_facts(file.read_text(encoding="utf-8") if file.exists() else "")
     before = len(facts)
     for path in probes:
-        add_probe(facts, json.loads(path.read_text(encoding="utf-8")), release)
+        _add_probe(facts, json.loads(path.read_text(encoding="utf-8")), release)
     file.write_text("\n".join(fact_lines(facts)) + "\n", encoding="utf-8")
     return f"{file.name}: {len(facts)} errors by API and field, {len(facts) - before} of them new"
 
@@ -38,20 +38,20 @@ def read_facts(text: str) -> Facts:
 
 
 def _numbers(text: str) -> set[int]:
-    found: set[int] = set()
+    versions: set[int] = set()
     for part in text.split(","):
         bounds = parse_range(part)
         if bounds is not None:
-            found |= set(range(bounds[0], bounds[1] + 1))
-    return found
+            versions |= set(range(bounds[0], bounds[1] + 1))
+    return versions
 
 
-def add_probe(facts: Facts, probe: Mapping[str, Any], release: str | None) -> None:
+def _add_probe(facts: Facts, probe: Mapping[str, Any], release: str | None) -> None:
     """SystemExit where the release is not clear, or something was seen that the catalog has no place for."""
-    named = release or (probe["releases"][0] if len(probe["releases"]) == 1 else None)
-    if named is None:
+    release_name = release or (probe["releases"][0] if len(probe["releases"]) == 1 else None)
+    if release_name is None:
         raise SystemExit(f"{probe['address']} fits {' and '.join(probe['releases']) or 'no release'}; say --release")
-    known = check_release(named)
+    catalog_release = check_release(release_name)
     for proof in probe["proofs"]:
         for seen in proof["errors"]:
             places = error_fields(message(f"{proof['api']}Response"), proof["version"])
@@ -60,7 +60,7 @@ def add_probe(facts: Facts, probe: Mapping[str, Any], release: str | None) -> No
             key = (proof["api"], by_name()[seen["error"]].name, seen["place"])
             versions, releases = facts.setdefault(key, (set(), set()))
             versions.add(proof["version"])
-            releases.add(known)
+            releases.add(catalog_release)
 
 
 def fact_lines(facts: Facts) -> list[str]:

@@ -1,4 +1,4 @@
-"""Releases in, the whole catalog out as file texts: messages, index, releases, error codes."""
+"""Builds the whole catalog from Kafka's releases: messages, index, releases, error codes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -59,18 +59,18 @@ def build(releases: list[Release], source: tuple[str, Path] | None = None, only:
         older = {n: f.versions[api_key] for n, f in facts.items() if api_key in f.versions}
         lines = message_lines(message, older, names, covered[key in in_clients], in_patches.get(key, {}))
         catalog.messages[message.name] = lines
-    catalog.index = [index_line(catalog.messages[name]) for name in sorted(catalog.messages)]
+    catalog.index = [_index_line(catalog.messages[name]) for name in sorted(catalog.messages)]
     return catalog
 
 
 def _versions_in_patches(patches: list[Release]) -> dict[Key, dict[tuple[str, str], frozenset[int]]]:
     """By message, then by release and patch."""
-    found: dict[Key, dict[tuple[str, str], frozenset[int]]] = {}
+    by_message: dict[Key, dict[tuple[str, str], frozenset[int]]] = {}
     for patch in patches:
         for _, text in definition_texts(patch):
             definition = parse(text)
-            found.setdefault(_key(definition), {})[patch.name, patch.version] = valid_versions(definition)
-    return found
+            by_message.setdefault(_key(definition), {})[patch.name, patch.version] = valid_versions(definition)
+    return by_message
 
 
 def write(catalog: Catalog, data: Path = DATA) -> None:
@@ -87,7 +87,7 @@ def _key(definition: Definition) -> Key:
     return definition.name
 
 
-def index_line(lines: list[str]) -> str:
+def _index_line(lines: list[str]) -> str:
     """NAME KIND KEY VERSIONS ALIASES: what a look-up by name or key needs before it opens a message's file."""
     words = [line.split() for line in lines]
     kind = next(w[1] for w in words if w[0] == "kind")

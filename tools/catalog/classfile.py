@@ -1,4 +1,4 @@
-"""The bytes of a Java class in, what each of its methods does out, as far as a reader of handlers needs it.
+"""Reads what each method of a compiled Java class does, as far as a reader of handlers needs it.
 
 Read directly (JVM specification, chapters 4 and 6), as no JDK is needed for it and one release takes under a second.
 """
@@ -62,48 +62,48 @@ class ClassFile:
         return self.text(name), self.text(kind)
 
     def _members(self, at: int) -> tuple[list[tuple[str, str, dict[str, int]]], int]:
-        found = []
+        members = []
         count = struct.unpack_from(">H", self.data, at)[0]
         at += 2
         for _ in range(count):
             _, name, kind = struct.unpack_from(">HHH", self.data, at)
             attributes, at = self._attributes(at + 6)
-            found.append((self.text(name), self.text(kind), attributes))
-        return found, at
+            members.append((self.text(name), self.text(kind), attributes))
+        return members, at
 
     def _attributes(self, at: int) -> tuple[dict[str, int], int]:
-        found = {}
+        offsets = {}
         count = struct.unpack_from(">H", self.data, at)[0]
         at += 2
         for _ in range(count):
             name, size = struct.unpack_from(">HI", self.data, at)
-            found[self.text(name)] = at + 6
+            offsets[self.text(name)] = at + 6
             at += 6 + size
-        return found, at
+        return offsets, at
 
     def _bootstraps(self, at: int | None) -> list[list[Method]]:
         """The methods that each invokedynamic may end in: for a lambda its body, for X::new the constructor."""
-        found: list[list[Method]] = []
+        bootstraps: list[list[Method]] = []
         if at is None:
-            return found
+            return bootstraps
         count = struct.unpack_from(">H", self.data, at)[0]
         at += 2
         for _ in range(count):
             size = struct.unpack_from(">H", self.data, at + 2)[0]
             arguments = struct.unpack_from(f">{size}H", self.data, at + 4)
-            found.append([self.member(self.pool[i][2]) for i in arguments if self.pool[i][0] == 15])
+            bootstraps.append([self.member(self.pool[i][2]) for i in arguments if self.pool[i][0] == 15])
             at += 4 + 2 * size
-        return found
+        return bootstraps
 
     def _steps(self, at: int) -> list[Step]:
         steps: list[Step] = []
         size = struct.unpack_from(">I", self.data, at + 4)[0]
-        code = list(instructions(self.data[at + 8 : at + 8 + size]))
+        code = list(_instructions(self.data[at + 8 : at + 8 + size]))
         steps += [("handles", (kind, "", "")) for kind in self._handled(at + 8 + size, code)]
         for place, (_, op, index) in enumerate(code):
             if op == 0xB2:
                 after = bytes(following for _, following, _ in code[place + 1 : place + 4])
-                steps.append(("compared" if COMPARISON.match(after) else "static", self.member(index)))
+                steps.append(("compared" if _COMPARISON.match(after) else "static", self.member(index)))
             elif op == 0xC1:
                 steps.append(("caught", (self.text(index), "", "")))
             elif op == 0xBB:
@@ -118,21 +118,21 @@ class ClassFile:
 
     def _handled(self, table: int, code: list[tuple[int, int, int]]) -> Iterator[str]:
         """The classes of exceptions that are caught and not thrown on as they are."""
-        stored = {at: slot(op, index, 0x3A, 0x4B) for at, op, index in code}
-        thrown = {slot(op, index, 0x19, 0x2A) for (_, op, index), (_, after, _) in pairwise(code) if after == 0xBF}
+        stored = {at: _slot(op, index, 0x3A, 0x4B) for at, op, index in code}
+        thrown = {_slot(op, index, 0x19, 0x2A) for (_, op, index), (_, after, _) in pairwise(code) if after == 0xBF}
         for entry in range(struct.unpack_from(">H", self.data, table)[0]):
             handler, kind = struct.unpack_from(">HH", self.data, table + 6 + 8 * entry)
             if kind and (stored[handler] is None or stored[handler] not in thrown):
                 yield self.text(kind)
 
 
-def slot(op: int, index: int, wide: int, first: int) -> int | None:
+def _slot(op: int, index: int, wide: int, first: int) -> int | None:
     """The local variable of a load or store, which has one opcode with an operand and four without."""
     return index if op == wide else op - first if first <= op < first + 4 else None
 
 
 # what follows a value that is only looked at: Java's == on it or on its code, Scala's == and its match
-COMPARISON = re.compile(rb"[\xa5\xa6]|\xb6[\x9f-\xa4]|[\x3a\x4b-\x4e]?\x59\xc7|[\x19\x2a-\x2d]\xb6\x99")
+_COMPARISON = re.compile(rb"[\xa5\xa6]|\xb6[\x9f-\xa4]|[\x3a\x4b-\x4e]?\x59\xc7|[\x19\x2a-\x2d]\xb6\x99")
 
 # bytes after each opcode; what is not named here has none
 WIDTHS = {
@@ -145,7 +145,7 @@ WIDTHS = {
 }
 
 
-def instructions(code: bytes) -> Iterator[tuple[int, int, int]]:
+def _instructions(code: bytes) -> Iterator[tuple[int, int, int]]:
     """Place, opcode and the constant or variable it names; switches are skipped over."""
     at = 0
     while at < len(code):

@@ -1,4 +1,4 @@
-"""Kafka's definition files: JSON with comments in, `Definition` trees out, the oddities of all releases read."""
+"""Parses Kafka's definition files, JSON with comments, and the oddities of all releases in them."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-PRIMITIVES = frozenset(
+_PRIMITIVES = frozenset(
     "bool int8 int16 uint16 int32 uint32 int64 float64 string bytes records uuid varint varlong".split()
 )
 KINDS = {
@@ -37,7 +37,7 @@ class FieldDefinition:
 
     @property
     def is_struct(self) -> bool:
-        return self.type.removeprefix("[]") not in PRIMITIVES
+        return self.type.removeprefix("[]") not in _PRIMITIVES
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ def _field(item: dict[str, Any], structs: dict[str, Any], parents: tuple[str, ..
         nullable=item.get("nullableVersions"),
         tag=None if tag is None else int(tag),
         tagged=item.get("taggedVersions"),
-        default=normal_default(type_, default),
+        default=_normal_default(type_, default),
         entity=item.get("entityType"),
         map_key=bool(item.get("mapKey", False)),
         ignorable=bool(item.get("ignorable", False)),
@@ -115,7 +115,7 @@ def _field(item: dict[str, Any], structs: dict[str, Any], parents: tuple[str, ..
     )
 
 
-def normal_default(type_: str, default: Any) -> str | None:
+def _normal_default(type_: str, default: Any) -> str | None:
     """One spelling a value; None where the definition repeats what the type starts with anyway."""
     if default is None:
         return None
@@ -134,7 +134,7 @@ def normal_default(type_: str, default: Any) -> str | None:
 
 def _kips(comments: list[str]) -> dict[int, list[int]]:
     """KIP numbers by version, from remarks of the form `Version 9 adds X (KIP-320)`."""
-    found: dict[int, list[int]] = {}
+    by_version: dict[int, list[int]] = {}
     text = " ".join(line.strip() for line in comments)
     # Only at the head of a remark: "Version 14 is the same as version 13" speaks of 14. One file spells it "Verison 5".
     heads = list(re.finditer(r"\b(?:Ver(?:si|is)on|[Ss]tarting (?:from|in|with) version|[Ii]n version) (\d+)\b", text))
@@ -142,10 +142,10 @@ def _kips(comments: list[str]) -> dict[int, list[int]]:
         # "This API can return X (KIP-1152)" behind a version's remark speaks of no version.
         remark = text[head.end() : following.start() if following else None].partition("This API")[0]
         for number in map(int, re.findall(r"KIP-(\d+)", remark)):
-            numbers = found.setdefault(int(head.group(1)), [])
+            numbers = by_version.setdefault(int(head.group(1)), [])
             if number not in numbers:
                 numbers.append(number)
-    return found
+    return by_version
 
 
 def _errors(comments: list[str]) -> list[ListedError]:

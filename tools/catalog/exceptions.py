@@ -1,4 +1,4 @@
-"""Kafka's client jar in, a line for each exception that an error code stands for out: package, then superclasses.
+"""Lists the Java exceptions of error codes from Kafka's client jar, with their packages and superclasses.
 
 They say what a client does with it: retries, refreshes its metadata, starts anew, or gives up.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from tools.catalog.classfile import ClassFile
 
 # Errors takes them from here; an exception of the same name elsewhere is another one.
-PACKAGES = ("org.apache.kafka.common.errors", "org.apache.kafka.common")
+_PACKAGES = ("org.apache.kafka.common.errors", "org.apache.kafka.common")
 # Where every chain ends that is of use.
 TOP = "org.apache.kafka.common.KafkaException"
 
@@ -20,17 +20,17 @@ def exception_lines(release: str, jar: Path, names: list[str]) -> list[str]:
         listed = set(opened.namelist())
         rows = [f"# package and superclasses of the exceptions of error codes in Kafka {release}"]
         for name in sorted(set(names)):
-            package = next(item for item in PACKAGES if _entry(f"{item}.{name}") in listed)
+            package = next(item for item in _PACKAGES if _entry(f"{item}.{name}") in listed)
             rows.append(" ".join((name, package, *_parents(opened, f"{package}.{name}"))))
     return rows
 
 
 def _parents(jar: zipfile.ZipFile, name: str) -> list[str]:
-    found = []
+    parents = []
     while name != TOP:
         name = ClassFile(jar.read(_entry(name))).parent.replace("/", ".")
-        found.append(name.rpartition(".")[2])
-    return found[:-1]
+        parents.append(name.rpartition(".")[2])
+    return parents[:-1]
 
 
 def _entry(name: str) -> str:

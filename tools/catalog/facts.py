@@ -1,4 +1,4 @@
-"""Jars in, error codes and the version ranges of releases without definition files out, asked of the classes."""
+"""Asks the classes of Kafka's jars for error codes, and for the version ranges of releases without definition files."""
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 
 from tools.catalog.jars import CACHE, HERE, Release, fetch
 
-SLF4J = ("org.slf4j", "slf4j-api", "1.7.36")
+_SLF4J = ("org.slf4j", "slf4j-api", "1.7.36")
 # 0.8.2's client jar lists a JoinGroup and a Heartbeat that no 0.8.2 broker served and whose layout 0.9 replaced.
-NEVER_SERVED = {"0.8.2": {11, 12}}
+_NEVER_SERVED = {"0.8.2": {11, 12}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ReleaseFacts:
 
 def ask(releases: list[Release]) -> dict[str, ReleaseFacts]:
     """By release. The class that asks is compiled once for all of them."""
-    fetch([SLF4J])
+    fetch([_SLF4J])
     with TemporaryDirectory() as classes, ThreadPoolExecutor(2) as pool:
         subprocess.run(["javac", "-d", classes, str(HERE / "ReleaseFacts.java")], check=True)
         answers = pool.map(lambda release: _ask(release, classes), releases)
@@ -36,12 +36,12 @@ def ask(releases: list[Release]) -> dict[str, ReleaseFacts]:
 
 
 def _ask(release: Release, classes: str) -> ReleaseFacts:
-    path = [str(release.jar("kafka-clients")), str(CACHE / f"{SLF4J[1]}-{SLF4J[2]}.jar"), classes]
+    path = [str(release.jar("kafka-clients")), str(CACHE / f"{_SLF4J[1]}-{_SLF4J[2]}.jar"), classes]
     command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", ":".join(path), "ReleaseFacts"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t") for line in printed.splitlines()]
     errors = tuple(ErrorFact(n, int(c), r == "true", e) for _, n, c, r, e in (x for x in rows if x[0] == "error"))
-    skipped = NEVER_SERVED.get(release.name, set())
+    skipped = _NEVER_SERVED.get(release.name, set())
     # A client jar's own oldest version says what that client sends; brokers served every version from 0 on.
     versions = {
         int(key): frozenset(range(int(latest) + 1))

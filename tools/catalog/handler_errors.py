@@ -1,4 +1,4 @@
-"""The jars of one Kafka release in, the errors that each API's handler can answer with out (API, error, where).
+"""Finds the errors that each API's handler can return, in the jars of one Kafka release.
 
 The definitions list errors for few APIs; the compiled broker knows all of them. From the method that the broker's or
 the controller's dispatch names for an API, this follows lambdas, helpers of the same class, and the layers below that
@@ -14,21 +14,21 @@ from pathlib import Path
 
 from tools.catalog.classfile import ClassFile, Method, Step
 
-ERRORS = "org/apache/kafka/common/protocol/Errors"
+_ERRORS = "org/apache/kafka/common/protocol/Errors"
 API_KEYS = "org/apache/kafka/common/protocol/ApiKeys"
-REQUESTS = "org/apache/kafka/common/requests/"
-BROKER, CONTROLLER = "kafka/server/KafkaApis", "kafka/server/ControllerApis"
-REPLICAS = "kafka/server/ReplicaManager"
-RAFT = "org/apache/kafka/raft/KafkaRaftClient"
+_REQUESTS = "org/apache/kafka/common/requests/"
+_BROKER, _CONTROLLER = "kafka/server/KafkaApis", "kafka/server/ControllerApis"
+_REPLICAS = "kafka/server/ReplicaManager"
+_RAFT = "org/apache/kafka/raft/KafkaRaftClient"
 GROUP = "org/apache/kafka/coordinator/group/"
 SHARE = "org/apache/kafka/coordinator/share/"
-RUNTIME = "org/apache/kafka/coordinator/common/runtime/"
+_RUNTIME = "org/apache/kafka/coordinator/common/runtime/"
 QUORUM = "org/apache/kafka/controller/"
-TRANSACTION = "kafka/coordinator/transaction/"
-SASL = "org/apache/kafka/common/security/authenticator/SaslServerAuthenticator"
+_TRANSACTION = "kafka/coordinator/transaction/"
+_SASL = "org/apache/kafka/common/security/authenticator/SaslServerAuthenticator"
 
 # what a call to an interface ends in
-IMPLEMENTATIONS = {
+_IMPLEMENTATIONS = {
     GROUP + "GroupCoordinator": [GROUP + "GroupCoordinatorService"],
     GROUP + "Group": [
         GROUP + "classic/ClassicGroup",
@@ -43,40 +43,40 @@ IMPLEMENTATIONS = {
 }
 
 # a call from the class on the left to one of these (class.method) is the same request going down a layer
-RUNS = rf"{RUNTIME}(CoordinatorRuntime\..*|CoordinatorOperationExceptionHelper\.handleOperationException)"
-LAYERS = {
-    BROKER: rf"kafka/server/(AuthHelper|AclApis|Config\w+|ReplicaManager|share/SharePartitionManager|handlers/\w+)\..*"
-    rf"|org/apache/kafka/server/(FetchManager|ClientMetricsManager)\..*|{TRANSACTION}TransactionCoordinator\..*"
+_RUNS = rf"{_RUNTIME}(CoordinatorRuntime\..*|CoordinatorOperationExceptionHelper\.handleOperationException)"
+_LAYERS = {
+    _BROKER: rf"kafka/server/(AuthHelper|AclApis|Config\w+|ReplicaManager|share/SharePartitionManager|handlers/\w+)\..*"
+    rf"|org/apache/kafka/server/(FetchManager|ClientMetricsManager)\..*|{_TRANSACTION}TransactionCoordinator\..*"
     rf"|{GROUP}GroupCoordinatorService\..*|{SHARE}ShareCoordinatorService\..*",
-    CONTROLLER: rf"kafka/server/(AuthHelper|AclApis|ConfigHelper)\..*|{QUORUM}QuorumController\..*"
+    _CONTROLLER: rf"kafka/server/(AuthHelper|AclApis|ConfigHelper)\..*|{QUORUM}QuorumController\..*"
     r"|.*ControllerMutationQuota\.record",
     QUORUM + "QuorumController": rf"{QUORUM}(\w+ControlManager\.(?!replay).*|errors/ControllerExceptions\.newWrong.*)",
-    RAFT: r"org/apache/kafka/raft/internals/\w+VoterHandler\.handle\w+",
+    _RAFT: r"org/apache/kafka/raft/internals/\w+VoterHandler\.handle\w+",
     QUORUM + "ReplicationControlManager": rf"{QUORUM}ClusterControlManager\.check.*",
     QUORUM + "ConfigurationControlManager": rf"{QUORUM}FeatureControlManager\.updateFeatures",
-    GROUP + "GroupCoordinatorService": rf"{GROUP}GroupCoordinatorShard\..*|{RUNS}",
+    GROUP + "GroupCoordinatorService": rf"{GROUP}GroupCoordinatorShard\..*|{_RUNS}",
     GROUP + "GroupCoordinatorShard": rf"{GROUP}(Group|Offset)MetadataManager\.(?!replay).*|{GROUP}Group\.validate.*",
     GROUP + "GroupMetadataManager": rf"{GROUP}.*Group\.(validate.*|get.*Member.*)",
     GROUP + "OffsetMetadataManager": rf"{GROUP}.*Group\.validate.*",
-    SHARE + "ShareCoordinatorService": rf"{SHARE}ShareCoordinatorShard\..*|{RUNS}",
-    TRANSACTION + "TransactionCoordinator": rf"{TRANSACTION}TransactionStateManager\.(get|put|append|list).*",
+    SHARE + "ShareCoordinatorService": rf"{SHARE}ShareCoordinatorShard\..*|{_RUNS}",
+    _TRANSACTION + "TransactionCoordinator": rf"{_TRANSACTION}TransactionStateManager\.(get|put|append|list).*",
     "kafka/server/share/SharePartitionManager": r"kafka/server/share/SharePartition"
     r"\.(acknowledge|releaseAcquiredRecords)",
 }
 
 # methods that answer someone else's request (members that wait for a rebalance, fetches that wait for records) or apply
 # what was decided (replay), and a timer whose error is turned into COORDINATOR_NOT_AVAILABLE before it is sent
-SKIPPED = re.compile(
+_SKIPPED = re.compile(
     r".*\.(replay|prepareRebalance|convertTo(Classic|Consumer)Group|onBecomeFollower|transitionTo\w+)|.*OperationTimeout\.run"
 )
 
 # answered before the dispatch, or by shared classes, in methods of theirs whose errors only this API sends on
-LOG, CACHE = "org/apache/kafka/storage/internals/log/", "org/apache/kafka/metadata/KRaftMetadataCache"
-EXTRA = {
-    "SASL_HANDSHAKE": [(SASL, "handleHandshakeRequest")],
-    "SASL_AUTHENTICATE": [(SASL, "handleSaslToken")],
-    "METADATA": [(CACHE, "getTopicMetadata")],
-    "DESCRIBE_TOPIC_PARTITIONS": [(CACHE, "describeTopicResponse")],
+LOG, _CACHE = "org/apache/kafka/storage/internals/log/", "org/apache/kafka/metadata/KRaftMetadataCache"
+_EXTRA = {
+    "SASL_HANDSHAKE": [(_SASL, "handleHandshakeRequest")],
+    "SASL_AUTHENTICATE": [(_SASL, "handleSaslToken")],
+    "METADATA": [(_CACHE, "getTopicMetadata")],
+    "DESCRIBE_TOPIC_PARTITIONS": [(_CACHE, "describeTopicResponse")],
     "DESCRIBE_USER_SCRAM_CREDENTIALS": [("org/apache/kafka/image/ScramImage", "describe")],
     "DESCRIBE_CLIENT_QUOTAS": [("org/apache/kafka/image/ClientQuotasImage", "describe")],
     "OFFSET_FOR_LEADER_EPOCH": [("kafka/cluster/Partition", "lastOffsetForLeaderEpoch")],
@@ -105,7 +105,7 @@ NEVER = {
 }
 
 # helpers of one class that call helpers: beyond three steps they serve every request
-DEPTH = 3
+_DEPTH = 3
 
 
 class Classes:
@@ -126,20 +126,20 @@ class Classes:
     def steps(self, method: Method) -> list[Step]:
         """Of the class itself or of the nearest superclass that has the method."""
         owner: str = method[0]
-        while (found := self.find(owner)) is not None:
-            if method[1:] in found.methods:
-                return found.methods[method[1:]]
-            owner = found.parent
+        while (class_file := self.find(owner)) is not None:
+            if method[1:] in class_file.methods:
+                return class_file.methods[method[1:]]
+            owner = class_file.parent
         return []
 
     def methods(self, owner: str, name: str | None = None) -> list[Method]:
         """All of a class, or those of one name."""
-        found = self.find(owner)
-        return [(owner, *key) for key in found.methods if name in (None, key[0])] if found else []
+        class_file = self.find(owner)
+        return [(owner, *key) for key in class_file.methods if name in (None, key[0])] if class_file else []
 
     def _exceptions(self) -> Iterator[tuple[str, str]]:
         """`NAME(code, text, SomethingException::new)`: the name and the constructor stand side by side."""
-        errors = self.find(ERRORS)
+        errors = self.find(_ERRORS)
         if errors is None:
             raise SystemExit("no kafka-clients among the jars: Errors is missing")
         constant = ""
@@ -152,40 +152,40 @@ class Classes:
     def error_of(self, exception: str) -> str | None:
         """As Errors.forException does: the nearest superclass that an error names."""
         while exception not in self.exceptions:
-            found = self.find(exception)
-            if found is None:
+            class_file = self.find(exception)
+            if class_file is None:
                 return None
-            exception = found.parent
+            exception = class_file.parent
         return self.exceptions[exception]
 
     def apis(self) -> dict[str, tuple[int, str]]:
         """Constant of ApiKeys to key and name, out of the request definitions."""
-        found = {}
+        by_constant = {}
         for path, jar in self._where.items():
             if re.fullmatch(r"common/message/\w+Request\.json", path):
                 key = re.search(rb'"apiKey":\s*(\d+)', jar.read(path))
                 name = Path(path).stem.removesuffix("Request")
                 if key:
-                    found[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()] = (int(key[1]), name)
-        return found
+                    by_constant[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()] = (int(key[1]), name)
+        return by_constant
 
 
-def handlers(classes: Classes, constants: Iterable[str]) -> dict[str, list[Method]]:
+def _handlers(classes: Classes, constants: Iterable[str]) -> dict[str, list[Method]]:
     """Where each API starts, as the dispatch says: after `ApiKeys.X` comes the call that handles it."""
-    found: dict[str, list[Method]] = {constant: [] for constant in constants}
-    for dispatcher in (BROKER, CONTROLLER):
+    by_api: dict[str, list[Method]] = {constant: [] for constant in constants}
+    for dispatcher in (_BROKER, _CONTROLLER):
         current = ""
         steps = [step for method in classes.methods(dispatcher, "handle") for step in classes.steps(method)]
         for kind, (owner, name, descriptor) in steps:
             if owner == API_KEYS:
                 current = name
-            elif kind == "call" and name.startswith("handle") and current in found:
-                found[current].append((owner, name, descriptor))
+            elif kind == "call" and name.startswith("handle") and current in by_api:
+                by_api[current].append((owner, name, descriptor))
                 current = ""
-    return found
+    return by_api
 
 
-def reached(classes: Classes, starts: list[Method], others: set[Method]) -> Iterator[tuple[str, str]]:
+def _reached(classes: Classes, starts: list[Method], others: set[Method]) -> Iterator[tuple[str, str]]:
     """Every method that works on this API's request, nearest first, with each error that it can send."""
     queue: deque[tuple[Method, int, frozenset[str]]] = deque((start, 0, frozenset()) for start in starts)
     seen = others | set(starts)
@@ -194,13 +194,13 @@ def reached(classes: Classes, starts: list[Method], others: set[Method]) -> Iter
         steps = classes.steps(method)
         where = f"{method[0]}.{method[1]}"
         handled = caught
-        if method[0] not in (BROKER, CONTROLLER):  # what these catch they send
+        if method[0] not in (_BROKER, _CONTROLLER):  # what these catch they send
             handled |= {classes.error_of(owner) or "" for kind, (owner, _, _) in steps if kind == "handles"}
         for step in steps:
             if (sent := error(classes, where, step)) and sent not in caught:
                 yield where, sent
             for target, deeper in follow(classes, method[0].split("$")[0], step, depth):
-                if target not in seen and deeper <= DEPTH:
+                if target not in seen and deeper <= _DEPTH:
                     seen.add(target)
                     queue.append((target, deeper, handled))
 
@@ -212,20 +212,20 @@ def follow(classes: Classes, here: str, step: Step, depth: int) -> Iterator[tupl
         # an event that a queue runs, or an operation written as an anonymous class
         anonymous = called.rsplit("$", 1)[1].isdigit()
         for method in classes.methods(called):
-            if (method[1] == "run" or (anonymous and method[1] != "<init>")) and not SKIPPED.fullmatch(
+            if (method[1] == "run" or (anonymous and method[1] != "<init>")) and not _SKIPPED.fullmatch(
                 f"{called}.{method[1]}"
             ):
                 yield method, depth
-    for owner in IMPLEMENTATIONS.get(called, [called]) if kind in ("call", "lambda") else []:
+    for owner in _IMPLEMENTATIONS.get(called, [called]) if kind in ("call", "lambda") else []:
         path = f"{owner}.{name}"
-        if SKIPPED.fullmatch(path):
+        if _SKIPPED.fullmatch(path):
             continue
         if owner.split("$")[0] == here:
             # lambdas and Scala's local functions belong to the method that they are written in
             yield (owner, name, descriptor), depth + (kind == "call" and "$" not in name)
         elif name.startswith("throwIf"):
-            yield (owner, name, descriptor), DEPTH
-        elif here in LAYERS and re.fullmatch(LAYERS[here], path):
+            yield (owner, name, descriptor), _DEPTH
+        elif here in _LAYERS and re.fullmatch(_LAYERS[here], path):
             yield (owner, name, descriptor), 0
 
 
@@ -236,30 +236,30 @@ def error(classes: Classes, where: str, step: Step) -> str | None:
     matched counts where a caught exception becomes a partition's error.
     """
     kind, (owner, name, _) = step
-    if owner == ERRORS and (kind == "static" or (kind == "compared" and where.startswith((BROKER, CONTROLLER)))):
+    if owner == _ERRORS and (kind == "static" or (kind == "compared" and where.startswith((_BROKER, _CONTROLLER)))):
         return name if name.isupper() and name != "NONE" else None
-    return classes.error_of(owner) if kind == "new" or (kind == "caught" and where.startswith(REPLICAS)) else None
+    return classes.error_of(owner) if kind == "new" or (kind == "caught" and where.startswith(_REPLICAS)) else None
 
 
-def handler_errors(jars: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
+def _handler_errors(jars: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
     """API, error and the method that has it, by API key and then by the error's name."""
     classes = Classes(jars)
     apis = classes.apis()
-    starts = handlers(classes, apis)
+    starts = _handlers(classes, apis)
     for constant, (_, name) in apis.items():
-        raft = (RAFT, f"handle{name.replace('RaftVoter', 'Voter')}Request")
-        for owner, method in (raft, (REQUESTS + name + "Request", "getErrorResponse"), *EXTRA.get(constant, ())):
+        raft = (_RAFT, f"handle{name.replace('RaftVoter', 'Voter')}Request")
+        for owner, method in (raft, (_REQUESTS + name + "Request", "getErrorResponse"), *_EXTRA.get(constant, ())):
             starts[constant] += classes.methods(owner, method)
     for constant, (_, name) in sorted(apis.items(), key=lambda api: api[1]):
         others = {method for other, methods in starts.items() if other != constant for method in methods}
-        found: dict[str, str] = {}
-        for where, sent in reached(classes, starts[constant], others - set(starts[constant])):
+        first_seen: dict[str, str] = {}
+        for where, sent in _reached(classes, starts[constant], others - set(starts[constant])):
             if sent not in NEVER.get(constant, ()):
-                found.setdefault(sent, where.split("/")[-1])
-        yield from ((name, sent, found[sent]) for sent in sorted(found))
+                first_seen.setdefault(sent, where.split("/")[-1])
+        yield from ((name, sent, first_seen[sent]) for sent in sorted(first_seen))
 
 
 def handler_lines(release: str, jars: Iterable[Path]) -> list[str]:
     """As `handler_errors.txt` has them."""
     head = f"# API, error, place in the broker's compiled code that names it (Kafka {release})"
-    return [head, *(" ".join(row) for row in handler_errors(jars))]
+    return [head, *(" ".join(row) for row in _handler_errors(jars))]

@@ -1,4 +1,4 @@
-"""Release lines in, jars on disk out: Maven fetches by name what `releases.txt` lists, once."""
+"""Downloads the jars that `releases.txt` lists, once, with Maven."""
 
 import fcntl
 import subprocess
@@ -11,16 +11,16 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CACHE = ROOT / ".cache" / "jars"
 # Where definitions lie inside the jars: clients, coordinators and raft; metadata records; storage.
-FOLDERS = ("common/message/", "common/metadata/", "message/")
+_FOLDERS = ("common/message/", "common/metadata/", "message/")
 # The first release whose jars carry definition files.
-FIRST_WITH_DEFINITIONS = (2, 2)
+_FIRST_WITH_DEFINITIONS = (2, 2)
 
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>kafkascope</groupId><artifactId>catalog-jars</artifactId><version>1</version><packaging>pom</packaging>
 <build><plugins><plugin><artifactId>maven-dependency-plugin</artifactId><version>3.8.1</version>
 <configuration><outputDirectory>{output}</outputDirectory><artifactItems>{items}</artifactItems></configuration>
 </plugin></plugins></build></project>"""
-ITEM = """<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+_ITEM = """<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
 </artifactItem>"""
 
 
@@ -32,7 +32,7 @@ class Release:
 
     @property
     def has_definitions(self) -> bool:
-        return tuple(int(part) for part in self.name.split(".")) >= FIRST_WITH_DEFINITIONS
+        return tuple(int(part) for part in self.name.split(".")) >= _FIRST_WITH_DEFINITIONS
 
     def jar(self, artifact: str) -> Path:
         return CACHE / f"{artifact}-{self.version}.jar"
@@ -47,8 +47,8 @@ def read_patches(releases: list[Release]) -> list[Release]:
     """Those of `patches.txt` by the name of their release; their clients tell what they serve."""
     names = {release.name for release in releases}
     versions = [line for line in (HERE / "patches.txt").read_text().splitlines() if not line.startswith("#")]
-    found = [Release(version.rpartition(".")[0], version, ("kafka-clients",)) for version in versions]
-    return [patch for patch in found if patch.name in names]
+    patches = [Release(version.rpartition(".")[0], version, ("kafka-clients",)) for version in versions]
+    return [patch for patch in patches if patch.name in names]
 
 
 def fetch(items: list[tuple[str, str, str]]) -> None:
@@ -62,9 +62,9 @@ def fetch(items: list[tuple[str, str, str]]) -> None:
         missing = _missing(items)
         if not missing:
             return
-        listed = "".join(ITEM.format(group=g, artifact=a, version=v) for g, a, v in missing)
+        listed = "".join(_ITEM.format(group=g, artifact=a, version=v) for g, a, v in missing)
         pom = CACHE / "pom.xml"
-        pom.write_text(POM.format(output=CACHE, items=listed))
+        pom.write_text(_POM.format(output=CACHE, items=listed))
         print(f"fetching {len(missing)} jars", flush=True)
         # -C: a jar that differs from the checksum published with it is refused, not warned about
         subprocess.run(["mvn", "-q", "-B", "-C", "-f", str(pom), "dependency:copy"], check=True)
@@ -83,7 +83,7 @@ def definition_texts(release: Release) -> Iterator[tuple[str, str]]:
     for artifact in release.artifacts:
         with zipfile.ZipFile(release.jar(artifact)) as jar:
             for name in sorted(jar.namelist()):
-                if name.endswith(".json") and name.startswith(FOLDERS):
+                if name.endswith(".json") and name.startswith(_FOLDERS):
                     yield artifact, jar.read(name).decode()
 
 

@@ -1,4 +1,4 @@
-"""Twenty releases' definitions of one message in, one `Merged` message out: a tree that holds every version.
+"""Merges the definitions that all releases have of one message into one tree that holds every version.
 
 For each version the newest release that has it decides names and attributes. Releases whose layout of that version
 reads the same bytes differ only in aliases (`was`) and in tagged fields that came later (`since`); a release whose
@@ -179,11 +179,11 @@ def _classes(definitions: dict[str, Definition], version: int, having: list[str]
     """Runs of releases that read the same bytes, oldest run first, newest release last in each."""
     classes: list[list[str]] = []
     for release in reversed(having):
-        one = frozenset({version})
+        single = frozenset({version})
         if classes:
             authority = definitions[classes[-1][0]]
-            same_flexible = within(authority.flexible, one) == within(definitions[release].flexible, one)
-            if same_flexible and _reads(tree(authority, one), tree(definitions[release], one), version):
+            same_flexible = within(authority.flexible, single) == within(definitions[release].flexible, single)
+            if same_flexible and _reads(tree(authority, single), tree(definitions[release], single), version):
                 classes[-1].append(release)
                 continue
         classes.append([release])

@@ -1,9 +1,9 @@
-"""Version ranges as Kafka's definitions write them (`0+`, `2-7`, `3`, `none`): text in, frozen sets out, and back."""
+"""Parses and formats version ranges as Kafka's definitions write them (`0+`, `2-7`, `3`, `none`)."""
 
 from collections.abc import Iterable
 
 # A definition's `4+` has no end; versions are int16 and no message comes near this.
-OPEN_END = 32767
+_OPEN_END = 32767
 
 
 def parse_range(text: str | None) -> tuple[int, int] | None:
@@ -12,7 +12,7 @@ def parse_range(text: str | None) -> tuple[int, int] | None:
         return None
     text = str(text)
     if text.endswith("+"):
-        return int(text[:-1]), OPEN_END
+        return int(text[:-1]), _OPEN_END
     first, _, last = text.partition("-")
     return int(first), int(last or first)
 

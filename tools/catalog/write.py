@@ -1,4 +1,4 @@
-"""`Merged` messages in, the catalog's text files out, one a message, so that a new release is a small diff."""
+"""Writes the catalog's text files, one per message, so that a new release is a small diff."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

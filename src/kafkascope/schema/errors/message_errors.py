@@ -80,12 +80,12 @@ def errors_of(message: Message, version: int | None = None) -> list[MessageError
         error = by_name()[name]
         if name not in errors and not _came_too_late(error, response, version):
             errors[name] = MessageError(error, "code", only, where)
-    for name, fields, versions, where in _checked().get(message.api, []):
+    for name, fields, versions, source in _checked().get(message.api, []):
         earlier = errors.get(name)
         if (version is None or version in versions) and (
             earlier is None or (earlier.origin == "code" and not earlier.fields)
         ):
-            errors[name] = MessageError(by_name()[name], "code", tuple(f for f in fields if f in places), where)
+            errors[name] = MessageError(by_name()[name], "code", tuple(f for f in fields if f in places), source)
     for name, fields in _seen_places(message.api, version).items():
         earlier = errors.get(name)
         if earlier is None:
