@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkascope.health.findings.api_rules import PASSING
-from kafkascope.health.findings.episodes import MERGE_US, MINUTE_US, MOST_EVIDENCE, MOST_SUBJECTS
+from kafkascope.health.findings.episodes import MAX_EVIDENCE, MAX_SUBJECTS, MERGE_US, MINUTE_US
 from kafkascope.health.findings.needs import NEEDS
 from kafkascope.health.findings.rule import Rule
 from kafkascope.health.findings.rules import RULES
@@ -55,7 +55,7 @@ def test_every_rule_has_one_section() -> None:
 def test_page_names_how_findings_are_made() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert f"{MERGE_US // MINUTE_US} minutes" in text
-    assert f"more than {MOST_SUBJECTS} " in text and f"at most {MOST_EVIDENCE}," in text
+    assert f"more than {MAX_SUBJECTS} " in text and f"at most {MAX_EVIDENCE}," in text
     assert set(re.findall(r"^\| `(\w+)` \|.*\|$", text[text.index("## What is read") :], re.MULTILINE)) == set(NEEDS)
     passing = text[text.index("## Errors that pass") :]
     assert {error for error in PASSING if f"`{error}`" not in passing} == set()

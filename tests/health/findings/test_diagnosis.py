@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope.errors import UsageError
-from kafkascope.health.findings.diagnosis import Finding, findings_of, order, verdict_of
+from kafkascope.health.findings.diagnosis import Finding, finding_order, findings_of, verdict_of
 from kafkascope.health.findings.needs import NEEDS, Where, needs_of
 from kafkascope.health.findings.rules import RULES
 from tests.health.findings_cases import CASES, Marts, lasting, refused, warmup
@@ -126,7 +126,7 @@ def test_records_that_came_again_with_others_count_alone() -> None:
 
 def test_the_worst_come_first_then_the_earliest() -> None:
     found = list(findings_of(all_cases(), {}))
-    assert found == sorted(found, key=order)
+    assert found == sorted(found, key=finding_order)
     assert [finding.severity for finding in found] == sorted(
         (finding.severity for finding in found), key=["critical", "warning", "info"].index
     )

@@ -1,4 +1,4 @@
-"""Rows of the marts about APIs and clients in, signs of trouble out; each row is looked at once."""
+"""Collects signs of trouble from the marts about APIs and clients, reading each row once."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ Calls = Counter[tuple[str, int]]  # of an API in a minute
 _SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 _SESSION = frozenset({"SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"})
 _TOPOLOGY = frozenset({"STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED"})
-NO_CLIENT_ID = "without a client id"
+_NO_CLIENT_ID = "without a client id"
 
 
 def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> Calls:
@@ -47,7 +47,7 @@ def errors(rows: Iterable[Row], calls: Calls, signs: Signs) -> None:
     counted: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
     for row in rows:
         api, error, number = row["api"] or "an unknown API", row["error"] or f"error {row['error_code']}", row["calls"]
-        client, since, until = row["client_id"] or NO_CLIENT_ID, row["first_at"], row["last_at"]
+        client, since, until = row["client_id"] or _NO_CLIENT_ID, row["first_at"], row["last_at"]
         own = _own_rule(api, error)
         if own is not None:
             episode = signs.of(own, client, since, until)
@@ -83,7 +83,7 @@ def _own_rule(api: str, error: str) -> str | None:
 def throttling(rows: Iterable[Row], signs: Signs) -> None:
     for row in rows:
         at = row["minute_at"]
-        episode = signs.of("client_throttled", row["client_id"] or NO_CLIENT_ID, at, at + MINUTE_US)
+        episode = signs.of("client_throttled", row["client_id"] or _NO_CLIENT_ID, at, at + MINUTE_US)
         episode.add("throttled", row["throttled"])
         episode.add("throttle_ms", row["throttle_ms"])
         episode.most("max_throttle_ms", row["max_throttle_ms"])
@@ -97,7 +97,7 @@ def client_versions(rows: Iterable[Row], signs: Signs) -> None:
         if row["in_newest_release"]:
             continue
         since, until = row["first_at"] or 0, row["last_at"] or row["first_at"] or 0
-        client = row["client_software"] or row["client_id"] or NO_CLIENT_ID
+        client = row["client_software"] or row["client_id"] or _NO_CLIENT_ID
         api = row["api"] or f"API key {row['api_key']}"
         version = f"{api} v{row['api_version']}"
         if row["first_release"] is None:

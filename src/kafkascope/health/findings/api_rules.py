@@ -1,11 +1,11 @@
 """The rules about APIs, clients and the recording itself: thresholds with their reasons, what each says, what to do."""
 
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, Threshold, Told
-from kafkascope.health.findings.words import count, names, percent, span, told
+from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.words import count, name_counts, names, percent, span
 
 # What is told of a whole recording is no incident that ends and comes back.
-FOREVER_US = 1 << 62
+_FOREVER_US = 1 << 62
 
 # Answers by which the protocol works: the client looks again, and goes on. In an answer to any API, or to one.
 PASSING = frozenset(
@@ -42,81 +42,83 @@ PASSING = frozenset(
 )
 
 
-def _error_rate(episode: Episode, limits: Limits) -> Told | None:
+def _error_rate(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     errors, calls = episode.number("errors"), max(1, episode.number("calls"))
     share = errors / calls
     if errors < limits["errors"] or share < limits["share"]:
         return None
     critical = share >= limits["critical_share"] and errors >= limits["critical_errors"]
-    said = (
+    summary = (
         f"{episode.subject} failed in {errors:,.0f} of {count(calls, 'call')} ({percent(share)}): "
-        f"{told(episode.named['error_names'], 3)}."
+        f"{name_counts(episode.named['error_names'], 3)}."
     )
-    return ("critical" if critical else "warning"), said
+    return ("critical" if critical else "warning"), summary
 
 
-def _passing_errors(episode: Episode, limits: Limits) -> Told | None:
+def _passing_errors(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     errors, calls = episode.number("errors"), max(1, episode.number("calls"))
     if errors < limits["errors"]:
         return None
     lasting = episode.length_ms >= limits["warning_minutes"] * 60_000 and errors / calls >= limits["warning_share"]
-    said = (
+    summary = (
         f"{episode.subject} was told to look again in {errors:,.0f} of {count(calls, 'call')}, over "
-        f"{span(episode.length_ms)}: {told(episode.named['error_names'], 3)}."
+        f"{span(episode.length_ms)}: {name_counts(episode.named['error_names'], 3)}."
     )
-    return ("warning" if lasting else "info"), said
+    return ("warning" if lasting else "info"), summary
 
 
-def _unanswered(episode: Episode, limits: Limits) -> Told | None:
+def _unanswered(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     missing, calls = episode.number("unanswered"), max(1, episode.number("calls"))
     if missing < limits["calls"] or missing / calls < limits["share"]:
         return None
-    said = f"{episode.subject} got no answer to {missing:,.0f} of {count(calls, 'call')} ({percent(missing / calls)})."
-    return "warning", said
+    summary = (
+        f"{episode.subject} got no answer to {missing:,.0f} of {count(calls, 'call')} ({percent(missing / calls)})."
+    )
+    return "warning", summary
 
 
-def _slow(episode: Episode, limits: Limits) -> Told | None:
+def _slow(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     worst = episode.number("p99_ms")
     if episode.number("minutes") < limits["minutes"]:
         return None
-    said = (
+    summary = (
         f"One in a hundred calls of {episode.subject} took {span(worst)} or longer, in "
         f"{count(episode.number('minutes'), 'minute')} with {count(episode.number('calls'), 'call')}."
     )
-    return ("critical" if worst >= limits["critical_ms"] else "warning"), said
+    return ("critical" if worst >= limits["critical_ms"] else "warning"), summary
 
 
-def _throttled(episode: Episode, limits: Limits) -> Told | None:
+def _throttled(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     total = episode.number("throttle_ms")
     if total < limits["ms"]:
         return None
-    said = (
+    summary = (
         f"Client {episode.subject} was throttled in {count(episode.number('throttled'), 'answer')}, for {span(total)} "
         f"in "
-        f"all and {span(episode.number('max_throttle_ms'))} at most: {told(episode.named['apis'], 3)}."
+        f"all and {span(episode.number('max_throttle_ms'))} at most: {name_counts(episode.named['apis'], 3)}."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _versions_dropped(episode: Episode, limits: Limits) -> Told | None:
+def _versions_dropped(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
     releases = names(episode.named["last_releases"])
-    said = (
+    summary = (
         f"{episode.subject} speaks versions that the newest release no longer serves, in {count(calls, 'call')}: "
         f"{names(episode.named['versions'])}; last served by {releases}."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _unknown(episode: Episode, limits: Limits) -> Told | None:
+def _unknown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
     clients = names(episode.named["clients"])
-    said = f"{episode.subject} is in no release that the catalog knows; {count(calls, 'call')} by {clients}."
-    return "info", said
+    summary = f"{episode.subject} is in no release that the catalog knows; {count(calls, 'call')} by {clients}."
+    return "info", summary
 
 
 def _most(episode: Episode) -> str:
@@ -125,37 +127,37 @@ def _most(episode: Episode) -> str:
     return f"; {ordered[0][0]} has most of it" if len(ordered) > 1 else ""
 
 
-def _tls(episode: Episode, limits: Limits) -> Told | None:
+def _tls(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     tls, all_bytes = episode.number("tls_bytes"), max(1, episode.number("tcp_bytes"))
     share = tls / all_bytes
     if share < limits["share"]:
         return None
-    said = f"{percent(share)} of the bytes of {episode.subject} are TLS and could not be read{_most(episode)}."
-    return ("warning" if share >= limits["warning_share"] else "info"), said
+    summary = f"{percent(share)} of the bytes of {episode.subject} are TLS and could not be read{_most(episode)}."
+    return ("warning" if share >= limits["warning_share"] else "info"), summary
 
 
-def _lost(episode: Episode, limits: Limits) -> Told | None:
+def _lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     lost = episode.number("lost_bytes")
     share = lost / max(1, lost + episode.number("tcp_bytes"))
     if share < limits["share"]:
         return None
-    said = (
+    summary = (
         f"{count(lost, 'byte')} of the connections in {episode.subject} {'is' if lost == 1 else 'are'} missing "
         f"({percent(share)}){_most(episode)}."
     )
     much = share >= limits["warning_share"] and lost >= limits["warning_bytes"]
-    return ("warning" if much else "info"), said
+    return ("warning" if much else "info"), summary
 
 
-def _unreadable(episode: Episode, limits: Limits) -> Told | None:
+def _unreadable(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     bad, frames = episode.number("undecoded"), max(1, episode.number("frames"))
     if episode.number("places") < limits["places"]:
         return None
-    said = (
+    summary = (
         f"{count(episode.number('places'), 'place')} of {episode.subject} could not be read: "
-        f"{told(episode.named['kinds'])}{_most(episode)}."
+        f"{name_counts(episode.named['kinds'])}{_most(episode)}."
     )
-    return ("warning" if bad >= limits["warning_share"] * frames and bad else "info"), said
+    return ("warning" if bad >= limits["warning_share"] * frames and bad else "info"), summary
 
 
 RULES = (
@@ -256,7 +258,7 @@ RULES = (
         "Upgrade the client's library before the brokers (4.0 dropped what clients before 2.1 need, KIP-896). "
         "`kafkascope changelog API` shows which release has which version.",
         _versions_dropped,
-        FOREVER_US,
+        _FOREVER_US,
     ),
     Rule(
         "api_unknown",
@@ -268,7 +270,7 @@ RULES = (
         (Threshold("calls", 1, "calls", "nothing can be told about them"),),
         "Find out what the client is. If it is a newer Kafka, upgrade kafkascope.",
         _unknown,
-        FOREVER_US,
+        _FOREVER_US,
     ),
     Rule(
         "recording_tls",
@@ -284,7 +286,7 @@ RULES = (
         "Use the broker's request log (logger kafka.request.logger at DEBUG), which is written behind TLS, or record "
         "a plaintext listener.",
         _tls,
-        FOREVER_US,
+        _FOREVER_US,
     ),
     Rule(
         "recording_lost",
@@ -301,7 +303,7 @@ RULES = (
         "Record with a larger buffer (tcpdump -B 65536), on a faster disk, whole packets (-s 0), with a filter on the "
         "Kafka ports; see what tcpdump says was dropped by the kernel.",
         _lost,
-        FOREVER_US,
+        _FOREVER_US,
     ),
     Rule(
         "recording_unreadable",
@@ -317,6 +319,6 @@ RULES = (
         "The table quarantine names packet, message and reason of each. Of messages that no rule explains, "
         "`kafkascope read FILE` shows the exchange.",
         _unreadable,
-        FOREVER_US,
+        _FOREVER_US,
     ),
 )

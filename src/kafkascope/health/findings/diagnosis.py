@@ -1,5 +1,4 @@
-"""Rows of marts in, findings out: one diagnosis with its figures, advice and evidence each, the worst first; and of
-findings, a verdict.
+"""Turns the rows of marts into findings, the worst first, and findings into a verdict.
 
 Each mart is read once, a row at a time and in any order; the findings do not depend on it. What is held grows with the
 subjects in trouble and the minutes, not with the rows.
@@ -15,12 +14,12 @@ from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
 from kafkascope.health.findings import streams as findings_streams
-from kafkascope.health.findings.episodes import Episode, Signs, gathered
+from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
 from kafkascope.health.findings.rule import Limits, Rule, Severity
 from kafkascope.health.findings.rules import RULES, limits_of
 from kafkascope.health.findings.words import count
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 
 
@@ -49,43 +48,43 @@ class Verdict:
     info: int
 
 
-def findings_of(marts: Mapping[str, Iterable[Row]], thresholds: Mapping[str, float]) -> Iterator[Finding]:
+def findings_of(marts: Mapping[str, Iterable[_Row]], thresholds: Mapping[str, float]) -> Iterator[Finding]:
     """`marts` are rows by mart, as column to value, times whole microseconds; one that is not there has none. What is
     read of each is told by `needs`. `thresholds` are those that differ, as `rule.threshold`."""
     limits = limits_of(thresholds)
     signs = Signs()
     _read(marts, signs, limits)
-    found = [finding for rule in RULES.values() for finding in _told(rule, signs, limits[rule.name])]
-    yield from sorted(found, key=order)
+    findings = [finding for rule in RULES.values() for finding in _findings_of_rule(rule, signs, limits[rule.name])]
+    yield from sorted(findings, key=finding_order)
 
 
-def order(finding: Finding) -> tuple[int, int, str, str, int]:
+def finding_order(finding: Finding) -> tuple[int, int, str, str, int]:
     return SEVERITIES.index(finding.severity), finding.from_at, finding.rule, finding.subject, finding.to_at
 
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
-    ordered = sorted(findings, key=order)
-    numbers = {severity: sum(one.severity == severity for one in ordered) for severity in SEVERITIES}
+    ordered = sorted(findings, key=finding_order)
+    numbers = {severity: sum(finding.severity == severity for finding in ordered) for severity in SEVERITIES}
     critical, warning, info = (numbers[severity] for severity in SEVERITIES)
     notes = f"{count(info, 'note')}"
     if critical or warning:
         parts = [count(critical, "critical finding")] * bool(critical) + [count(warning, "warning")] * bool(warning)
         first = ordered[0].summary
-        more = "" if critical + warning == 1 else "first of them: "
+        prefix = "" if critical + warning == 1 else "first of them: "
         state: Literal["attention", "critical"] = "critical" if critical else "attention"
-        return Verdict(state, f"{' and '.join(parts)}; {more}{first}", critical, warning, info)
+        return Verdict(state, f"{' and '.join(parts)}; {prefix}{first}", critical, warning, info)
     return Verdict("healthy", f"Nothing is beyond a threshold{f', {notes}' if info else ''}.", critical, warning, info)
 
 
-def _read(marts: Mapping[str, Iterable[Row]], signs: Signs, limits: Mapping[str, Limits]) -> None:
-    def rows(mart: str) -> Iterable[Row]:
+def _read(marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str, Limits]) -> None:
+    def rows(mart: str) -> Iterable[_Row]:
         return marts.get(mart, ())
 
     recorded = findings_recordings.captures(rows("captures"), signs)
     findings_recordings.quarantine(rows("quarantine"), recorded, signs)
     slow = findings_share.deliveries(rows("share_deliveries"), signs, limits)
     findings_share.minutes(rows("share_group_health"), slow, signs, limits)
-    ends = findings_streams.Ends(recorded.until)
+    ends = findings_streams.GroupEnds(recorded.until)
     findings_streams.minutes(rows("streams_group_health"), signs, ends)
     findings_streams.unheld(rows("streams_unheld"), signs, ends)
     findings_streams.moves(rows("streams_moves"), signs, limits["streams_long_pause"]["ms"])
@@ -100,15 +99,15 @@ def _read(marts: Mapping[str, Iterable[Row]], signs: Signs, limits: Mapping[str,
     findings_api.client_versions(rows("client_versions"), signs)
 
 
-def _told(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Finding]:
+def _findings_of_rule(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Finding]:
     def fires(episode: Episode) -> bool:
         return rule.tell(episode, limits) is not None
 
-    for episode in gathered(signs.episodes(rule.name, rule.gap_us), fires, rule.gap_us):
-        told = rule.tell(episode, limits)
-        if told is None:
+    for episode in gather_episodes(signs.episodes(rule.name, rule.gap_us), fires, rule.gap_us):
+        firing = rule.tell(episode, limits)
+        if firing is None:
             continue
-        severity, summary = told
+        severity, summary = firing
         kind = episode.parent[0] if episode.parent and episode.subjects > 1 else rule.subject_kind
         yield Finding(
             rule.name,

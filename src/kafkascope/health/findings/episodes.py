@@ -1,4 +1,4 @@
-"""Signs of trouble in, in any order; episodes out: what one rule has against one subject over one interval.
+"""Groups signs of trouble into episodes: what one rule has against one subject over one interval.
 
 Signs of the same rule, subject and minute are one; episodes that lie close together are one; and where one parent has
 many subjects in trouble at once they are told as one of the parent. Nothing here depends on the order of the signs, and
@@ -14,14 +14,14 @@ MINUTE_US = 60_000_000
 # Closer than this, two of the same are one incident to whoever is called for it.
 MERGE_US = 5 * MINUTE_US
 # More subjects than this of one group, in one interval, are told as one.
-MOST_SUBJECTS = 10
-MOST_EVIDENCE = 20
+MAX_SUBJECTS = 10
+MAX_EVIDENCE = 20
 
-Parent = tuple[str, str]  # kind and subject
-Number = int | float
+_Parent = tuple[str, str]  # kind and subject
+_Number = int | float
 
 
-class _Few:
+class _FirstByKey:
     """The first few of many by their key, each once."""
 
     __slots__ = ("_kept",)
@@ -31,15 +31,15 @@ class _Few:
 
     def add(self, key: int, text: str) -> None:
         self._kept.add((key, text))
-        if len(self._kept) > 8 * MOST_EVIDENCE:
-            self._kept = set(sorted(self._kept)[:MOST_EVIDENCE])
+        if len(self._kept) > 8 * MAX_EVIDENCE:
+            self._kept = set(sorted(self._kept)[:MAX_EVIDENCE])
 
-    def join(self, other: "_Few") -> None:
+    def join(self, other: "_FirstByKey") -> None:
         for key, text in other._kept:
             self.add(key, text)
 
     def texts(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text for _, text in sorted(self._kept)))[:MOST_EVIDENCE]
+        return tuple(dict.fromkeys(text for _, text in sorted(self._kept)))[:MAX_EVIDENCE]
 
 
 class Episode:
@@ -59,44 +59,44 @@ class Episode:
         "to_at",
     )
 
-    def __init__(self, subject: str, parent: Parent | None, from_at: int, to_at: int) -> None:
+    def __init__(self, subject: str, parent: _Parent | None, from_at: int, to_at: int) -> None:
         self.subject, self.parent, self.subjects = subject, parent, 1
         self.from_at, self.to_at = from_at, to_at
         self.named: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._sums: dict[str, Number] = {}
-        self._most: dict[str, Number] = {}
-        self._samples: dict[str, _Few] = {}
-        self._evidence = _Few()
+        self._sums: dict[str, _Number] = {}
+        self._most: dict[str, _Number] = {}
+        self._samples: dict[str, _FirstByKey] = {}
+        self._evidence = _FirstByKey()
 
     def reach(self, from_at: int, to_at: int) -> None:
         self.from_at, self.to_at = min(self.from_at, from_at), max(self.to_at, to_at)
 
-    def add(self, name: str, number: Number = 1) -> None:
+    def add(self, name: str, number: _Number = 1) -> None:
         self._sums[name] = self._sums.get(name, 0) + number
 
-    def most(self, name: str, number: Number | None) -> None:
+    def most(self, name: str, number: _Number | None) -> None:
         if number is not None:
             self._most[name] = max(self._most.get(name, number), number)
 
-    def name(self, what: str, who: str | None, number: int = 1) -> None:
-        if who is not None:
-            self.named[what][who] += number
+    def name(self, key: str, name: str | None, number: int = 1) -> None:
+        if name is not None:
+            self.named[key][name] += number
 
-    def sample(self, what: str, key: int, text: str) -> None:
-        few = self._samples.get(what)
+    def sample(self, name: str, key: int, text: str) -> None:
+        few = self._samples.get(name)
         if few is None:
-            few = self._samples[what] = _Few()
+            few = self._samples[name] = _FirstByKey()
         few.add(key, text)
 
     def prove(self, at: int | None, exchange_id: str | None) -> None:
         if exchange_id is not None:
             self._evidence.add(at or 0, exchange_id)
 
-    def number(self, name: str) -> Number:
+    def number(self, name: str) -> _Number:
         return self._sums.get(name, self._most.get(name, 0))
 
-    def samples(self, what: str) -> tuple[str, ...]:
-        return self._samples[what].texts() if what in self._samples else ()
+    def samples(self, name: str) -> tuple[str, ...]:
+        return self._samples[name].texts() if name in self._samples else ()
 
     @property
     def group(self) -> str:
@@ -111,14 +111,14 @@ class Episode:
         return self._evidence.texts()
 
     def figures(self) -> dict[str, int | float | str]:
-        found: dict[str, int | float | str] = {}
+        figures: dict[str, int | float | str] = {}
         if self.subjects > 1:
-            found["subjects"] = self.subjects
+            figures["subjects"] = self.subjects
         for numbers in (self._sums, self._most):
-            found.update({name: numbers[name] for name in sorted(numbers)})
-        found.update({what: tally(self.named[what], 10) for what in sorted(self.named) if self.named[what]})
-        found.update({what: ", ".join(self.samples(what)) for what in sorted(self._samples)})
-        return found
+            figures.update({name: numbers[name] for name in sorted(numbers)})
+        figures.update({name: tally(self.named[name], 10) for name in sorted(self.named) if self.named[name]})
+        figures.update({name: ", ".join(self.samples(name)) for name in sorted(self._samples)})
+        return figures
 
     def join(self, other: "Episode") -> None:
         self.reach(other.from_at, other.to_at)
@@ -126,22 +126,22 @@ class Episode:
             self.add(name, number)
         for name, number in other._most.items():
             self.most(name, number)
-        for what, counts in other.named.items():
-            self.named[what].update(counts)
-        for what, few in other._samples.items():
-            self._samples.setdefault(what, _Few()).join(few)
+        for key, counts in other.named.items():
+            self.named[key].update(counts)
+        for key, few in other._samples.items():
+            self._samples.setdefault(key, _FirstByKey()).join(few)
         self._evidence.join(other._evidence)
 
 
 class Signs:
     def __init__(self) -> None:
-        self._found: defaultdict[tuple[str, str], dict[int, Episode]] = defaultdict(dict)
+        self._by_rule: defaultdict[tuple[str, str], dict[int, Episode]] = defaultdict(dict)
 
     def of(
-        self, rule: str, subject: str, from_at: int, to_at: int | None = None, parent: Parent | None = None
+        self, rule: str, subject: str, from_at: int, to_at: int | None = None, parent: _Parent | None = None
     ) -> Episode:
         """The episode to add to: that of this rule, subject and minute."""
-        minutes, minute = self._found[rule, subject], from_at // MINUTE_US
+        minutes, minute = self._by_rule[rule, subject], from_at // MINUTE_US
         end = from_at if to_at is None else max(from_at, to_at)
         if minute in minutes:
             minutes[minute].reach(from_at, end)
@@ -151,24 +151,24 @@ class Signs:
 
     def episodes(self, rule: str, gap_us: int) -> Iterator[Episode]:
         """By subject, each by time, those that lie together joined. Call it once a rule."""
-        for name, subject in sorted(key for key in self._found if key[0] == rule):
-            yield from merged(self._found[name, subject].values(), gap_us)
+        for name, subject in sorted(key for key in self._by_rule if key[0] == rule):
+            yield from merge_episodes(self._by_rule[name, subject].values(), gap_us)
 
 
-def merged(episodes: Iterable[Episode], gap_us: int) -> list[Episode]:
+def merge_episodes(episodes: Iterable[Episode], gap_us: int) -> list[Episode]:
     """Episodes of one subject."""
-    found: list[Episode] = []
-    for episode in sorted(episodes, key=lambda one: (one.from_at, one.to_at)):
-        if found and episode.from_at - found[-1].to_at <= gap_us:
-            found[-1].join(episode)
+    merged: list[Episode] = []
+    for episode in sorted(episodes, key=lambda episode: (episode.from_at, episode.to_at)):
+        if merged and episode.from_at - merged[-1].to_at <= gap_us:
+            merged[-1].join(episode)
         else:
-            found.append(episode)
-    return found
+            merged.append(episode)
+    return merged
 
 
-def gathered(episodes: Iterable[Episode], fires: Callable[[Episode], bool], gap_us: int) -> Iterator[Episode]:
+def gather_episodes(episodes: Iterable[Episode], fires: Callable[[Episode], bool], gap_us: int) -> Iterator[Episode]:
     """Those that fire, with the crowds of one parent made one."""
-    by_parent: defaultdict[Parent, list[Episode]] = defaultdict(list)
+    by_parent: defaultdict[_Parent, list[Episode]] = defaultdict(list)
     for episode in episodes:
         if not fires(episode):
             continue
@@ -179,20 +179,20 @@ def gathered(episodes: Iterable[Episode], fires: Callable[[Episode], bool], gap_
     for parent in sorted(by_parent):
         for crowd in _crowds(by_parent[parent], gap_us):
             subjects = len({episode.subject for episode in crowd})
-            if subjects <= MOST_SUBJECTS:
+            if subjects <= MAX_SUBJECTS:
                 yield from crowd
                 continue
-            whole = Episode(parent[1], parent, crowd[0].from_at, crowd[0].to_at)
-            whole.subjects = subjects
+            combined = Episode(parent[1], parent, crowd[0].from_at, crowd[0].to_at)
+            combined.subjects = subjects
             for episode in crowd:
-                whole.join(episode)
-            yield whole
+                combined.join(episode)
+            yield combined
 
 
 def _crowds(episodes: list[Episode], gap_us: int) -> Iterator[list[Episode]]:
     crowd: list[Episode] = []
     end = 0
-    for episode in sorted(episodes, key=lambda one: (one.from_at, one.subject)):
+    for episode in sorted(episodes, key=lambda episode: (episode.from_at, episode.subject)):
         if crowd and episode.from_at - end > gap_us:
             yield crowd
             crowd = []

@@ -1,4 +1,4 @@
-"""Thresholds in, what the rules read of each mart out, so that whoever brings the rows reads little.
+"""The columns and rows of each mart that the rules need for given thresholds, so that readers can skip the rest.
 
 `where` may be left out: the rules look again. It is given what makes a column of a name, times as whole microseconds,
 and combines columns as the expressions of Arrow are combined, which are not imported here."""
@@ -31,11 +31,14 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         "share_deliveries": _need(
             "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
             " lock_timeout_ms renewals outcome outcome_at archived acquire_exchange_id outcome_exchange_id rule",
-            lambda of: (
-                (of("delivery_count") > 1)
-                | of("archived")
-                | of("outcome").isin(["lock_expired", "disconnected", "moved"])
-                | ((of("renewals") == 0) & (of("outcome_at") - of("acquired_at") >= of("lock_timeout_ms") * late_us))
+            lambda column: (
+                (column("delivery_count") > 1)
+                | column("archived")
+                | column("outcome").isin(["lock_expired", "disconnected", "moved"])
+                | (
+                    (column("renewals") == 0)
+                    & (column("outcome_at") - column("acquired_at") >= column("lock_timeout_ms") * late_us)
+                )
             ),
         ),
         "share_group_health": _need(
@@ -49,15 +52,18 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         "streams_tasks": _need(
             "group_id member_id client_id subtopology_id partition role from_at to_at ended_by from_exchange_id"
             " to_exchange_id",
-            lambda of: of("role") == "warmup",
+            lambda column: column("role") == "warmup",
         ),
         "streams_moves": _need(
             "group_id subtopology_id partition released_at taken_at pause_ms cause warm exchange_id",
-            lambda of: of("pause_ms") >= pause_ms,
+            lambda column: column("pause_ms") >= pause_ms,
         ),
         "streams_unheld": _need(
             "group_id subtopology_id partition from_at to_at cause ended_by known exchange_id",
-            lambda of: of("known") & ((of("cause") == "new") | of("ended_by").is_null() | (of("ended_by") != "taken")),
+            lambda column: (
+                column("known")
+                & ((column("cause") == "new") | column("ended_by").is_null() | (column("ended_by") != "taken"))
+            ),
         ),
         "streams_lost_members": _need(
             "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks warmup_tasks"
@@ -69,7 +75,9 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         ),
         "quorum_events": _need(
             "occurred_at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
-            lambda of: of("kind").isin(["elected", "election_failed", "leaderless", "resigned", "voters_changed"]),
+            lambda column: column("kind").isin(
+                ["elected", "election_failed", "leaderless", "resigned", "voters_changed"]
+            ),
         ),
         "api_latency": _need(
             "minute_at api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"
@@ -83,7 +91,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         "client_versions": _need(
             "client_software client_id api_key api api_version calls connections first_at last_at first_release"
             " last_release in_newest_release last_exchange_id",
-            lambda of: ~of("in_newest_release"),
+            lambda column: ~column("in_newest_release"),
         ),
     }
 

@@ -1,4 +1,4 @@
-"""Rows of `quorum_replicas` and `quorum_events` in, signs of trouble out; each row is looked at once, in any order."""
+"""Collects signs of trouble from the marts about the quorum, reading each row once in any order."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,12 +15,12 @@ def node(number: int | None) -> str:
     return "nobody" if number is None else f"node {number}"
 
 
-def of_cluster(what: str, cluster: str | None) -> str:
+def of_cluster(subject: str, cluster: str | None) -> str:
     """A lake may hold several clusters, whose nodes have the same numbers. One whose id nobody told is known by the
     address that was asked."""
     if cluster is None:
-        return what
-    return f"{what} at {cluster}" if ":" in cluster else f"{what} of cluster {cluster}"
+        return subject
+    return f"{subject} at {cluster}" if ":" in cluster else f"{subject} of cluster {cluster}"
 
 
 # A cluster, as far as it is known, and the epoch of one of its leaders.
@@ -78,7 +78,7 @@ def _never_fetched(
 ) -> None:
     """A replica's lag is unknown from the leader's first day until it fetches: one stretch in each epoch."""
     for (epoch, replica), seen in unknown.items():
-        seen.sort(key=lambda one: one[0])
+        seen.sort(key=lambda sighting: sighting[0])
         first, last = seen[0][0], seen[-1][0]
         episode = signs.of("quorum_replica_never_fetched", of_cluster(node(replica), epoch[0]), first, last)
         episode.most("unknown_ms", (last - first) // 1000)
@@ -132,7 +132,7 @@ def events(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> N
 
 def _frequent(quorum: str, elections: list[_Election], signs: Signs, limits: Limits) -> None:
     """Every election that lies in a window with too many."""
-    elections.sort(key=lambda one: one[0])
+    elections.sort(key=lambda election: election[0])
     width, number = limits["minutes"] * MINUTE_US, max(1, round(limits["elections"]))
     within: set[int] = set()
     for last in range(number - 1, len(elections)):

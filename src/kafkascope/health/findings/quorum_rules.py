@@ -1,8 +1,8 @@
 """The rules about the quorum: thresholds with their reasons, what each says and what to do."""
 
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, Threshold, Told
-from kafkascope.health.findings.words import count, names, span, times, told
+from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.words import count, name_counts, names, span, times
 
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _STATUS = "kafka-metadata-quorum.sh --bootstrap-controller CONTROLLER describe --status"
@@ -11,32 +11,32 @@ _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: a voter that hears nothing
 _SESSION = "broker.session.timeout.ms: what controllers do not answer for so long, brokers feel"
 
 
-def _leader_lost(episode: Episode, limits: Limits) -> Told:
+def _leader_lost(episode: Episode, limits: Limits) -> SeverityAndSummary:
     longest = episode.number("leaderless_ms")
     leaders = names(episode.named["lost_leaders"])
-    said = (
+    summary = (
         f"The {episode.subject} lost its leader {times(episode.number('elections'))} ({leaders}) and had none for "
         f"up to {span(longest)}; then {names(episode.named['new_leaders'])} led."
     )
-    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _leaderless(episode: Episode, limits: Limits) -> Told | None:
+def _leaderless(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest = episode.number("leaderless_ms")
     if longest < limits["ms"]:
         return None
-    said = f"The {episode.subject} had no leader for {span(longest)} when the recording ended."
-    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+    summary = f"The {episode.subject} had no leader for {span(longest)} when the recording ended."
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _frequent_elections(episode: Episode, limits: Limits) -> Told | None:
+def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("elections") < limits["elections"]:
         return None
-    said = (
+    summary = (
         f"The {episode.subject} held {count(episode.number('elections'), 'election')} in {span(episode.length_ms)}: "
-        f"{told(episode.named['causes'])}."
+        f"{name_counts(episode.named['causes'])}."
     )
-    return "warning", said
+    return "warning", summary
 
 
 def _behind(episode: Episode) -> str:
@@ -45,49 +45,49 @@ def _behind(episode: Episode) -> str:
     return f"{fetched} and was {count(episode.number('lag'), 'record')} behind"
 
 
-def _follower_behind(episode: Episode, limits: Limits) -> Told | None:
+def _follower_behind(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if max(episode.number("fetch_age_ms"), episode.number("lag_ms")) < limits["ms"]:
         return None
     return "warning", f"Voter {episode.subject} {_behind(episode)}."
 
 
-def _observer_behind(episode: Episode, limits: Limits) -> Told | None:
+def _observer_behind(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if max(episode.number("fetch_age_ms"), episode.number("lag_ms")) < limits["ms"]:
         return None
     return "warning", f"Observer {episode.subject} {_behind(episode)}."
 
 
-def _never_fetched(episode: Episode, limits: Limits) -> Told | None:
+def _never_fetched(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest = episode.number("unknown_ms")
     if longest < limits["ms"]:
         return None
     leader = names(episode.named["leaders"])
-    said = f"N{episode.subject[1:]} had not fetched from its leader ({leader}) for {span(longest)}."
-    return "warning", said
+    summary = f"N{episode.subject[1:]} had not fetched from its leader ({leader}) for {span(longest)}."
+    return "warning", summary
 
 
-def _majority_at_risk(episode: Episode, limits: Limits) -> Told | None:
+def _majority_at_risk(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("observations") < limits["observations"]:
         return None
     behind = episode.number("behind")
     were = "was" if behind == 1 else "were"
     # Seen once, nobody knows for how long.
     lasting = f", for {span(episode.length_ms)}" if episode.length_ms else ""
-    said = (
+    summary = (
         f"{behind:.0f} of {count(episode.number('voters'), 'voter')} {were} behind at the same time{lasting}: "
         f"the {episode.subject} is about to lose its majority."
     )
-    return "critical", said
+    return "critical", summary
 
 
-def _resigned(episode: Episode, limits: Limits) -> Told | None:
+def _resigned(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("resignations") < limits["resignations"]:
         return None
     leaders = names(episode.named["leaders"])
     return "info", f"The leader of the {episode.subject} resigned {times(episode.number('resignations'))}: {leaders}."
 
 
-def _voters_changed(episode: Episode, limits: Limits) -> Told | None:
+def _voters_changed(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("changes") < limits["changes"]:
         return None
     return "info", f"The voters of the {episode.subject} changed: {'; '.join(episode.samples('voters'))}."

@@ -1,4 +1,4 @@
-"""Signs of losses, of TLS and of what could not be read, from the rows of `captures` and `quarantine`. Files that
+"""Collects signs of losses, of TLS and of unreadable bytes from the rows of `captures` and `quarantine`. Files that
 follow each other are one recording: into how many files it was cut does not matter."""
 
 from collections import Counter
@@ -11,14 +11,14 @@ from kafkascope.health.findings.episodes import MERGE_US, Signs
 
 Row = Mapping[str, Any]
 
-A_RECORDING = "a recording"
+_A_RECORDING = "a recording"
 # Values of `captures.kind`. An observer's own calls are no recording of what others do. Rows of a file of plain frames
 # that has grown have all of its frames each, those of other files what is new.
 OBSERVED, PLAIN = "observe", "frames"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _File:
+class _RecordingFile:
     first_at: int
     last_at: int
     uri: str
@@ -33,7 +33,7 @@ class _File:
 class Recording:
     """Files that overlap, or follow each other within the time that makes two findings one."""
 
-    files: list[_File] = field(default_factory=list)
+    files: list[_RecordingFile] = field(default_factory=list)
     last_at: int = 0
     counted: bool = False
 
@@ -51,9 +51,9 @@ class Recording:
 
     @cached_property
     def subject(self) -> str:
-        first = next(iter(self.first_at), A_RECORDING)
-        more = len(self.first_at) - 1
-        return f"{first} and {more} more" if more > 0 else first
+        first = next(iter(self.first_at), _A_RECORDING)
+        others = len(self.first_at) - 1
+        return f"{first} and {others} more" if others > 0 else first
 
     @property
     def frames(self) -> int:
@@ -65,7 +65,7 @@ class Recording:
 
 
 @dataclass(slots=True)
-class Recorded:
+class Recordings:
     """All recordings: by the name of each of their files, and when the last of them ends."""
 
     recordings: list[Recording]
@@ -75,12 +75,12 @@ class Recorded:
     def holding(self, uri: str, at: int | None) -> Recording:
         """The recording that a place in a file is of: a file that has grown can be in several."""
         candidates = self.by_uri.get(uri) or self.recordings[:1] or [Recording()]
-        return next((known for known in candidates if at is None or at <= known.last_at), candidates[-1])
+        return next((recording for recording in candidates if at is None or at <= recording.last_at), candidates[-1])
 
 
-def captures(rows: Iterable[Row], signs: Signs) -> Recorded:
-    files: dict[bool, list[_File]] = {True: [], False: []}
-    timeless: list[_File] = []
+def captures(rows: Iterable[Row], signs: Signs) -> Recordings:
+    files: dict[bool, list[_RecordingFile]] = {True: [], False: []}
+    timeless: list[_RecordingFile] = []
     for row in rows:
         file = _file(row)
         (files[file.kind == OBSERVED] if file.first_at else timeless).append(file)
@@ -96,16 +96,18 @@ def captures(rows: Iterable[Row], signs: Signs) -> Recorded:
     for recording in recordings:
         for uri in recording.first_at:
             by_uri.setdefault(uri, []).append(recording)
-    return Recorded(recordings, by_uri, max((known.last_at for known in recordings), default=0) or None)
+    return Recordings(recordings, by_uri, max((recording.last_at for recording in recordings), default=0) or None)
 
 
-def _file(row: Row) -> _File:
+def _file(row: Row) -> _RecordingFile:
     first_at = row["first_at"] or 0
     counts = (row[name] or 0 for name in ("frames", "tcp_bytes", "tls_bytes", "lost_bytes"))
-    return _File(first_at, max(first_at, row["last_at"] or 0), row["capture_uri"] or A_RECORDING, row["kind"], *counts)
+    return _RecordingFile(
+        first_at, max(first_at, row["last_at"] or 0), row["capture_uri"] or _A_RECORDING, row["kind"], *counts
+    )
 
 
-def _recordings(files: list[_File]) -> list[Recording]:
+def _recordings(files: list[_RecordingFile]) -> list[Recording]:
     recordings: list[Recording] = []
     for file in sorted(files, key=lambda file: (file.first_at, file.uri)):
         if not recordings or file.first_at - recordings[-1].last_at > MERGE_US:
@@ -126,9 +128,9 @@ def _tls_and_losses(recording: Recording, signs: Signs) -> None:
             episode.add("tcp_bytes", sum(file.tcp_bytes for file in recording.files))
 
 
-def quarantine(rows: Iterable[Row], recorded: Recorded, signs: Signs) -> None:
+def quarantine(rows: Iterable[Row], recorded: Recordings, signs: Signs) -> None:
     for row in rows:
-        uri, at = row["capture_uri"] or A_RECORDING, row["recorded_at"]
+        uri, at = row["capture_uri"] or _A_RECORDING, row["recorded_at"]
         recording = recorded.holding(uri, at)
         at = at or recording.first_at.get(uri) or recording.began_at
         episode = signs.of("recording_unreadable", recording.subject, at)

@@ -1,5 +1,5 @@
-"""Deliveries that ended unfinished and deliveries that came again in, who got what from whom out; in any order, and
-bounded: of a storm, the first so many are followed."""
+"""Matches deliveries that ended unfinished with the redeliveries of their records, in any order and with bounded
+memory."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -7,18 +7,18 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 # Of each kind. A tuple of these is about 200 bytes.
-MOST_FOLLOWED = 50_000
+_MAX_TRACKED = 50_000
 
-Mark = TypeVar("Mark")
+_Mark = TypeVar("_Mark")
 
 
-class Follow(Generic[Mark]):
-    def __init__(self, most: int = MOST_FOLLOWED) -> None:
+class RedeliveryTracker(Generic[_Mark]):
+    def __init__(self, most: int = _MAX_TRACKED) -> None:
         self._left = [most, most]
-        self._ended: list[tuple[Hashable, int, int, int, Mark]] = []
+        self._ended: list[tuple[Hashable, int, int, int, _Mark]] = []
         self._again: defaultdict[Hashable, list[tuple[int, int, str]]] = defaultdict(list)
 
-    def ended(self, place: Hashable, first: int, last: int, delivery_count: int, mark: Mark) -> None:
+    def ended(self, place: Hashable, first: int, last: int, delivery_count: int, mark: _Mark) -> None:
         if self._left[0]:
             self._left[0] -= 1
             self._ended.append((place, first, last, delivery_count, mark))
@@ -28,16 +28,16 @@ class Follow(Generic[Mark]):
             self._left[1] -= 1
             self._again[place, delivery_count].append((first, last, holder))
 
-    def handed_over(self) -> Iterator[tuple[Mark, str, int]]:
+    def handed_over(self) -> Iterator[tuple[_Mark, str, int]]:
         """What `ended` was given as its mark, who got the records with the next count, and how many."""
         for ranges in self._again.values():
             ranges.sort()
         for place, first, last, delivery_count, mark in self._ended:
             ranges = self._again.get((place, delivery_count + 1), [])
             # Ranges of one count do not overlap, so the one before the first that starts later is the first to look at.
-            at = max(0, bisect_right(ranges, first, key=lambda one: one[0]) - 1)
-            while at < len(ranges) and ranges[at][0] <= last:
-                records = min(last, ranges[at][1]) - max(first, ranges[at][0]) + 1
+            index = max(0, bisect_right(ranges, first, key=lambda range_: range_[0]) - 1)
+            while index < len(ranges) and ranges[index][0] <= last:
+                records = min(last, ranges[index][1]) - max(first, ranges[index][0]) + 1
                 if records > 0:
-                    yield mark, ranges[at][2], records
-                at += 1
+                    yield mark, ranges[index][2], records
+                index += 1

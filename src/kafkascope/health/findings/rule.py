@@ -1,4 +1,4 @@
-"""What a rule is: its name, its thresholds with their reasons, what it says and advises."""
+"""Defines a rule: its name, its thresholds with their reasons, its summary and advice."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from kafkascope.health.findings.episodes import MERGE_US, Episode
 
 Severity = Literal["info", "warning", "critical"]
 Limits = Mapping[str, float]  # the thresholds of one rule, by name
-Told = tuple[Severity, str]
+SeverityAndSummary = tuple[Severity, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +33,5 @@ class Rule:
     marts: tuple[str, ...]
     thresholds: tuple[Threshold, ...]
     advice: str
-    tell: Callable[[Episode, Limits], Told | None]
+    tell: Callable[[Episode, Limits], SeverityAndSummary | None]
     gap_us: int = MERGE_US

@@ -1,4 +1,4 @@
-"""Every rule in one table, by name, and the thresholds that hold: the defaults, with those that somebody set."""
+"""The table of all rules by name, and the thresholds in effect: the defaults with the user's overrides."""
 
 import math
 from collections.abc import Mapping
@@ -20,12 +20,14 @@ RULES: dict[str, Rule] = {
 
 def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
     """Rule to its thresholds by name; `thresholds` names them `rule.threshold`."""
-    limits = {rule.name: {one.name: one.default for one in rule.thresholds} for rule in RULES.values()}
-    known = [f"{rule}.{name}" for rule, names in limits.items() for name in names]
+    limits = {
+        rule.name: {threshold.name: threshold.default for threshold in rule.thresholds} for rule in RULES.values()
+    }
+    full_names = [f"{rule}.{name}" for rule, names in limits.items() for name in names]
     for full_name, value in thresholds.items():
         rule, _, name = full_name.partition(".")
         if name not in limits.get(rule, {}):
-            near = get_close_matches(full_name, known, 1, 0.4)
+            near = get_close_matches(full_name, full_names, 1, 0.4)
             raise UsageError(f"no threshold is called {full_name}" + (f"; did you mean {near[0]}?" if near else ""))
         if not math.isfinite(value) or value < 0:
             raise UsageError(f"threshold {full_name} is {value:g}; it must be 0 or more")

@@ -1,29 +1,29 @@
-"""Rows of `share_deliveries` and `share_group_health` in, signs of trouble out; each row is looked at once."""
+"""Collects signs of trouble from the marts about share groups, reading each row once."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafkascope.health.findings.episodes import MINUTE_US, Episode, Signs
-from kafkascope.health.findings.redeliveries import Follow
+from kafkascope.health.findings.redeliveries import RedeliveryTracker
 from kafkascope.health.findings.rule import Limits
 
 Row = Mapping[str, Any]
 ACKNOWLEDGED = frozenset({"accepted", "released", "rejected"})
 
 
-class Slow:
+class SlowAcknowledgements:
     """Records that were acknowledged late in their lock, by group and minute."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, int], Episode] = {}
+        self.episodes: dict[tuple[str, int], Episode] = {}
 
     def add(self, row: Row, records: int, taken_us: int) -> None:
         at = row["outcome_at"]
         key = (row["group_id"], at // MINUTE_US)
-        episode = self.found.get(key)
+        episode = self.episodes.get(key)
         if episode is None:
-            episode = self.found[key] = Episode(row["group_id"], None, at, at)
+            episode = self.episodes[key] = Episode(row["group_id"], None, at, at)
         episode.reach(at, at)
         episode.add("slow", records)
         episode.most("slowest_ms", taken_us // 1000)
@@ -31,11 +31,11 @@ class Slow:
         episode.prove(at, row["outcome_exchange_id"])
 
 
-def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> Slow:
+def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> SlowAcknowledgements:
     """The slow ones come back: how many is too many depends on the minute."""
-    slow = Slow()
+    slow = SlowAcknowledgements()
     slow_from = limits["share_slow_acknowledgement"]["lock_share"] * 1000
-    follow: Follow[Episode] = Follow()
+    follow: RedeliveryTracker[Episode] = RedeliveryTracker()
     for row in rows:
         outcome, first, last = row["outcome"], row["first_offset"], row["last_offset"]
         records, delivery_count = last - first + 1, row["delivery_count"] or 0
@@ -43,9 +43,9 @@ def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) 
         if delivery_count > 1:
             follow.again(place, first, last, delivery_count, row["client_id"] or row["member_id"] or "somebody unknown")
         if row["archived"]:
-            _given_up(row, records, signs)
+            _archived(row, records, signs)
         if outcome == "lock_expired" or outcome == "disconnected":
-            episode = _left_behind(row, records, signs)
+            episode = _abandoned(row, records, signs)
             follow.ended(place, first, last, delivery_count, episode)
         elif outcome == "moved":
             at = row["outcome_at"] if row["outcome_at"] is not None else row["acquired_at"] or 0
@@ -54,9 +54,9 @@ def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) 
             episode.name("reasons", row["rule"], records)
             episode.prove(at, row["outcome_exchange_id"] or row["acquire_exchange_id"])
         elif outcome in ACKNOWLEDGED and not row["renewals"]:
-            asked, at, lock_ms = row["acquired_at"], row["outcome_at"], row["lock_timeout_ms"]
-            if asked is not None and at is not None and lock_ms and at - asked >= slow_from * lock_ms:
-                slow.add(row, records, at - asked)
+            acquired_at, at, lock_ms = row["acquired_at"], row["outcome_at"], row["lock_timeout_ms"]
+            if acquired_at is not None and at is not None and lock_ms and at - acquired_at >= slow_from * lock_ms:
+                slow.add(row, records, at - acquired_at)
     for episode, holder, records in follow.handed_over():
         episode.name("redelivered_to", holder, records)
     return slow
@@ -66,7 +66,7 @@ def _topic(row: Row) -> str:
     return f"{row['topic'] or row['topic_id']}-{row['partition']}"
 
 
-def _given_up(row: Row, records: int, signs: Signs) -> None:
+def _archived(row: Row, records: int, signs: Signs) -> None:
     rule = "share_rejected" if row["outcome"] == "rejected" else "share_poison_record"
     at = row["outcome_at"] if row["outcome_at"] is not None else row["acquired_at"] or 0
     group, first, last = row["group_id"], row["first_offset"], row["last_offset"]
@@ -81,7 +81,7 @@ def _given_up(row: Row, records: int, signs: Signs) -> None:
     episode.prove(row["outcome_at"], row["outcome_exchange_id"])
 
 
-def _left_behind(row: Row, records: int, signs: Signs) -> Episode:
+def _abandoned(row: Row, records: int, signs: Signs) -> Episode:
     group = row["group_id"]
     rule = "share_lock_expired" if row["outcome"] == "lock_expired" else "share_member_disconnected"
     at = row["outcome_at"] if row["outcome_at"] is not None else row["acquired_at"] or 0
@@ -98,7 +98,7 @@ def _left_behind(row: Row, records: int, signs: Signs) -> Episode:
     return episode
 
 
-def minutes(rows: Iterable[Row], slow: Slow, signs: Signs, limits: Mapping[str, Limits]) -> None:
+def minutes(rows: Iterable[Row], slow: SlowAcknowledgements, signs: Signs, limits: Mapping[str, Limits]) -> None:
     lags: defaultdict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
     still: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     storm, slowness = limits["share_redelivery_storm"], limits["share_slow_acknowledgement"]
@@ -120,19 +120,19 @@ def minutes(rows: Iterable[Row], slow: Slow, signs: Signs, limits: Mapping[str, 
             lags[group][at // MINUTE_US] = (lag + row["lag"], partitions + row["lag_partitions"])
             if row["members"] == 0 and row["lag"] > 0 and not acquired:
                 signs.of("share_no_members", group, at, end).most("lag", row["lag"])
-        late = slow.found.get((group, at // MINUTE_US))
+        late = slow.episodes.get((group, at // MINUTE_US))
         if late:
             late.add("acknowledged", sum(row[name] for name in ("accepted", "released", "rejected")))
-    for group, minute in sorted(slow.found):
-        late, at = slow.found[group, minute], minute * MINUTE_US
+    for group, minute in sorted(slow.episodes):
+        late, at = slow.episodes[group, minute], minute * MINUTE_US
         acknowledged = late.number("acknowledged")
         enough = 0 < acknowledged >= slowness["acknowledged"]
         if enough and late.number("slow") >= slowness["slow_share"] * acknowledged:
             signs.of("share_slow_acknowledgement", group, at, at + MINUTE_US).join(late)
     for (group, place), numbers in still.items():
         _standing_still(group, place, numbers, lags[group], signs)
-    for group, told in lags.items():
-        for since, until, growth, lag in growing(told, limits["share_lag_growing"]):
+    for group, group_lags in lags.items():
+        for since, until, growth, lag in growing(group_lags, limits["share_lag_growing"]):
             episode = signs.of("share_lag_growing", group, since * MINUTE_US, until * MINUTE_US)
             episode.add("growth", growth)
             episode.most("lag", lag)
@@ -147,10 +147,10 @@ def _standing_still(
         episode = signs.of("share_standing_still", f"{group}/{place}", since, until, ("share_group", group))
         # Of runs that lie close together the longest counts, not the sum.
         episode.most("minutes", last - first + 1)
-        known = [lags[minute] for minute in range(first - 1, last + 1) if minute in lags]
-        same = Counter(partitions for _, partitions in known)
-        if len(known) > 1 and len(same) == 1:
-            episode.most("lag_growth", max(0, known[-1][0] - known[0][0]))
+        known_lags = [lags[minute] for minute in range(first - 1, last + 1) if minute in lags]
+        same = Counter(partitions for _, partitions in known_lags)
+        if len(known_lags) > 1 and len(same) == 1:
+            episode.most("lag_growth", max(0, known_lags[-1][0] - known_lags[0][0]))
 
 
 def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
@@ -165,22 +165,22 @@ def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
         yield run
 
 
-def growing(told: Mapping[int, tuple[int, int]], limits: Limits) -> Iterator[tuple[int, int, int, int]]:
+def growing(lags: Mapping[int, tuple[int, int]], limits: Limits) -> Iterator[tuple[int, int, int, int]]:
     """From a low to a high without losing half of what was gained: first and last minute, growth, and lag at the end.
     Sums over other partitions cannot be compared."""
-    minutes_told = sorted(told)
-    at = 0
-    while at < len(minutes_told):
-        low = high = at
-        for later in range(at + 1, len(minutes_told)):
-            (lag, partitions), (lowest, same) = told[minutes_told[later]], told[minutes_told[low]]
-            highest = told[minutes_told[high]][0]
+    minutes_told = sorted(lags)
+    index = 0
+    while index < len(minutes_told):
+        low = high = index
+        for later in range(index + 1, len(minutes_told)):
+            (lag, partitions), (lowest, same) = lags[minutes_told[later]], lags[minutes_told[low]]
+            highest = lags[minutes_told[high]][0]
             if partitions != same or lag - lowest < (highest - lowest) / 2 or lag <= lowest:
                 break
             if lag > highest:
                 high = later
-        growth = told[minutes_told[high]][0] - told[minutes_told[low]][0]
+        growth = lags[minutes_told[high]][0] - lags[minutes_told[low]][0]
         length = minutes_told[high] - minutes_told[low]
         if growth >= limits["records"] and length >= limits["minutes"]:
-            yield minutes_told[low], minutes_told[high], growth, told[minutes_told[high]][0]
-        at = max(high, at + 1)
+            yield minutes_told[low], minutes_told[high], growth, lags[minutes_told[high]][0]
+        index = max(high, index + 1)

@@ -1,8 +1,8 @@
 """The rules about share groups: thresholds with their reasons, what each says and what to do."""
 
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, Threshold, Told
-from kafkascope.health.findings.words import count, percent, span, times, told
+from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.words import count, name_counts, percent, span, times
 
 _DELIVERIES, _MINUTES = ("share_deliveries",), ("share_group_health",)
 _DESCRIBE = "kafka-share-groups.sh --bootstrap-server BROKER --describe --group {group}"
@@ -27,129 +27,131 @@ def _they(records: float) -> str:
     return "it" if records == 1 else "they"
 
 
-def _lock_expired(episode: Episode, limits: Limits) -> Told | None:
+def _lock_expired(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     again = episode.named["redelivered_to"]
-    went = f"went on to {told(again)}" if again else f"{'was' if records == 1 else 'were'} not seen again"
+    went = f"went on to {name_counts(again)}" if again else f"{'was' if records == 1 else 'were'} not seen again"
     to = f"; {_they(records)} {went}"
     lock = span(episode.number("lock_timeout_ms"))
-    said = f"{_member(episode)} held {count(records, 'record')} past the lock of {lock}{to}."
-    return ("critical" if records >= limits["critical_records"] else "warning"), said
+    summary = f"{_member(episode)} held {count(records, 'record')} past the lock of {lock}{to}."
+    return ("critical" if records >= limits["critical_records"] else "warning"), summary
 
 
-def _redelivery_storm(episode: Episode, limits: Limits) -> Told:
+def _redelivery_storm(episode: Episode, limits: Limits) -> SeverityAndSummary:
     acquired, again = episode.number("acquired"), episode.number("redelivered")
-    said = (
+    summary = (
         f"Share group {episode.subject} acquired {again:,.0f} of {count(acquired, 'record')} again, "
         f"{percent(again / acquired)} of its work."
     )
-    return ("critical" if again / acquired >= limits["critical_share"] else "warning"), said
+    return ("critical" if again / acquired >= limits["critical_share"] else "warning"), summary
 
 
-def _poison_record(episode: Episode, limits: Limits) -> Told | None:
+def _poison_record(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     offsets = ", ".join(episode.samples("offsets")[:5])
     where = "" if episode.subjects > 1 else f" (offset {offsets})"
-    said = (
+    summary = (
         f"{_partition(episode)}: the broker gave up {count(records, 'record')}{where} after "
-        f"{episode.number('delivery_count'):.0f} deliveries, last {told(episode.named['last_outcome'])}."
+        f"{episode.number('delivery_count'):.0f} deliveries, last {name_counts(episode.named['last_outcome'])}."
     )
-    return ("critical" if records >= limits["critical_records"] else "warning"), said
+    return ("critical" if records >= limits["critical_records"] else "warning"), summary
 
 
-def _rejected(episode: Episode, limits: Limits) -> Told | None:
+def _rejected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    clients = told(episode.named["clients"])
-    said = f"{_partition(episode)}: members rejected {count(records, 'record')} for good: {clients}."
-    return ("warning" if records >= limits["warning_records"] else "info"), said
+    clients = name_counts(episode.named["clients"])
+    summary = f"{_partition(episode)}: members rejected {count(records, 'record')} for good: {clients}."
+    return ("warning" if records >= limits["warning_records"] else "info"), summary
 
 
-def _near_limit(episode: Episode, limits: Limits) -> Told | None:
+def _near_limit(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     deliveries = count(records, "delivery", "deliveries")
-    said = f"Share group {episode.subject} had {deliveries} of records that were near the delivery limit."
-    return "warning", said
+    summary = f"Share group {episode.subject} had {deliveries} of records that were near the delivery limit."
+    return "warning", summary
 
 
-def _disconnected(episode: Episode, limits: Limits) -> Told | None:
+def _disconnected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     again = episode.named["redelivered_to"]
-    to = f"; {_they(records)} went on to {told(again)}" if again else ""
+    to = f"; {_they(records)} went on to {name_counts(again)}" if again else ""
     return "warning", f"{_member(episode)} lost its connection with {count(records, 'record')} in hand{to}."
 
 
-def _standing_still(episode: Episode, limits: Limits) -> Told | None:
+def _standing_still(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     minutes, grown = episode.number("minutes"), episode.number("lag_growth")
     if minutes < limits["minutes"]:
         return None
     lag = f" while the group's lag grew by {count(grown, 'record')}" if grown > 0 else ""
-    said = f"{_partition(episode)} finished no record for {count(minutes, 'minute')}{lag}."
-    return ("critical" if grown > 0 else "warning"), said
+    summary = f"{_partition(episode)} finished no record for {count(minutes, 'minute')}{lag}."
+    return ("critical" if grown > 0 else "warning"), summary
 
 
-def _slow_acknowledgement(episode: Episode, limits: Limits) -> Told | None:
+def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     slow, acknowledged = episode.number("slow"), episode.number("acknowledged")
-    said = (
+    summary = (
         f"Share group {episode.subject} acknowledged {percent(slow / acknowledged)} of {count(acknowledged, 'record')} "
         f"only after {percent(limits['lock_share'])} of the lock of {span(episode.number('lock_timeout_ms'))}, the "
         f"slowest after {span(episode.number('slowest_ms'))}."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _refused(episode: Episode, limits: Limits) -> Told | None:
+def _refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    said = f"Client {episode.subject} had {count(calls, 'call')} with acknowledgements refused: INVALID_RECORD_STATE."
-    return "warning", said
+    summary = (
+        f"Client {episode.subject} had {count(calls, 'call')} with acknowledgements refused: INVALID_RECORD_STATE."
+    )
+    return "warning", summary
 
 
-def _lag_growing(episode: Episode, limits: Limits) -> Told | None:
+def _lag_growing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     grown = episode.number("growth")
-    said = (
+    summary = (
         f"The lag of share group {episode.subject} grew by {count(grown, 'record')} to "
         f"{episode.number('lag'):,.0f} in {span(episode.length_ms)}."
     )
-    return ("critical" if episode.length_ms >= limits["critical_minutes"] * 60_000 else "warning"), said
+    return ("critical" if episode.length_ms >= limits["critical_minutes"] * 60_000 else "warning"), summary
 
 
-def _no_members(episode: Episode, limits: Limits) -> Told | None:
+def _no_members(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     minutes = episode.length_ms / 60_000
     if minutes < limits["minutes"]:
         return None
     lag = count(episode.number("lag"), "record")
-    said = f"Share group {episode.subject} had no members for {span(episode.length_ms)} and {lag} waiting."
-    return ("critical" if minutes >= limits["critical_minutes"] else "warning"), said
+    summary = f"Share group {episode.subject} had no members for {span(episode.length_ms)} and {lag} waiting."
+    return ("critical" if minutes >= limits["critical_minutes"] else "warning"), summary
 
 
-def _session_reset(episode: Episode, limits: Limits) -> Told | None:
+def _session_reset(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    said = f"Client {episode.subject} lost its share session {times(calls)}: {told(episode.named['errors'])}."
-    return ("warning" if calls >= limits["warning_calls"] else "info"), said
+    summary = f"Client {episode.subject} lost its share session {times(calls)}: {name_counts(episode.named['errors'])}."
+    return ("warning" if calls >= limits["warning_calls"] else "info"), summary
 
 
-def _moved(episode: Episode, limits: Limits) -> Told | None:
+def _moved(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    said = (
+    summary = (
         f"{count(records, 'record')} of share group {episode.subject} were taken from their members: "
-        f"{told(episode.named['reasons'])}."
+        f"{name_counts(episode.named['reasons'])}."
     )
-    return "info", said
+    return "info", summary
 
 
 RULES = (

@@ -1,4 +1,4 @@
-"""Rows of the marts about streams groups in, signs of trouble out; each row is looked at once."""
+"""Collects signs of trouble from the marts about streams groups, reading each row once."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 _DROPPED = frozenset({"revoked", "changed", "rejoined"})
 
 
-class Ends:
+class GroupEnds:
     """Until when a group was recorded: what is open lasts until then."""
 
     def __init__(self, recorded_until: int | None) -> None:
@@ -30,7 +30,7 @@ class Ends:
         return max(at, minute)
 
 
-def minutes(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
+def minutes(rows: Iterable[Row], signs: Signs, ends: GroupEnds) -> None:
     for row in rows:
         group, at = row["group_id"], row["minute_at"]
         end = at + MINUTE_US
@@ -51,7 +51,7 @@ def minutes(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
             signs.of("streams_shutdown", group, at, end).add("requests", row["shutdown_requests"])
 
 
-def unheld(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
+def unheld(rows: Iterable[Row], signs: Signs, ends: GroupEnds) -> None:
     for row in rows:
         if not row["known"] or (row["ended_by"] == "taken" and row["cause"] != "new"):
             continue
@@ -100,7 +100,7 @@ def lost_members(rows: Iterable[Row], signs: Signs) -> None:
         episode.prove(row["last_seen_at"], row["exchange_id"])
 
 
-def warmups(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
+def warmups(rows: Iterable[Row], signs: Signs, ends: GroupEnds) -> None:
     for row in rows:
         if row["role"] != "warmup" or row["ended_by"] == "promoted":
             continue
@@ -116,7 +116,7 @@ def warmups(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
         episode.prove(end, row["to_exchange_id"])
 
 
-def statuses(rows: Iterable[Row], signs: Signs, ends: Ends) -> None:
+def statuses(rows: Iterable[Row], signs: Signs, ends: GroupEnds) -> None:
     for row in rows:
         group, since, until = row["group_id"], row["from_at"], row["to_at"]
         end = ends.of(group, since) if until is None else until

@@ -1,8 +1,8 @@
 """The rules about streams groups: thresholds with their reasons, what each says and what to do."""
 
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, Severity, Threshold, Told
-from kafkascope.health.findings.words import count, names, span, times, told
+from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
+from kafkascope.health.findings.words import count, name_counts, names, span, times
 
 _MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
 _DESCRIBE = "kafka-streams-groups.sh --bootstrap-server BROKER --describe --group {group}"
@@ -19,55 +19,57 @@ def _task(episode: Episode) -> str:
     return f"Task {episode.subject.removeprefix(episode.group + '/')} of streams group {episode.group}"
 
 
-def _unheld(episode: Episode, limits: Limits) -> Told | None:
+def _unheld(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest = episode.number("longest_ms")
     if longest < limits["ms"]:
         return None
     still = ", and nobody took it again" if episode.number("open") and episode.subjects == 1 else ""
     up_to = "up to " if episode.subjects > 1 else ""
-    said = f"{_task(episode)} had no member for {up_to}{span(longest)}{still}: {told(episode.named['causes'])}."
-    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+    summary = (
+        f"{_task(episode)} had no member for {up_to}{span(longest)}{still}: {name_counts(episode.named['causes'])}."
+    )
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _long_pause(episode: Episode, limits: Limits) -> Told | None:
+def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest = episode.number("longest_ms")
     if longest < limits["ms"]:
         return None
     cold = episode.number("cold")
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
-    said = (
+    summary = (
         f"{_task(episode)} stood still for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
-        f"{told(episode.named['causes'])}."
+        f"{name_counts(episode.named['causes'])}."
     )
-    return ("critical" if longest >= limits["critical_ms"] else "warning"), said
+    return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _member_lost(episode: Episode, limits: Limits) -> Told | None:
+def _member_lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     silent = episode.number("silent_ms")
     if silent < limits["silent_ms"]:
         return None
     client = max(episode.named["clients"], default=episode.subject.rpartition("/")[2])
-    who = f"Member {client}" if episode.subjects == 1 else f"{episode.subjects} members"
-    said = (
-        f"{who} of streams group {episode.group} went without leaving, with "
+    members = f"Member {client}" if episode.subjects == 1 else f"{episode.subjects} members"
+    summary = (
+        f"{members} of streams group {episode.group} went without leaving, with "
         f"{count(episode.number('active_tasks'), 'active task')}; the group noticed after {span(silent)}."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _many_moves(episode: Episode, limits: Limits) -> Told | None:
+def _many_moves(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     moves, tasks = episode.number("moves"), episode.number("tasks")
     if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
         return None
-    said = (
+    summary = (
         f"Streams group {episode.subject} moved its {count(tasks, 'task')} {times(moves)} in "
         f"{span(episode.length_ms)}, with {count(episode.number('joined'), 'join')}, "
         f"{count(episode.number('left'), 'leave')} and {count(episode.number('lost'), 'lost member')}."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _standbys_missing(episode: Episode, limits: Limits) -> Told | None:
+def _standbys_missing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     minutes = episode.number("minutes")
     if minutes < limits["minutes"]:
         return None
@@ -75,41 +77,41 @@ def _standbys_missing(episode: Episode, limits: Limits) -> Told | None:
     return "warning", f"Streams group {episode.subject} lacked up to {missing} for {count(minutes, 'minute')}."
 
 
-def _warmup_stuck(episode: Episode, limits: Limits) -> Told | None:
+def _warmup_stuck(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest, dropped = episode.number("longest_ms"), episode.number("dropped")
     if longest < limits["ms"] and dropped < limits["dropped"]:
         return None
-    said = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
-    return "warning", f"{said}, given up {times(dropped)}, and did not become active there."
+    summary = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
+    return "warning", f"{summary}, given up {times(dropped)}, and did not become active there."
 
 
-def _fenced(episode: Episode, limits: Limits) -> Told | None:
+def _fenced(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     members = episode.number("members")
     if members < limits["members"]:
         return None
-    said = (
+    summary = (
         f"{count(members, 'member')} of streams group {episode.subject} had to join anew: the group had given them up."
     )
-    return "warning", said
+    return "warning", summary
 
 
-def _shutdown(episode: Episode, limits: Limits) -> Told | None:
+def _shutdown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     requests = episode.number("requests")
     if requests < limits["requests"] and not episode.number("statuses"):
         return None
-    asked = f" by {count(requests, 'request')}" if requests else ""
-    return "critical", f"All members of streams group {episode.subject} were told to shut down{asked}."
+    by_requests = f" by {count(requests, 'request')}" if requests else ""
+    return "critical", f"All members of streams group {episode.subject} were told to shut down{by_requests}."
 
 
-def _topology_refused(episode: Episode, limits: Limits) -> Told | None:
+def _topology_refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    return "warning", f"The topology of client {episode.subject} was refused: {told(episode.named['errors'])}."
+    return "warning", f"The topology of client {episode.subject} was refused: {name_counts(episode.named['errors'])}."
 
 
-def _status(severity: Severity, after: Severity | None, says: str) -> "_StatusTeller":
-    return _StatusTeller(severity, after, says)
+def _status(severity: Severity, after: Severity | None, description: str) -> "_StatusTeller":
+    return _StatusTeller(severity, after, description)
 
 
 class _StatusTeller:
@@ -117,10 +119,10 @@ class _StatusTeller:
 
     __slots__ = ("after", "says", "severity")
 
-    def __init__(self, severity: Severity, after: Severity | None, says: str) -> None:
-        self.severity, self.after, self.says = severity, after, says
+    def __init__(self, severity: Severity, after: Severity | None, description: str) -> None:
+        self.severity, self.after, self.says = severity, after, description
 
-    def __call__(self, episode: Episode, limits: Limits) -> Told | None:
+    def __call__(self, episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         longest = episode.number("longest_ms")
         if longest < limits["ms"]:
             return None

@@ -1,4 +1,4 @@
-"""Figures in, words for a person out: counts, times and shares as a sentence has them."""
+"""Formats counts, times and shares for the sentences of findings."""
 
 from collections.abc import Mapping
 
@@ -36,11 +36,11 @@ def percent(share: float) -> str:
 def tally(counts: Mapping[str, float], most: int = 5) -> str:
     """`steady 4, renewer 1 and 3 more`: the largest first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = ", ".join(f"{name} {number:,.0f}" for name, number in ordered[:most])
-    return told + (f" and {len(ordered) - most} more" if len(ordered) > most else "")
+    text = ", ".join(f"{name} {number:,.0f}" for name, number in ordered[:most])
+    return text + (f" and {len(ordered) - most} more" if len(ordered) > most else "")
 
 
-def told(counts: Mapping[str, float], most: int = 5) -> str:
+def name_counts(counts: Mapping[str, float], most: int = 5) -> str:
     """As `tally`; of one name, whose number the sentence has already, the name."""
     return next(iter(counts)) if len(counts) == 1 else tally(counts, most)
 

@@ -1,4 +1,4 @@
-"""Raft messages of one cluster in time order, in; leaders by epoch, elections with cause and length, votes, out.
+"""Derives leaders, elections and votes from the raft messages of one cluster in time order.
 
 Signs of a leader are what only it sends: an answer to Fetch without an error, BeginQuorumEpoch, EndQuorumEpoch, an
 answer to DescribeQuorum without an error. Other nodes name the leader too, in answers with an error: that is hearsay,
@@ -41,7 +41,7 @@ class Elections:
         self._waiting: dict[int | None, tuple[int, int, str | None]] = {}
         self._votes: dict[int, QuorumEvent] = {}
         self._pre_vote_at: int | None = None
-        self._asked: dict[str | None, QuorumEvent] = {}
+        self._vote_requests: dict[str | None, QuorumEvent] = {}
         self._once: set[tuple[str, int | None, int | None]] = set()
 
     def feed(self, event: QuorumEvent) -> None:
@@ -59,29 +59,29 @@ class Elections:
             waiting = self._waiting.get(event.node_id)
             if waiting is not None and waiting[2] == event.exchange_id:
                 del self._waiting[event.node_id]
-            self._told(event, not event.error_code)
+            self._leader_reported(event, not event.error_code)
         elif kind == "described":
             if not event.error_code:
-                self._told(event, True)
+                self._leader_reported(event, True)
         elif kind == "disconnected":
             if event.connection_id in self._connections and self._closed is None:
                 self._closed = (event.at_us, event.how or "closed")
         elif kind == "vote":
             self._vote(event)
         elif kind == "vote_answer":
-            asked = self._asked.pop(event.exchange_id, event)
-            self._vote_row(asked, event)
-            self._told(event, False)
+            request = self._vote_requests.pop(event.exchange_id, event)
+            self._vote_row(request, event)
+            self._leader_reported(event, False)
         elif kind == "begin":
-            self._told(event, True)
+            self._leader_reported(event, True)
             self.begun.add(event.leader_epoch if event.leader_epoch is not None else -1)
-            self._one(event, "announced", event.leader_id, event.peer_id)
+            self._add_once(event, "announced", event.leader_id, event.peer_id)
         elif kind == "end":
             self._end(event)
         elif kind in ("begin_answer", "end_answer"):
-            self._told(event, False)
+            self._leader_reported(event, False)
 
-    def _told(self, event: QuorumEvent, by_itself: bool) -> None:
+    def _leader_reported(self, event: QuorumEvent, by_itself: bool) -> None:
         """Somebody named the epoch, and who leads it if anyone does."""
         leader, epoch = event.leader_id, event.leader_epoch
         if epoch is None:
@@ -143,7 +143,7 @@ class Elections:
             closed_at, how = self._closed
             return "lost", f"connection to {self.leader} closed ({how}) {(closed_at - self._last_sign) // 1000} ms on"
         overdue = [
-            (at - asked_at) // 1000 for asked_at, wait, _ in self._waiting.values() if at - asked_at > wait * 1000
+            (at - fetched_at) // 1000 for fetched_at, wait, _ in self._waiting.values() if at - fetched_at > wait * 1000
         ]
         if overdue:
             return "lost", f"fetch unanswered by {self.leader} for {max(overdue)} ms"
@@ -152,7 +152,7 @@ class Elections:
         return "unknown", None
 
     def _vote(self, event: QuorumEvent) -> None:
-        self._asked[event.exchange_id] = event
+        self._vote_requests[event.exchange_id] = event
         epoch = event.epoch if event.epoch is not None else -1
         if event.pre_vote:
             if self._pre_vote_at is None:
@@ -160,18 +160,18 @@ class Elections:
         elif epoch > self.leader_epoch:
             self._votes.setdefault(epoch, event)
 
-    def _vote_row(self, asked: QuorumEvent, answer: QuorumEvent | None) -> None:
-        granted, error = (None, None) if answer is None else (answer.granted, answer.error_code)
+    def _vote_row(self, request: QuorumEvent, response: QuorumEvent | None) -> None:
+        granted, error = (None, None) if response is None else (response.granted, response.error_code)
         self.rows.append(
             QuorumHappening(
-                asked.at_us,
-                "pre_vote" if asked.pre_vote else "vote",
-                asked.epoch,
-                asked.node_id,
-                voter_id=asked.peer_id,
+                request.at_us,
+                "pre_vote" if request.pre_vote else "vote",
+                request.epoch,
+                request.node_id,
+                voter_id=request.peer_id,
                 granted=granted,
                 detail=f"error {error}" if error else None,
-                exchange_id=asked.exchange_id,
+                exchange_id=request.exchange_id,
             )
         )
 
@@ -179,13 +179,13 @@ class Elections:
         if self._resigned_at is not None and event.leader_epoch == self.leader_epoch:  # to the next voter
             return
         if event.leader_epoch is not None and event.leader_epoch < max(self.leader_epoch, self.epoch):
-            self._one(event, "late_resignation", event.leader_id, None)
+            self._add_once(event, "late_resignation", event.leader_id, None)
             return
-        self._told(event, True)
+        self._leader_reported(event, True)
         self._resigned_at = event.at_us
-        self._one(event, "resigned", event.leader_id, None)
+        self._add_once(event, "resigned", event.leader_id, None)
 
-    def _one(self, event: QuorumEvent, kind: str, node_id: int | None, voter_id: int | None) -> None:
+    def _add_once(self, event: QuorumEvent, kind: str, node_id: int | None, voter_id: int | None) -> None:
         """The same message goes to every voter, and again: one row for each epoch and voter."""
         key = (kind, event.leader_epoch, voter_id)
         if key not in self._once:
@@ -204,7 +204,7 @@ class Elections:
     def finish(self) -> list[QuorumHappening]:
         """The rows by time. A quorum that has no leader when the recording ends is `leaderless`."""
         at = self._last_at
-        for vote in self._asked.values():
+        for vote in self._vote_requests.values():
             self._vote_row(vote, None)
         cause, detail = self._cause(at)
         if self.leader is None:

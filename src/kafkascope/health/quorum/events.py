@@ -1,4 +1,4 @@
-"""What a recording says about the KRaft quorum of a cluster: flat rows of raft traffic and descriptions, in time order.
+"""The events of a KRaft quorum as a recording shows them: flat rows of raft traffic and descriptions, in time order.
 
 The kinds, and the fields that each fills beside `at_us` and `order`; all are about `__cluster_metadata`, partition 0:
 

@@ -1,4 +1,5 @@
-"""Events of one cluster's quorum in time order, in; rows of `quorum_replicas` and `quorum_events`, out, in one pass."""
+"""Builds the rows of `quorum_replicas` and `quorum_events` from the events of one cluster's quorum, in one pass in time
+order."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

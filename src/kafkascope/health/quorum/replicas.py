@@ -1,4 +1,4 @@
-"""Raft fetches and descriptions of one cluster in time order, in; replicas with their lag, out.
+"""Computes the lag of replicas from raft fetches and descriptions of one cluster, in time order.
 
 From DescribeQuorum: lag is the leader's log end offset less the replica's. A replica that has not fetched from this
 leader shows -1: its lag is unknown (protocol note 55). Errors inside the partition come from nodes that do not lead.
@@ -22,12 +22,12 @@ from kafkascope.health.quorum.elections import Elections
 from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 
-SAMPLE_US = 1_000_000
-PROVEN_US = 20_000  # a leader that has records answers within a few milliseconds
-OBSERVER_SESSION_US = 300_000_000  # LeaderState drops an observer that has not fetched for so long
+_SAMPLE_US = 1_000_000
+_PROVEN_US = 20_000  # a leader that has records answers within a few milliseconds
+_OBSERVER_SESSION_US = 300_000_000  # LeaderState drops an observer that has not fetched for so long
 
 State = tuple[int | None, int | None, str | None, int | None, int | None, int | None, int | None]
-UNKNOWN: State = (None, None, None, None, None, None, None)  # of a replica that has not fetched from this leader
+_UNKNOWN: State = (None, None, None, None, None, None, None)  # of a replica that has not fetched from this leader
 
 
 class _Replica:
@@ -130,8 +130,8 @@ class Replicas:
         if event.leader_id != leading.leader or event.leader_epoch != leading.leader_epoch:
             return
         at, offset = event.at_us, event.offset or 0
-        if at // SAMPLE_US != self._sampled and self._leader_epoch == leading.leader_epoch:
-            self._sampled = at // SAMPLE_US
+        if at // _SAMPLE_US != self._sampled and self._leader_epoch == leading.leader_epoch:
+            self._sampled = at // _SAMPLE_US
             self._rows += self.now(at, event.exchange_id)
         self._turn()
         replica = self._replica(event)
@@ -159,7 +159,7 @@ class Replicas:
         if leader is None or epoch != self.elections.leader_epoch:
             return []
         waits = (replica.wait for replica in self._replicas.values() if replica.epoch == epoch)
-        exact = any(wait and wait[0] == end and wait[1] + PROVEN_US <= at <= wait[2] for wait in waits)
+        exact = any(wait and wait[0] == end and wait[1] + _PROVEN_US <= at <= wait[2] for wait in waits)
         mark = None if self._high_watermark < 0 else self._high_watermark
         bound = "exact" if exact else "at_least"
         directory_id = self._replicas[leader].directory_id if leader in self._replicas else None
@@ -175,8 +175,8 @@ class Replicas:
                 continue
             offset, fetch_at, caught_up_at = replica.offset, replica.fetch_at, replica.caught_up_at
             if replica.epoch != epoch or offset is None or fetch_at is None:
-                state = UNKNOWN
-            elif role != "follower" and at - fetch_at > OBSERVER_SESSION_US:
+                state = _UNKNOWN
+            elif role != "follower" and at - fetch_at > _OBSERVER_SESSION_US:
                 del self._replicas[node_id]
                 continue
             else:

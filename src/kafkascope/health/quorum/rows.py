@@ -1,4 +1,4 @@
-"""Rows that the events of a quorum become: replicas as observed, and what happened to the leadership.
+"""Row types of the quorum's marts: replicas as observed, and changes of leadership.
 
 Times are microseconds since 1970, UTC. What is not known is None.
 """

@@ -1,4 +1,4 @@
-"""Acknowledgements into the book: `acknowledged` events in, deliveries ended, renewed or left alone out.
+"""Applies `acknowledged` events of a share group: deliveries end, are renewed, or stay as they are.
 
 What the broker answered decides: 0 counts, an error undoes every acknowledgement of that request for the partition
 (SharePartition.rollbackOrProcessStateUpdates), no answer is a claim that something else must prove.
@@ -7,10 +7,10 @@ What the broker answered decides: 0 counts, an error undoes every acknowledgemen
 from kafkascope.health.share.book import FOREVER, LATE_US, Book
 from kafkascope.health.share.brokers import LOST_PARTITION, lost
 from kafkascope.health.share.events import ACCEPT, GAP, REJECT, RELEASE, RENEW, SAID, ShareEvent
-from kafkascope.health.share.pieces import NO_NOTES, Claim, Partition, Piece
+from kafkascope.health.share.pieces import NO_NOTES, Claim, Partition, RangePiece
 
 INVALID_RECORD_STATE = 121
-ENDING = frozenset({GAP, ACCEPT, RELEASE, REJECT})
+_ENDING = frozenset({GAP, ACCEPT, RELEASE, REJECT})
 
 
 def acknowledged(book: Book, event: ShareEvent) -> None:
@@ -20,11 +20,11 @@ def acknowledged(book: Book, event: ShareEvent) -> None:
         _unanswered(event, partition)
     elif error:
         _refused(book, event, partition)
-    elif not _twice(event, partition):
+    elif not _is_duplicate(event, partition):
         _counted(book, event, partition)
 
 
-def _twice(event: ShareEvent, partition: Partition) -> bool:
+def _is_duplicate(event: ShareEvent, partition: Partition) -> bool:
     """The same acknowledgement again, as a recording that was put together of two may have it."""
     place = (event.first_offset, event.last_offset)
     if partition.acked_by != event.exchange_id or event.exchange_id is None:
@@ -40,23 +40,23 @@ def _twice(event: ShareEvent, partition: Partition) -> bool:
 def _counted(book: Book, event: ShareEvent, partition: Partition) -> None:
     first, last, member = event.first_offset, event.last_offset, event.member_id
     free = first
-    for found in partition.overlapping(first, last):
+    for held in partition.overlapping(first, last):
         # An answer of 0 says that it was held, whatever was inferred before.
-        if found.origin.member_id != member or (found.outcome is not None and found.rule == "acknowledged"):
+        if held.origin.member_id != member or (held.outcome is not None and held.rule == "acknowledged"):
             continue
-        start, end = max(first, found.first), min(last, found.last)
+        start, end = max(first, held.first), min(last, held.last)
         if free < start:
             _unheld(book, event, partition, free, start - 1)
         free = end + 1
-        exact = found.first == start and found.last == end
-        _taken(book, event, partition, found if exact else partition.cut(found, start, end))
+        exact = held.first == start and held.last == end
+        _taken(book, event, partition, held if exact else partition.cut(held, start, end))
     if free <= last:
         _unheld(book, event, partition, free, last)
 
 
-def _taken(book: Book, event: ShareEvent, partition: Partition, piece: Piece) -> None:
+def _taken(book: Book, event: ShareEvent, partition: Partition, piece: RangePiece) -> None:
     kind = event.value
-    if kind not in ENDING and kind != RENEW:
+    if kind not in _ENDING and kind != RENEW:
         # A type that no release we know has.
         return
     piece.outcome, piece.claim, piece.archived, piece.notes = None, None, None, NO_NOTES
@@ -75,12 +75,12 @@ def _taken(book: Book, event: ShareEvent, partition: Partition, piece: Piece) ->
 
 def _unanswered(event: ShareEvent, partition: Partition) -> None:
     kind = event.value
-    if kind not in ENDING:
+    if kind not in _ENDING:
         return
     assert kind is not None
-    for found in partition.overlapping(event.first_offset, event.last_offset):
-        if found.outcome is None and found.origin.member_id == event.member_id:
-            piece = partition.cut(found, max(event.first_offset, found.first), min(event.last_offset, found.last))
+    for held in partition.overlapping(event.first_offset, event.last_offset):
+        if held.outcome is None and held.origin.member_id == event.member_id:
+            piece = partition.cut(held, max(event.first_offset, held.first), min(event.last_offset, held.last))
             piece.claim = Claim(kind, event.at_us, event.exchange_id)
 
 
@@ -93,11 +93,11 @@ def _refused(book: Book, event: ShareEvent, partition: Partition) -> None:
         lost(book, partition, event.broker, event)
     elif event.error_code == INVALID_RECORD_STATE:
         # Which offsets it means is not said, but a lock that had run out by then was not the member's any more.
-        for found in partition.overlapping(event.first_offset, event.last_offset):
-            held = found.outcome is None and found.origin.member_id == event.member_id
-            if held and event.at_us >= book.lock_end(found, found.lock_high):
-                first, last = max(event.first_offset, found.first), min(event.last_offset, found.last)
-                book.expired(partition.cut(found, first, last), "refused_late", event)
+        for overlap in partition.overlapping(event.first_offset, event.last_offset):
+            held = overlap.outcome is None and overlap.origin.member_id == event.member_id
+            if held and event.at_us >= book.lock_end(overlap, overlap.lock_high):
+                first, last = max(event.first_offset, overlap.first), min(event.last_offset, overlap.last)
+                book.expired(partition.cut(overlap, first, last), "refused_late", event)
 
 
 def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, last: int) -> None:
@@ -108,14 +108,14 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
             break
     else:
         if kind in SAID or kind == RENEW:
-            whole = first == event.first_offset and last == event.last_offset
-            partition.early.append(event if whole else event._replace(first_offset=first, last_offset=last))
+            is_whole = first == event.first_offset and last == event.last_offset
+            partition.early.append(event if is_whole else event._replace(first_offset=first, last_offset=last))
             unrecorded(book, partition, event.at_us - LATE_US)
         return
     start, end = max(first, piece.first), min(last, piece.last)
     partition.limbo.remove(piece)
     before, after = (piece.first, start - 1), (end + 1, piece.last)
-    partition.limbo.extend(piece.clone(*rest) for rest in (before, after) if rest[0] <= rest[1])
+    partition.limbo.extend(piece.clone(*offsets) for offsets in (before, after) if offsets[0] <= offsets[1])
     piece.first, piece.last = start, end
     piece.end(SAID[kind], "acknowledged", event.at_us, event.exchange_id)
     piece.archived = kind == REJECT
@@ -150,7 +150,7 @@ def unrecorded(book: Book, partition: Partition, until: int = FOREVER) -> None:
             book.unrecorded(early, SAID[kind], kind == REJECT)
         elif not partition.overlapping(early.first_offset, early.last_offset):
             at = early.at_us
-            piece = Piece(early, early.first_offset, early.last_offset, at, at, early.lock_timeout_ms)
+            piece = RangePiece(early, early.first_offset, early.last_offset, at, at, early.lock_timeout_ms)
             piece.renewals = 1
             partition.put(piece)
             book.touched.setdefault(early.member_id, {})[partition] = None

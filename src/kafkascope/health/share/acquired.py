@@ -1,5 +1,4 @@
-"""Acquired ranges into the book: `acquired` events in, pieces held out, and the end of whatever held these offsets
-before.
+"""Applies `acquired` events of a share group: new ranges are held, and whatever held these offsets before ends.
 
 Offsets that come again prove that their delivery ended. Acquiring adds one to the delivery count and is not written
 to the coordinator, so a count that does not rise means that a leader read its state anew (SharePartition, 4.0 to
@@ -10,11 +9,11 @@ from kafkascope.health.share.acknowledged import acknowledged_early
 from kafkascope.health.share.book import CLOCK_SLACK_US, Book
 from kafkascope.health.share.brokers import lost
 from kafkascope.health.share.events import RELEASE, ShareEvent
-from kafkascope.health.share.pieces import NO_NOTES, Family, Partition, Piece
+from kafkascope.health.share.pieces import NO_NOTES, AcquiredRange, Partition, RangePiece
 from kafkascope.health.share.sessions import opened
 
 # Ends that a lock's time alone tells: a count that did not rise knows better.
-INFERRED = frozenset({"lock_passed", "refused_late"})
+_INFERRED = frozenset({"lock_passed", "refused_late"})
 
 
 def acquired(book: Book, event: ShareEvent) -> None:
@@ -25,11 +24,11 @@ def acquired(book: Book, event: ShareEvent) -> None:
     lock_ms = event.lock_timeout_ms or None
     if lock_ms is not None:
         book.lock_ms = lock_ms
-    asked = event.asked_us
-    low = asked if asked is not None and asked < at else at
+    asked_us = event.asked_us
+    low = asked_us if asked_us is not None and asked_us < at else at
     pieces = partition.pieces
     if not pieces or pieces[-1].last < first:
-        piece = Piece(event, first, last, low, at, lock_ms)
+        piece = RangePiece(event, first, last, low, at, lock_ms)
         partition.starts.append(first)
         pieces.append(piece)
         added = [piece]
@@ -58,30 +57,30 @@ def _linked(book: Book, event: ShareEvent, partition: Partition) -> None:
         opened(book, (member, broker), connection)
 
 
-def _again(book: Book, event: ShareEvent, partition: Partition, low: int, lock_ms: int | None) -> list[Piece]:
+def _again(book: Book, event: ShareEvent, partition: Partition, low: int, lock_ms: int | None) -> list[RangePiece]:
     first, last = event.first_offset, event.last_offset
     free = first
     ranges: list[tuple[int, int]] = []
-    for found in partition.overlapping(first, last):
-        start, end = max(first, found.first), min(last, found.last)
-        if found.origin.exchange_id == event.exchange_id is not None:
+    for overlap in partition.overlapping(first, last):
+        start, end = max(first, overlap.first), min(last, overlap.last)
+        if overlap.origin.exchange_id == event.exchange_id is not None:
             # The same answer twice.
             if free < start:
                 ranges.append((free, start - 1))
             free = end + 1
         else:
-            _superseded(book, event, partition, partition.cut(found, start, end))
+            _superseded(book, event, partition, partition.cut(overlap, start, end))
     if free <= last:
         ranges.append((free, last))
-    added = [Piece(event, start, end, low, event.at_us, lock_ms) for start, end in ranges]
-    family = Family(sum(end - start + 1 for start, end in ranges)) if len(ranges) > 1 else None
+    added = [RangePiece(event, start, end, low, event.at_us, lock_ms) for start, end in ranges]
+    acquired_range = AcquiredRange(sum(end - start + 1 for start, end in ranges)) if len(ranges) > 1 else None
     for piece in added:
-        piece.family = family
+        piece.acquired_range = acquired_range
         partition.put(piece)
     return added
 
 
-def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: Piece) -> None:
+def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: RangePiece) -> None:
     """Offsets that somebody has, or had, were given out again. Only the first rule that fits is said."""
     before, now = piece.origin.delivery_count, event.delivery_count
     rises = before is None or now is None or now > before
@@ -89,7 +88,7 @@ def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: Piec
         book.limit, book.limit_known = before + 1, False
     piece.archived = False
     claim = piece.claim
-    if piece.outcome is not None and (rises or piece.rule not in INFERRED):
+    if piece.outcome is not None and (rises or piece.rule not in _INFERRED):
         if claim is not None:
             # It did not count.
             piece.notes = NO_NOTES

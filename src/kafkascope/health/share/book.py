@@ -1,16 +1,16 @@
-"""The state of a share group's ledger: pieces that ended in, `Delivery` rows out as soon as a whole acquired range is
-settled; the rules are in the files beside it.
+"""The state of a share group's ledger. A `Delivery` row is emitted as soon as a whole acquired range is settled; the
+rules are in the modules beside it.
 
 A piece that ended unfinished (released, expired, closed) waits in its partition: whether the broker archived it shows
 only when its offsets come again, or in the leader's state writes.
 """
 
 from kafkascope.health.share.events import ACKNOWLEDGED, ARCHIVED, Delivery, Outcome, ShareEvent
-from kafkascope.health.share.pieces import Partition, Piece
+from kafkascope.health.share.pieces import Partition, RangePiece
 
 # share.delivery.count.limit and share.record.lock.duration.ms, as a broker has them when nobody set them
 DEFAULT_DELIVERY_LIMIT = 5
-DEFAULT_LOCK_MS = 30_000
+_DEFAULT_LOCK_MS = 30_000
 
 # A request log tells milliseconds, and computes one time from the other.
 CLOCK_SLACK_US = 10_000
@@ -48,13 +48,13 @@ class Book:
             partition = self.partitions[key] = Partition()
         return partition
 
-    def lock_end(self, piece: Piece, since: int) -> int:
-        return since + (piece.lock_ms or self.lock_ms or DEFAULT_LOCK_MS) * 1000
+    def lock_end(self, piece: RangePiece, since: int) -> int:
+        return since + (piece.lock_ms or self.lock_ms or _DEFAULT_LOCK_MS) * 1000
 
     def end(
         self,
         partition: Partition,
-        piece: Piece,
+        piece: RangePiece,
         outcome: Outcome,
         rule: str,
         at_us: int,
@@ -79,12 +79,12 @@ class Book:
                 self.found(piece, written.state)
         self.settle(partition, piece)
 
-    def expired(self, piece: Piece, rule: str, event: ShareEvent) -> None:
+    def expired(self, piece: RangePiece, rule: str, event: ShareEvent) -> None:
         at = min(self.lock_end(piece, piece.lock_high), event.at_us)
         note = None if piece.lock_ms or self.lock_ms else "lock_time_unknown"
         piece.end("lock_expired", rule, at, event.exchange_id, note)
 
-    def ran_out(self, piece: Piece, at_us: int) -> bool:
+    def ran_out(self, piece: RangePiece, at_us: int) -> bool:
         """Ends a held piece whose lock was over by then. The broker's timer asks nobody: without a renewal, and without
         an acknowledgement that may have counted, the lock ended first, whatever came after."""
         until = self.lock_end(piece, piece.lock_high)
@@ -93,7 +93,7 @@ class Book:
         piece.end("lock_expired", "lock_passed", until, None)
         return True
 
-    def by_written(self, piece: Piece) -> None:
+    def by_written(self, piece: RangePiece) -> None:
         """The leader wrote a state, and nothing else in the recording says why."""
         written = piece.written
         assert written is not None
@@ -103,28 +103,28 @@ class Book:
             piece.end("moved", "state_written", written.at_us, written.exchange_id, "cause_not_recorded")
             piece.archived = written.state == ARCHIVED
 
-    def found(self, piece: Piece, state: int) -> None:
+    def found(self, piece: RangePiece, state: int) -> None:
         """What the leader made of a delivery that ended unfinished; archiving tells the group's delivery limit."""
         piece.archived = state == ARCHIVED
         if piece.archived and piece.origin.delivery_count is not None:
             self.limit, self.limit_known = piece.origin.delivery_count, True
 
-    def settle(self, partition: Partition, piece: Piece) -> None:
+    def settle(self, partition: Partition, piece: RangePiece) -> None:
         partition.drop(piece)
         self.settled(piece)
 
-    def settled(self, piece: Piece) -> None:
+    def settled(self, piece: RangePiece) -> None:
         """A piece that is in no partition any more. Without an outcome it was a gap, and gives no row."""
-        family = piece.family
-        if family is None:
+        acquired_range = piece.acquired_range
+        if acquired_range is None:
             if piece.outcome is not None:
                 self.out.append(_row(piece))
             return
-        family.left -= piece.last - piece.first + 1
+        acquired_range.unsettled -= piece.last - piece.first + 1
         if piece.outcome is not None:
-            family.done.append(piece)
-        if not family.left:
-            self.out.extend(map(_row, family.joined()))
+            acquired_range.done.append(piece)
+        if not acquired_range.unsettled:
+            self.out.extend(map(_row, acquired_range.joined()))
 
     def unrecorded(self, event: ShareEvent, outcome: Outcome, archived: bool) -> None:
         """An acknowledgement is all that there is of a delivery. No piece is made for the row: a recording that begins
@@ -169,7 +169,7 @@ class Book:
             for piece in partition.limbo:
                 self.settled(piece)
 
-    def _open(self, piece: Piece) -> None:
+    def _open(self, piece: RangePiece) -> None:
         until = max(self.seen.get(piece.origin.broker, 0), self.seen.get(None, 0)) or self.now
         if self.ran_out(piece, until):
             piece.notes = ("not_delivered_again",)
@@ -179,7 +179,7 @@ class Book:
             if piece.claim is not None:
                 piece.notes = ("acknowledgement_unanswered",)
 
-    def perhaps_archived(self, piece: Piece) -> None:
+    def perhaps_archived(self, piece: RangePiece) -> None:
         """Nothing will tell any more what became of a delivery that ended unfinished: the limit has to."""
         count = piece.origin.delivery_count
         if count is not None and count >= self.limit:
@@ -188,7 +188,7 @@ class Book:
                 piece.notes = (*piece.notes, "limit_not_recorded")
 
 
-def _row(piece: Piece) -> Delivery:
+def _row(piece: RangePiece) -> Delivery:
     origin = piece.origin
     acquired = origin.kind == "acquired"
     notes = piece.notes if acquired else ("acquisition_not_recorded", *piece.notes)

@@ -1,5 +1,5 @@
-"""What brokers say of deliveries into the book: `state_written`, `altered`, `broker_error` and `seen` events in, ends
-that no member spoke of out.
+"""Applies what brokers report of deliveries (`state_written`, `altered`, `broker_error`, `seen`): ends that no member
+sent.
 
 The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with nothing else to
 cause it, is an expiry. Any other write without a known cause is remembered, because the acknowledgement may stand
@@ -8,7 +8,7 @@ behind it.
 
 from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED, Book
 from kafkascope.health.share.events import ACCEPT, ACKNOWLEDGED, ARCHIVED, GAP, REJECT, RELEASE, SAID, ShareEvent
-from kafkascope.health.share.pieces import Claim, Partition, Piece, Written
+from kafkascope.health.share.pieces import Claim, Partition, RangePiece, Written
 
 # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID,
 # FENCED_STATE_EPOCH: the broker has dropped what it knew of the partition's locks
@@ -23,10 +23,10 @@ def state_written(book: Book, event: ShareEvent) -> None:
         return
     state, first, last = event.value, event.first_offset, event.last_offset
     if state is not None and first >= 0:
-        for found in partition.overlapping(first, last):
-            count = found.origin.delivery_count
+        for overlap in partition.overlapping(first, last):
+            count = overlap.origin.delivery_count
             if count is None or event.delivery_count in (None, count):
-                piece = partition.cut(found, max(first, found.first), min(last, found.last))
+                piece = partition.cut(overlap, max(first, overlap.first), min(last, overlap.last))
                 _written(book, event, partition, piece, state)
     start = event.start_offset
     if start is not None and start > partition.start_offset:
@@ -34,7 +34,7 @@ def state_written(book: Book, event: ShareEvent) -> None:
         _passed(book, partition, start, event)
 
 
-def _written(book: Book, event: ShareEvent, partition: Partition, piece: Piece, state: int) -> None:
+def _written(book: Book, event: ShareEvent, partition: Partition, piece: RangePiece, state: int) -> None:
     claim = piece.claim
     if claim is not None and _proves(state, claim):
         _claimed(book, partition, piece, claim, state)
@@ -58,7 +58,7 @@ def _proves(state: int, claim: Claim) -> bool:
     return state == ARCHIVED if claim.type in (REJECT, GAP) else state != ACKNOWLEDGED
 
 
-def _claimed(book: Book, partition: Partition, piece: Piece, claim: Claim, state: int) -> None:
+def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, state: int) -> None:
     """An acknowledgement without answer did count."""
     if claim.type == GAP:
         piece.outcome = None
@@ -77,8 +77,8 @@ def _claimed(book: Book, partition: Partition, piece: Piece, claim: Claim, state
 
 def _passed(book: Book, partition: Partition, start: int, event: ShareEvent) -> None:
     """The start offset passes offsets that are finished, and those that the log has no more."""
-    for found in partition.overlapping(0, start - 1):
-        piece = partition.cut(found, found.first, min(start - 1, found.last))
+    for overlap in partition.overlapping(0, start - 1):
+        piece = partition.cut(overlap, overlap.first, min(start - 1, overlap.last))
         claim = piece.claim
         if claim is not None and claim.type != RELEASE:
             _claimed(book, partition, piece, claim, ARCHIVED)
@@ -104,8 +104,8 @@ def altered(book: Book, event: ShareEvent) -> None:
             partition.start_offset = -1
         else:
             last = start - 1
-        for found in partition.overlapping(0, last):
-            piece = partition.cut(found, found.first, min(last, found.last))
+        for overlap in partition.overlapping(0, last):
+            piece = partition.cut(overlap, overlap.first, min(last, overlap.last))
             if piece.outcome is None and not book.ran_out(piece, event.at_us):
                 piece.end("moved", rule, event.at_us, event.exchange_id)
             if piece.outcome in UNFINISHED:

@@ -1,5 +1,5 @@
-"""What a recording says about one share group: flat rows of fetches, acknowledgements, sessions and state writes, in
-time order.
+"""The events of one share group as a recording shows them: flat rows of fetches, acknowledgements, sessions and state
+writes, in time order.
 
 The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`:
 

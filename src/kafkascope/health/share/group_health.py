@@ -1,5 +1,5 @@
-"""A share group by the minute: its deliveries and what describes and heartbeats say of it in, one `ShareGroupHealth`
-row for each minute in which anything was seen out. What was not seen is None, never 0.
+"""Aggregates the health of a share group by the minute, one `ShareGroupHealth` row for each minute in which anything
+was seen. What was not seen is None, never 0.
 
 The kinds of `ShareGroupEvent`, in time order, and the fields that each fills beside `at_us`, `order` and `group_id`:
 
@@ -23,7 +23,7 @@ from kafkascope.health.share.events import Delivery
 
 MINUTE_US = 60_000_000
 
-Place = tuple[str | None, int]
+_Place = tuple[str | None, int]
 
 
 class ShareGroupEvent(NamedTuple):
@@ -95,8 +95,8 @@ class _Minute:
     # of each acknowledged range, and how many records it has; an array, since there may be millions in a minute
     latencies: "array[int]" = field(default_factory=lambda: array("q"))
     ranges: "array[int]" = field(default_factory=lambda: array("q"))
-    lags: dict[Place, int] = field(default_factory=dict)
-    progress: set[Place] = field(default_factory=set)
+    lags: dict[_Place, int] = field(default_factory=dict)
+    progress: set[_Place] = field(default_factory=set)
     archived: int = 0
 
 
@@ -106,13 +106,13 @@ def share_group_health(
     """Both of one group; deliveries in any order. `delivery_limit` is the group's, where something told it; else it
     shows in what was archived."""
     minutes: dict[int, _Minute] = defaultdict(_Minute)
-    names: dict[Place, str] = {}
-    held: dict[Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    names: dict[_Place, str] = {}
+    held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     span = _Span()
     behind = _told(events, minutes, names, span)
     archived_at = 0
     highest = DEFAULT_DELIVERY_LIMIT
-    topics: dict[Place, str] = {}
+    topics: dict[_Place, str] = {}
     for row in deliveries:
         acquired_at, outcome_at, topic = row.acquired_at, row.outcome_at, row.topic
         place = (row.topic_id, row.partition)
@@ -161,12 +161,12 @@ class _Span:
 
 
 def _told(
-    events: Iterable[ShareGroupEvent], minutes: dict[int, _Minute], names: dict[Place, str], span: _Span
-) -> dict[Place, dict[int, tuple[int | None, int | None]]]:
+    events: Iterable[ShareGroupEvent], minutes: dict[int, _Minute], names: dict[_Place, str], span: _Span
+) -> dict[_Place, dict[int, tuple[int | None, int | None]]]:
     """Fills in what describes and heartbeats say; start offset and lag by partition and minute come back."""
     assigned: dict[str | None, int] = {}
     alive: dict[int, dict[str | None, bool]] = defaultdict(dict)
-    behind: dict[Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
+    behind: dict[_Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
     for event in events:
         span.see(event.at_us)
         span.group_id = event.group_id or span.group_id
@@ -206,13 +206,13 @@ def _heartbeat(
     here = [name for name, there in alive.items() if there]
     minute.members = len(here)
     minute.state = "Stable" if here else None
-    known = [assigned[name] for name in here if name in assigned]
-    minute.assignments = sum(known) if len(known) == len(here) else None
+    assignments = [assigned[name] for name in here if name in assigned]
+    minute.assignments = sum(assignments) if len(assignments) == len(here) else None
     if event.group_epoch is not None and not leaves:
         minute.group_epoch = max(minute.group_epoch or 0, event.group_epoch)
 
 
-def _count(row: Delivery, place: Place, minutes: dict[int, _Minute]) -> None:
+def _count(row: Delivery, place: _Place, minutes: dict[int, _Minute]) -> None:
     records = row.last_offset - row.first_offset + 1
     acquired_at, outcome_at, outcome = row.acquired_at, row.outcome_at, row.outcome
     if acquired_at is not None:
@@ -245,29 +245,29 @@ def _hold(acquired_at: int, outcome_at: int | None, changes: dict[int, int]) -> 
 
 def _standing_still(
     minutes: dict[int, _Minute],
-    held: dict[Place, dict[int, int]],
-    behind: dict[Place, dict[int, tuple[int | None, int | None]]],
+    held: dict[_Place, dict[int, int]],
+    behind: dict[_Place, dict[int, tuple[int | None, int | None]]],
     span: _Span,
-) -> dict[int, list[Place]]:
+) -> dict[int, list[_Place]]:
     """Minutes that the recording covers, at whose start records were held or lag was known, and in which nothing of the
     partition was finished."""
-    still: dict[int, list[Place]] = defaultdict(list)
+    still: dict[int, list[_Place]] = defaultdict(list)
     covered = [minute for minute in sorted(minutes) if span.covers(minute)]
     for place in {**held, **behind}:
         changes = sorted(held.get(place, {}).items())
-        told = behind.get(place, {})
+        observed = behind.get(place, {})
         number = index = 0
         before: tuple[int | None, int | None] = (None, None)
-        tellings = sorted(told)
-        at = 0
+        tellings = sorted(observed)
+        observation = 0
         for minute in covered:
             while index < len(changes) and changes[index][0] <= minute:
                 number += changes[index][1]
                 index += 1
-            while at < len(tellings) and tellings[at] < minute:
-                before = told[tellings[at]]
-                at += 1
-            start, lag = told.get(minute, before)
+            while observation < len(tellings) and tellings[observation] < minute:
+                before = observed[tellings[observation]]
+                observation += 1
+            start, lag = observed.get(minute, before)
             lags = bool(before[1]) and bool(lag)
             moved = start is not None and before[0] is not None and start > before[0]
             if (number > 0 or lags) and not moved and place not in minutes[minute].progress:
@@ -312,12 +312,12 @@ def _percentiles(latencies: list[tuple[int, int]]) -> tuple[int | None, int | No
     if not latencies:
         return None, None, None
     total = sum(records for _, records in latencies)
-    found: list[int | None] = []
+    percentiles: list[int | None] = []
     for percent in (50, 95):
         so_far = 0
         for micros, records in latencies:
             so_far += records
             if so_far * 100 >= total * percent:
-                found.append(micros)
+                percentiles.append(micros)
                 break
-    return found[0], found[1], latencies[-1][0]
+    return percentiles[0], percentiles[1], latencies[-1][0]

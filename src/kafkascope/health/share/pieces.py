@@ -1,4 +1,5 @@
-"""The acquired ranges of one share-partition: ranges in, pieces cut to measure out, rejoined where they ended alike.
+"""The acquired ranges of one share-partition, cut into pieces where offsets end differently and rejoined where they end
+alike.
 
 No offset is in two pieces. Time and memory go with the number of pieces, never with the number of offsets.
 """
@@ -28,14 +29,14 @@ class Written(NamedTuple):
     exchange_id: str | None
 
 
-class Piece:
+class RangePiece:
     """Offsets of one delivery that share one fate. `outcome` is None while they are held; one that ended without being
     finished stays, with its outcome, until the offsets come again or the recording ends."""
 
     __slots__ = (
+        "acquired_range",
         "archived",
         "claim",
-        "family",
         "first",
         "last",
         "lock_high",
@@ -70,7 +71,7 @@ class Piece:
         self.rule = ""
         self.archived: bool | None = None
         self.notes = NO_NOTES
-        self.family: Family | None = None
+        self.acquired_range: AcquiredRange | None = None
 
     def end(
         self, outcome: Outcome, rule: str, at_us: int | None, exchange_id: str | None, note: str | None = None
@@ -81,12 +82,12 @@ class Piece:
         self.outcome_exchange = exchange_id
         self.notes = NO_NOTES if note is None else (note,)
 
-    def clone(self, first: int, last: int) -> "Piece":
+    def clone(self, first: int, last: int) -> "RangePiece":
         """The same fate for part of the offsets."""
-        family = self.family
-        if family is None:
-            family = self.family = Family(self.last - self.first + 1)
-        other = Piece(self.origin, first, last, self.lock_low, self.lock_high, self.lock_ms)
+        acquired_range = self.acquired_range
+        if acquired_range is None:
+            acquired_range = self.acquired_range = AcquiredRange(self.last - self.first + 1)
+        other = RangePiece(self.origin, first, last, self.lock_low, self.lock_high, self.lock_ms)
         other.renewals = self.renewals
         other.claim = self.claim
         other.written = self.written
@@ -96,24 +97,24 @@ class Piece:
         other.rule = self.rule
         other.archived = self.archived
         other.notes = self.notes
-        other.family = family
+        other.acquired_range = acquired_range
         return other
 
 
-class Family:
-    """The pieces of one acquired range: `left` offsets are not settled, `done` are."""
+class AcquiredRange:
+    """The pieces of one acquired range: `unsettled` offsets are not settled, `done` are."""
 
-    __slots__ = ("done", "left")
+    __slots__ = ("done", "unsettled")
 
-    def __init__(self, left: int) -> None:
-        self.left = left
-        self.done: list[Piece] = []
+    def __init__(self, unsettled: int) -> None:
+        self.unsettled = unsettled
+        self.done: list[RangePiece] = []
 
-    def joined(self) -> list[Piece]:
-        """Neighbours that say the same become one again. The family lets go of them: it is theirs, and a circle would
+    def joined(self) -> list[RangePiece]:
+        """Neighbours that say the same become one again. The range lets go of them: it is theirs, and a circle would
         keep both."""
         done, self.done = self.done, []
-        pieces: list[Piece] = []
+        pieces: list[RangePiece] = []
         for piece in sorted(done, key=_FIRST):
             if pieces and pieces[-1].last + 1 == piece.first and _FATE(pieces[-1]) == _FATE(piece):
                 pieces[-1].last = piece.last
@@ -134,8 +135,8 @@ class Partition:
 
     def __init__(self) -> None:
         self.starts: list[int] = []
-        self.pieces: list[Piece] = []
-        self.limbo: list[Piece] = []
+        self.pieces: list[RangePiece] = []
+        self.limbo: list[RangePiece] = []
         self.early: list[ShareEvent] = []
         self.start_offset = -1
         # member to the broker and connection that it last acquired from
@@ -143,24 +144,24 @@ class Partition:
         self.acked_by: str | None = None
         self.acked: set[tuple[int, int]] = set()
 
-    def overlapping(self, first: int, last: int) -> list[Piece]:
+    def overlapping(self, first: int, last: int) -> list[RangePiece]:
         starts = self.starts
-        at = bisect_right(starts, first) - 1
-        if at < 0 or self.pieces[at].last < first:
-            at += 1
-        return self.pieces[at : bisect_right(starts, last, at)]
+        index = bisect_right(starts, first) - 1
+        if index < 0 or self.pieces[index].last < first:
+            index += 1
+        return self.pieces[index : bisect_right(starts, last, index)]
 
-    def put(self, piece: Piece) -> None:
-        at = bisect_right(self.starts, piece.first)
-        self.starts.insert(at, piece.first)
-        self.pieces.insert(at, piece)
+    def put(self, piece: RangePiece) -> None:
+        index = bisect_right(self.starts, piece.first)
+        self.starts.insert(index, piece.first)
+        self.pieces.insert(index, piece)
 
-    def drop(self, piece: Piece) -> None:
-        at = bisect_right(self.starts, piece.first) - 1
-        del self.starts[at]
-        del self.pieces[at]
+    def drop(self, piece: RangePiece) -> None:
+        index = bisect_right(self.starts, piece.first) - 1
+        del self.starts[index]
+        del self.pieces[index]
 
-    def cut(self, piece: Piece, first: int, last: int) -> Piece:
+    def cut(self, piece: RangePiece, first: int, last: int) -> RangePiece:
         """The piece of `first` to `last` out of one that has them; what is left of it on both sides stays beside it."""
         if piece.first < first:
             right = piece.clone(first, piece.last)
@@ -168,9 +169,9 @@ class Partition:
             self.put(right)
             piece = right
         if piece.last > last:
-            left = piece.clone(piece.first, last)
+            left_piece = piece.clone(piece.first, last)
             self.starts[bisect_right(self.starts, piece.first) - 1] = last + 1
             piece.first = last + 1
-            self.put(left)
-            piece = left
+            self.put(left_piece)
+            piece = left_piece
         return piece

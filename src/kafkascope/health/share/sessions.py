@@ -1,5 +1,5 @@
-"""Share sessions and connections into the book: `session`, `forgotten` and `disconnected` events in, everything that a
-member held on a broker ended out.
+"""Applies `session`, `forgotten` and `disconnected` events of a share group: everything that a member held on a broker
+ends.
 
 Epoch −1 and the end of the connection that opened the session release what the member holds on the session's
 partitions. Epoch 0 makes a new session and releases nothing: the member keeps its locks and may acknowledge, and the
@@ -11,7 +11,7 @@ from kafkascope.health.share.book import LATE_US, Book, Link
 from kafkascope.health.share.events import Outcome, ShareEvent
 
 SHARE_SESSION_NOT_FOUND = 122
-SHARE_SESSION_LIMIT_REACHED = 133
+_SHARE_SESSION_LIMIT_REACHED = 133
 
 
 def session(book: Book, event: ShareEvent) -> None:
@@ -24,7 +24,7 @@ def session(book: Book, event: ShareEvent) -> None:
     elif epoch == 0 and not error:
         opened(book, link, event.connection_id)
         book.forgotten.pop(link, None)
-    elif epoch == 0 and error == SHARE_SESSION_LIMIT_REACHED:
+    elif epoch == 0 and error == _SHARE_SESSION_LIMIT_REACHED:
         # The older session is removed before room is found for the new one.
         book.sessions.pop(link, None)
 

@@ -1,4 +1,5 @@
-"""What a recording says about one streams group: flat rows of heartbeats, answers and descriptions, in time order.
+"""The events of one streams group as a recording shows them: flat rows of heartbeats, responses and descriptions, in
+time order.
 
 The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`:
 

@@ -1,4 +1,4 @@
-"""A streams group minute by minute: its timeline, in; rows of `streams_group_health`, one a minute with events, out.
+"""Aggregates the timeline of a streams group into rows of `streams_group_health`, one per minute with events.
 
 States and counts are those at the end of the minute, or of the recording in its last; sums and lists are of the minute.
 They are made from the finished timeline, because a crash shows only later when it was: its pause belongs to the minute
@@ -193,10 +193,10 @@ class _Sweep:
             for partition in self.known.get(subtopology, ())
         )
 
-    def _number(self, what: str) -> int | None:
-        value = self.now.get(what, {}).get("")
+    def _number(self, name: str) -> int | None:
+        value = self.now.get(name, {}).get("")
         return value if isinstance(value, int) else None
 
-    def _text(self, what: str) -> str | None:
-        value = self.now.get(what, {}).get("")
+    def _text(self, name: str) -> str | None:
+        value = self.now.get(name, {}).get("")
         return value if isinstance(value, str) else None

@@ -1,5 +1,5 @@
-"""The tasks of one streams group: what members take and drop, in; intervals, moves and unheld tasks, out. A task has at
-most one active holder at a time.
+"""Tracks who holds each task of a streams group, and emits intervals, moves and unheld tasks. A task has at most one
+active holder at a time.
 
 An active task is held by nobody from the time its holder ended until the next member reports it. That pause is what a
 move costs. It counts as unheld only while the group has members, or lost its last one: a group that was shut down has
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from kafkascope.health.streams.events import Role, task_parts
 from kafkascope.health.streams.rows import StreamsMove, StreamsTask, StreamsTimeline, UnheldTask
 
-HEARTBEAT_INTERVAL_MS = 5_000  # group.streams.heartbeat.interval.ms by default; every answer tells it
+_HEARTBEAT_INTERVAL_MS = 5_000  # group.streams.heartbeat.interval.ms by default; every answer tells it
 
 
 @dataclass(slots=True)
@@ -49,11 +49,11 @@ class Member:
 
     def patience_us(self) -> int:
         """Twice its heartbeat interval: what it takes to hear of a change and to report it."""
-        return 2 * (self.interval_us or HEARTBEAT_INTERVAL_MS * 1000)
+        return 2 * (self.interval_us or _HEARTBEAT_INTERVAL_MS * 1000)
 
 
 @dataclass(slots=True)
-class Gap:
+class UnheldGap:
     """Since when nobody holds a task, and why."""
 
     from_at: int
@@ -70,7 +70,7 @@ class TaskState:
     last_owner: str | None = None
     released_at: int = 0
     released_by: str = "new"
-    gap: Gap | None = None
+    gap: UnheldGap | None = None
 
 
 class Ledger:
@@ -89,7 +89,7 @@ class Ledger:
         if state is None:
             state = self.tasks[task] = TaskState()
             if self.members:
-                state.gap = Gap(at, "new", exchange_id)
+                state.gap = UnheldGap(at, "new", exchange_id)
         return state
 
     def take(
@@ -157,7 +157,7 @@ class Ledger:
         if state.owner is member and hold.role == "active":
             state.owner = None
             state.last_owner, state.released_at, state.released_by = member.member_id, at, ended_by
-            state.gap = Gap(at, ended_by, exchange_id)
+            state.gap = UnheldGap(at, ended_by, exchange_id)
 
     def row(
         self, member: Member, task: str, hold: Hold, to_at: int | None, ended_by: str | None, exchange_id: str | None
@@ -189,7 +189,7 @@ class Ledger:
         """The first member is there: from now on every task should be held."""
         for state in self.tasks.values():
             if state.owner is None and state.gap is None:
-                state.gap = Gap(at, state.released_by, exchange_id)
+                state.gap = UnheldGap(at, state.released_by, exchange_id)
 
     def close_gaps(self, at: int, ended_by: str | None, known: bool | None = None) -> None:
         for task, state in self.tasks.items():

@@ -1,4 +1,4 @@
-"""Rows that the events of a streams group become: who held what, what moved, what nobody held, who was lost.
+"""Row types of the marts about streams groups: tasks, moves, unheld tasks, lost members, statuses.
 
 Times are microseconds since 1970, UTC; an end of None lies behind the recording. Durations are whole milliseconds.
 """
@@ -119,7 +119,7 @@ class MemberSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GroupChange:
     """A value that a group, or a part of it that `key` names, has from `at` on."""
 
     at: int
@@ -141,5 +141,5 @@ class StreamsTimeline:
     lost: list[LostMember] = field(default_factory=list)
     statuses: list[GroupStatus] = field(default_factory=list)
     members: list[MemberSpan] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[GroupChange] = field(default_factory=list)
     minutes: dict[int, list[int]] = field(default_factory=dict)

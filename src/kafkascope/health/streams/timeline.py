@@ -1,4 +1,5 @@
-"""Events of one streams group in time order, in; who held which task, moves, unheld tasks, lost members, statuses, out.
+"""Builds the timeline of one streams group from its events in time order: tasks, moves, unheld tasks, lost members,
+statuses.
 
 What the wire proves, and what not:
 
@@ -27,13 +28,20 @@ from kafkascope.health.streams.events import (
     topology_tasks,
 )
 from kafkascope.health.streams.ledger import Ledger, Member
-from kafkascope.health.streams.rows import Change, GroupStatus, LostMember, MemberSpan, StreamsTask, StreamsTimeline
+from kafkascope.health.streams.rows import (
+    GroupChange,
+    GroupStatus,
+    LostMember,
+    MemberSpan,
+    StreamsTask,
+    StreamsTimeline,
+)
 
 SESSION_TIMEOUT_MS = 45_000  # group.streams.session.timeout.ms by default; no message tells it
 MINUTE_US = 60_000_000
 
-UNKNOWN_MEMBER_ID = 25
-FENCED_MEMBER_EPOCH = 110
+_UNKNOWN_MEMBER_ID = 25
+_FENCED_MEMBER_EPOCH = 110
 
 
 def rows_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TIMEOUT_MS) -> Iterator[StreamsTask]:
@@ -45,10 +53,10 @@ def rows_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TI
 
 def timeline_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TIMEOUT_MS) -> StreamsTimeline | None:
     """None where there are no events. Rows are sorted by the time of their start."""
-    machine: _Group | None = None
+    machine: _GroupState | None = None
     for event in events:
         if machine is None:
-            machine = _Group(event.group_id, event.at_us, session_timeout_ms * 1000)
+            machine = _GroupState(event.group_id, event.at_us, session_timeout_ms * 1000)
         machine.feed(event)
     return None if machine is None else machine.finish()
 
@@ -62,7 +70,7 @@ class _Status:
         self.most = 0
 
 
-class _Group:
+class _GroupState:
     """The state of the group so far. `gone` are members that may come back by a heartbeat, never by a description."""
 
     def __init__(self, group_id: str, at: int, session_timeout_us: int) -> None:
@@ -155,7 +163,7 @@ class _Group:
         at, member = event.at_us, self.members.get(event.member_id or "")
         if event.error_code:
             self.counts[2] += 1
-            if member is not None and event.error_code in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
+            if member is not None and event.error_code in (_UNKNOWN_MEMBER_ID, _FENCED_MEMBER_EPOCH):
                 self._end(member, at, "fenced", event.exchange_id)
             return
         if member is None:
@@ -242,8 +250,8 @@ class _Group:
         known = member.held is not None and source == "heartbeat"
         if member.held is None:
             member.held = {}
-        told: dict[str, Role] = {}
-        given: list[Role] = []
+        roles: dict[str, Role] = {}
+        reported_roles: list[Role] = []
         lists: tuple[tuple[Role, str | None], ...] = (
             ("warmup", event.warmup),
             ("standby", event.standby),
@@ -251,20 +259,20 @@ class _Group:
         )
         for role, text in lists:
             if text is not None:
-                given.append(role)
+                reported_roles.append(role)
             if text:
-                told.update(dict.fromkeys(tasks_of(text), role))
+                roles.update(dict.fromkeys(tasks_of(text), role))
         for task, hold in list(member.held.items()):
-            role_now = told.get(task)
+            role_now = roles.get(task)
             if role_now == hold.role:
-                del told[task]
+                del roles[task]
             elif role_now is not None:
                 how = "promoted" if role_now == "active" else "demoted" if hold.role == "active" else "changed"
                 ledger.drop(member, task, at, how, exchange_id)
-            elif hold.role in given:
+            elif hold.role in reported_roles:
                 ledger.drop(member, task, at, ended_by, exchange_id)
-        for task in sorted(told):
-            ledger.take(member, task, told[task], at, known, source, exchange_id)
+        for task in sorted(roles):
+            ledger.take(member, task, roles[task], at, known, source, exchange_id)
 
     def _silent(self, member: Member, at: int) -> bool:
         if member.last_request_at is None:
@@ -375,10 +383,10 @@ class _Group:
             self.goals[subtopology] = standbys
             self._change(at, "standby_goal", subtopology, standbys)
 
-    def _change(self, at: int, what: str, key: str, value: int | str | None) -> None:
-        if value is not None and self.latest.get((what, key)) != value:
-            self.latest[what, key] = value
-            self.timeline.changes.append(Change(at, what, key, value))
+    def _change(self, at: int, kind: str, key: str, value: int | str | None) -> None:
+        if value is not None and self.latest.get((kind, key)) != value:
+            self.latest[kind, key] = value
+            self.timeline.changes.append(GroupChange(at, kind, key, value))
 
     def finish(self) -> StreamsTimeline:
         """The end of the recording: what is still held has no end, unless its member's connection was closed."""

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, order, verdict_of
+from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, finding_order, verdict_of
 from kafkascope.health.findings.rule import Severity
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.mart_rows import Row, rows
@@ -86,7 +86,7 @@ def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
     if not findings and not exchanges_in(lake, scope):
         when = "" if scope.always else " in this time"
         return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
-    findings.sort(key=order)
+    findings.sort(key=finding_order)
     verdict = verdict_of(findings)
     shown_verdict = VerdictSummary(verdict.state, verdict.sentence, verdict.critical, verdict.warning, verdict.info)
     shown = findings[:MOST_FINDINGS]
