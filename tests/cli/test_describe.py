@@ -17,7 +17,6 @@ from kafkascope.cli.commands.describe import run as describe
 from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import grid, number, partitions
 from kafkascope.cli.describe.group import show_group, show_groups
 from kafkascope.cli.describe.look import _again, _next, _once, plain, printable
 from kafkascope.cli.describe.quorum import show_quorum
@@ -26,6 +25,8 @@ from kafkascope.cli.describe.streams import show_streams_group
 from kafkascope.cli.describe.topic import show_configs, show_topic
 from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import main
+from kafkascope.cli.tables import grid
+from kafkascope.cli.units import number, number_runs
 from kafkascope.client.describe.apis import apis_of, parse_client
 from kafkascope.client.describe.cluster import cluster_of
 from kafkascope.client.describe.configs import Resource, configs_of
@@ -174,7 +175,7 @@ def test_rows_become_paragraphs_where_the_window_is_narrow(
 
 
 def test_what_is_unknown_is_not_a_number() -> None:
-    assert (number(None), number(0), partitions([0, 1, 2, 5])) == ("?", "0", "0-2,5")
+    assert (number(None), number(0), number_runs([0, 1, 2, 5])) == ("?", "0", "0-2,5")
 
 
 def test_member_ids_are_short_and_short_ones_whole() -> None:

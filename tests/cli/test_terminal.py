@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from kafkascope.cli.tables import grid, table
+from kafkascope.cli.terminal import cells, wrap
 from tests.support.cli import COMMAND, Cli, process
 
 ESCAPE = "\033["
@@ -132,3 +134,27 @@ def test_a_terminal_that_is_not_unicode_is_no_traceback(encoding: str) -> None:
         done = process(*arguments, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
         assert b"Traceback" not in done.stderr, arguments
         assert done.stdout
+
+
+NAMES = ["orders", "注文", "e\u0301te\u0301", "🚚 trucks", "naïve"]
+
+
+@pytest.mark.parametrize("right", [(), (0,)], ids=["left", "right"])
+def test_columns_line_up_behind_wide_and_combining_letters(
+    right: tuple[int, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table([(name, "end") for name in NAMES], ("name", "last"), right=right)
+    grid(("name", "last"), [(name, "end") for name in NAMES], "name" if right else "")
+    starts = {cells(line[: re.search("end|last", line).start()]) for line in capsys.readouterr().out.splitlines()}  # type: ignore[union-attr]
+    assert starts == {2 + max(map(cells, NAMES)) + 2}
+
+
+def test_lines_of_wide_letters_fit_their_columns() -> None:
+    text = "東京 から 大阪 まで の 注文"
+    assert all(cells(line) <= 12 for line in wrap(text, 12))
+    assert " ".join(wrap(text, 12)) == text
+
+
+def test_letters_take_the_columns_that_rich_gives_them() -> None:
+    rich = pytest.importorskip("rich.cells")
+    assert [cells(name) for name in NAMES] == [rich.cell_len(name) for name in NAMES]

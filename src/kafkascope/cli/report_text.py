@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from textwrap import wrap
 
-from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, table, width
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, width
 from kafkascope.cli.units import number, plural, size
 from kafkascope.report.build import Report
 from kafkascope.report.html.icons import WORDS

@@ -1,10 +1,10 @@
-"""Text for a terminal or a pipe: colours where they are wanted, lines no wider than the window, tables that fit."""
+"""Prints text to a terminal or a pipe: colours where they are wanted, lines no wider than the window."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TextIO
@@ -23,8 +23,7 @@ _CODES = {
 # Prose is not pleasant to read beyond this.
 WIDEST_PROSE = 100
 NARROWEST = 40
-# A last column narrower than this is not pleasant to read: the rows flow instead.
-_LEAST_LAST_COLUMN = 24
+_WORD = re.compile(r"(\s*)(\S+)")
 
 
 @cache
@@ -65,28 +64,28 @@ def notes_width() -> int:
 
 def heading(text: str) -> None:
     print()
-    for line in _wrap(text, width()):
+    for line in wrap(text, width()):
         print(paint(line, "bold"))
 
 
 def remark(text: str, indent: str = "") -> None:
     """A dim line beside the matter, wrapped."""
-    for line in _wrap(text, width() - len(indent)):
+    for line in wrap(text, width() - len(indent)):
         print(paint(indent + line, "dim"))
 
 
 def title(text: str, facts: str = "") -> None:
     """A bold name with dim facts behind it, or below where both do not fit."""
-    if len(text) + 2 + len(facts) <= width():
+    if cells(text) + 2 + cells(facts) <= width():
         print(paint(text, "bold") + paint(f"  {facts}" if facts else "", "dim"))
         return
-    for line in _wrap(text, width()):
+    for line in wrap(text, width()):
         print(paint(line, "bold"))
     remark(facts, "  ")
 
 
 def field_line(name: str, facts: str, indent: str) -> None:
-    if len(indent) + len(name) + 2 + len(facts) <= width():
+    if len(indent) + cells(name) + 2 + cells(facts) <= width():
         print(f"{indent}{paint(name, 'bold', 'cyan')}  {paint(facts, 'dim')}")
         return
     print(f"{indent}{paint(name, 'bold', 'cyan')}")
@@ -106,31 +105,22 @@ def prose(text: str, indent: str = "", first: str | None = None) -> None:
     )
 
 
-def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None, indent: str = "  ") -> None:
-    """Columns as wide as they must be, the last one wrapped at the window's edge; rows that flow where it is narrow."""
-    if not rows:
-        return
-    every = [head, *rows] if head else list(rows)
-    widths = [max(cells(row[c]) for row in every) for c in range(len(every[0]))]
-    left = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
-    longest = max((len(word) for row in every for word in row[-1].split()), default=0)
-    # One even where all of it is empty: to wrap takes room.
-    needed = max(min(widths[-1], _LEAST_LAST_COLUMN), longest, 1)
-    for number, row in enumerate(every):
-        style = ("dim",) if head and number == 0 else ()
-        if left + needed > width():
-            lines = _wrap("  ".join(cell for cell in row if cell.strip()), width() - 4 - len(indent))
-            lines = [(indent if at == 0 else f"{indent}    ") + line for at, line in enumerate(lines)]
+def wrap(text: str, room: int, *, keep_space: bool = False) -> list[str]:
+    """Lines of words that take at most these columns, a longer word a line of its own; at least one line."""
+    if cells(text) == len(text):
+        lines = textwrap.wrap(
+            text, room, break_long_words=False, break_on_hyphens=False, drop_whitespace=not keep_space
+        )
+        return lines or [""]
+    # textwrap counts letters
+    lines = [""]
+    for space, word in _WORD.findall(text):
+        line = lines[-1]
+        if line and cells(line) + len(space) + cells(word) > room:
+            lines.append(word)
         else:
-            front = indent + "".join(f"{padded(cell, widths[c])}  " for c, cell in enumerate(row[:-1]))
-            parts = _wrap(row[-1], width() - left)
-            lines = [(front + parts[0]).rstrip(), *(" " * left + part for part in parts[1:])]
-        for line in lines:
-            print(paint(line, *style))
-
-
-def _wrap(text: str, room: int) -> list[str]:
-    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+            lines[-1] = line + space + word
+    return lines
 
 
 @lru_cache(maxsize=4_096)

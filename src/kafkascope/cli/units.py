@@ -1,10 +1,13 @@
 """Times, sizes and counts as people read and write them."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from kafkascope.errors import UsageError
 from kafkascope.schema.names import clip
+
+UNKNOWN = "?"
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|m|h|d)")
 _DAY = 86_400_000_000
@@ -62,9 +65,17 @@ def size(count: int | None) -> str:
     raise AssertionError
 
 
-def number(count: int) -> str:
-    return f"{count:,}"
+def number(count: int | None, unknown: str = UNKNOWN) -> str:
+    """`1,234`; what is not known says so."""
+    return unknown if count is None else f"{count:,}"
 
 
 def plural(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def number_runs(numbers: Sequence[int]) -> str:
+    """`0-3,7`: runs of partitions are short."""
+    from kafkascope.schema.versions import format_versions
+
+    return format_versions(sorted(numbers)).replace(", ", ",")

@@ -73,7 +73,7 @@ def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
 
 
 def _print(checks: list[dict[str, object]], lacking: str) -> None:
-    from kafkascope.cli.terminal import table
+    from kafkascope.cli.tables import table
 
     rows = []
     for check in checks:

@@ -1,6 +1,5 @@
 """`kafkascope lake`: a lake in, an account of it out; leftovers and old days taken out of it."""
 
-from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,9 @@ if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
     from kafkascope.lake.upkeep.info import LakeInfo
     from kafkascope.lake.upkeep.retention import TakenOut, Vacuumed
+
+# Of every table that is printed here: rows, files, size.
+_COUNTS = (1, 2, 3)
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
 
@@ -153,7 +155,8 @@ def _plain(said: Any) -> Any:
 
 
 def _print_info(said: "LakeInfo") -> None:
-    from kafkascope.cli.terminal import heading, table, title
+    from kafkascope.cli.tables import table
+    from kafkascope.cli.terminal import heading, title
     from kafkascope.cli.units import number, plural, size
 
     title(said.uri, f"{plural(said.recordings, 'recording')} in {plural(said.ingests, 'ingest')}, format {said.format}")
@@ -169,7 +172,7 @@ def _print_info(said: "LakeInfo") -> None:
     ]
     if rows:
         print()
-        table(*_right(("table", "rows", "files", "size", "times (UTC)"), rows))
+        table(rows, ("table", "rows", "files", "size", "times (UTC)"), right=_COUNTS)
     if said.running:
         heading("Running")
         table(
@@ -200,22 +203,12 @@ def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
 
 
 def _print_taken(taken: "list[TakenOut] | tuple[TakenOut, ...]") -> None:
-    from kafkascope.cli.terminal import table
+    from kafkascope.cli.tables import table
     from kafkascope.cli.units import number, size
 
     rows = [(out.table, number(out.rows), number(out.files), size(out.bytes)) for out in taken]
-    table(*_right(("table", "rows", "files", "size"), rows))
+    table(rows, ("table", "rows", "files", "size"), right=_COUNTS)
 
 
 def _goes(dry_run: bool, word: str) -> str:
     return f"would be {word}" if dry_run else word
-
-
-def _right(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """Rows and head with counts and sizes, all but the name and times, below each other."""
-    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(4)]
-
-    def right(row: tuple[str, ...]) -> tuple[str, ...]:
-        return (row[0], *(f"{row[at]:>{widths[at]}}" for at in range(1, 4)), *row[4:])
-
-    return [right(row) for row in rows], right(head)

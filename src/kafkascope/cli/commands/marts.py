@@ -48,9 +48,8 @@ def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dic
 
     from kafkascope.cli.spark.ingest_account import findings_text, print_lines
     from kafkascope.cli.spark.session import took
-    from kafkascope.cli.terminal import table
+    from kafkascope.cli.tables import table
     from kafkascope.cli.units import number
 
-    counts = [number(count) for count in rows.values()]
-    table([(f"{count:>{max(map(len, counts))}}", name) for name, count in zip(rows, counts, strict=True)])
+    table([(number(count), name) for name, count in rows.items()], right=(0,))
     print_lines([findings_text(found), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])

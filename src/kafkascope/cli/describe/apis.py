@@ -1,7 +1,7 @@
 """Prints an `ApisView`: which release the nodes look like, each API beside the catalog, clients that find nothing."""
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, grid, odd
+from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, prose, remark, title
 from kafkascope.client.describe.apis import ApisView, ClientFit, NodeApis
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps, show_refused
-from kafkascope.cli.describe.grid import UNKNOWN, Cell, Content, bad, good, grid, number
 from kafkascope.cli.describe.share import held
+from kafkascope.cli.tables import Cell, Content, bad, good, grid
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
+from kafkascope.cli.units import UNKNOWN, number
 from kafkascope.client.describe.cluster import ClusterView
 from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList

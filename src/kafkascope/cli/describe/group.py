@@ -1,9 +1,10 @@
 """`ConsumerGroupView` and `GroupList` in, text out: members, lag by partition; every group of a cluster by type."""
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, grid, number
 from kafkascope.cli.describe.share import STATE_STYLES, group_title, held, named, short, show_members
+from kafkascope.cli.tables import Cell, Content, grid
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
+from kafkascope.cli.units import number
 from kafkascope.client.describe.group import ConsumerGroupView, GroupMember
 from kafkascope.client.describe.groups import GroupList, GroupListing
 

@@ -1,8 +1,9 @@
 """`QuorumView` in, text out: who controls, every replica with its lag and times, who falls behind."""
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd
+from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark, title
+from kafkascope.cli.units import number
 from kafkascope.client.describe.quorum import QuorumView, ReplicaView
 from kafkascope.health.findings.words import span
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, bad, good, grid, number, odd, partitions
+from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, title
+from kafkascope.cli.units import number, number_runs
 from kafkascope.client.describe.share_group import ShareGroupView, SharePartition
 from kafkascope.client.describe.values import NodeAddress, Setting, TopicAssignment
 
@@ -110,4 +111,4 @@ def short(member: str) -> str:
 
 
 def held(assignment: Sequence[TopicAssignment]) -> str:
-    return "; ".join(f"{one.topic} {partitions(one.partitions)}" for one in assignment) or "nothing"
+    return "; ".join(f"{one.topic} {number_runs(one.partitions)}" for one in assignment) or "nothing"

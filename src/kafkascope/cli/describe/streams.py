@@ -1,9 +1,10 @@
 """Prints a `StreamsGroupView`: topology, processes with tasks, target against present, lag, what it waits for."""
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, grid, number, odd
 from kafkascope.cli.describe.share import group_title, short, show_settings
+from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark
+from kafkascope.cli.units import number
 from kafkascope.client.describe.streams_values import (
     InputPartition,
     InternalTopic,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps
-from kafkascope.cli.describe.grid import Cell, Content, bad, grid, number, partitions
+from kafkascope.cli.tables import Cell, Content, bad, grid
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title, width
+from kafkascope.cli.units import number, number_runs
 from kafkascope.client.describe.configs import DEFAULT, ResourceConfigs
 from kafkascope.client.describe.topic import PartitionView, TopicView
 from kafkascope.client.describe.values import Setting
@@ -27,7 +28,7 @@ def show_topic(view: TopicView) -> None:
         ("below min.insync.replicas: writes with acks=all are refused", view.below_min_in_sync),
     ):
         if numbers:
-            prose(paint(f"{what}: {partitions(numbers)}", "red"), "  ")
+            prose(paint(f"{what}: {number_runs(numbers)}", "red"), "  ")
     if view.settings:
         heading("Settings")
         grid(("name", "value"), [(one.name, _value(one.value, one.sensitive)) for one in view.settings])

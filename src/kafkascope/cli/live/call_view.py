@@ -7,7 +7,8 @@ from uuid import UUID
 from kafkascope.cli.live.call_request import Request
 from kafkascope.cli.live.response_view import print_value
 from kafkascope.cli.output import json_text, print_json
-from kafkascope.cli.terminal import note, paint, prose, remark, table, title
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import note, paint, prose, remark, title
 from kafkascope.client.answer import Answer
 from kafkascope.codec.json_form import to_json
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes, error_name

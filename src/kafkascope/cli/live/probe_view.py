@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from kafkascope.cli.terminal import heading, paint, plural, prose, table, title
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import heading, paint, plural, prose, title
 from kafkascope.client.probe.result import Probe, VersionProof
 from kafkascope.schema.versions import format_versions
 

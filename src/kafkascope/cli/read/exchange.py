@@ -8,7 +8,8 @@ from kafkascope.cli.bytes.hex_view import print_hex
 from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
 from kafkascope.cli.read.summary import SOFTWARE_LETTERS, shortened
-from kafkascope.cli.terminal import heading, paint, printable, prose, table
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import heading, paint, printable, prose
 from kafkascope.cli.units import latency, size
 from kafkascope.codec.annotations.frame import annotations_of
 from kafkascope.codec.records.records_form import records_json

@@ -7,7 +7,8 @@ from typing import Any
 from kafkascope.capture.query.stats import Stats
 from kafkascope.capture.query.tallies import PERCENTILES, Tallies, Tally
 from kafkascope.cli.read.summary import cut_middle
-from kafkascope.cli.terminal import cells, heading, padded, paint, remark, table, width
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import cells, heading, padded, paint, remark, width
 from kafkascope.cli.units import latency, number, size
 
 # Connections and clients beyond these are not for reading; --json has all.
@@ -83,8 +84,7 @@ def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -
 
 
 def _errors(rows: list[tuple[str, str, str]]) -> None:
-    longest = max(len("count"), *(len(count) for count, _, _ in rows))
-    table([(count.rjust(longest), api, error) for count, api, error in rows], ("count".rjust(longest), "API", "error"))
+    table(rows, ("count", "API", "error"), right=(0,))
 
 
 def stats_json(stats: Stats) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
 
-from kafkascope.cli.terminal import prose, remark, table
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import prose, remark
 from kafkascope.schema.errors.message_errors import MessageError
 
 ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}

@@ -3,7 +3,8 @@
 from typing import Any
 
 from kafkascope.cli.output import print_json
-from kafkascope.cli.terminal import heading, prose, remark, table, title
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import heading, prose, remark, title
 from kafkascope.schema.api_facts import api_facts, family_of, kips_of, kips_of_version
 from kafkascope.schema.catalog import message
 from kafkascope.schema.export import api_json, message_json, span_text

@@ -6,7 +6,8 @@ from kafkascope.cli.bytes.hex_view import print_hex
 from kafkascope.cli.output import print_json
 from kafkascope.cli.reference.error_table import print_errors
 from kafkascope.cli.reference.overview import show_facts
-from kafkascope.cli.terminal import field_line, heading, paint, prose, remark, table, width
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import field_line, heading, paint, prose, remark, width
 from kafkascope.codec.annotations.frame import annotated_frame, example_header
 from kafkascope.codec.frame import encode_frame, header_version
 from kafkascope.codec.json_form import to_json

@@ -1,7 +1,8 @@
 """Two releases in, what changed between them out: APIs, versions that came and went, layouts, records, errors."""
 
 from kafkascope.cli.output import print_json
-from kafkascope.cli.terminal import heading, paint, prose, table
+from kafkascope.cli.tables import table
+from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.schema.history.change_text import change_json, signed
 from kafkascope.schema.history.compare import MessageChange
 from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks

@@ -12,7 +12,8 @@ from kafkascope.cli.arguments import complete_release, json_option
 def run(release: str | None, every: bool, as_json: bool) -> None:
     """List every API of Kafka, by family."""
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import heading, table
+    from kafkascope.cli.tables import table
+    from kafkascope.cli.terminal import heading
     from kafkascope.schema.api_facts import families, family_of
     from kafkascope.schema.catalog import apis, index, message
     from kafkascope.schema.history.compare import versions_in

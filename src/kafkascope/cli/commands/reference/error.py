@@ -12,7 +12,8 @@ from kafkascope.cli.arguments import complete_error, json_option
 def run(name: str, as_json: bool) -> None:
     """Explain one error code, by name, number or Java exception."""
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import heading, paint, prose, remark, table
+    from kafkascope.cli.tables import table
+    from kafkascope.cli.terminal import heading, paint, prose, remark
     from kafkascope.schema.catalog import apis, message
     from kafkascope.schema.errors.error_codes import cause_and_remedy, find_error
     from kafkascope.schema.errors.message_errors import errors_of

@@ -11,7 +11,7 @@ from kafkascope.cli.arguments import complete_target, json_option
 def run(api: str | None, as_json: bool) -> None:
     """List error codes, all of them or those of one API."""
     from kafkascope.cli.output import print_json
-    from kafkascope.cli.terminal import table
+    from kafkascope.cli.tables import table
     from kafkascope.schema.errors.error_codes import error_codes
 
     if api is not None:
