@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.request_log.reader import RequestLog
 from tests.capture.request_log.test_reader import cri, docker, heartbeat, line, read
@@ -34,7 +34,7 @@ class Pieces(RawIOBase):
 
 
 def exchanges(*sources: Any, **options: Any) -> list[Exchange]:
-    reading, knowledge = Reading(list(sources), names=True, **options), Knowledge()
+    reading, knowledge = Reading(list(sources), names=True, **options), NameCache()
     found: list[Exchange] = []
     for batch in reading.batches():
         knowledge.learn(batch)
@@ -103,7 +103,7 @@ def rest_of(content: str, known: str) -> list[tuple[int | None, int]]:
     for _ in before.read(BytesIO(known.encode())):
         pass
     skip = before.lines if known.endswith("\n") else before.lines - 1
-    log, knowledge = RequestLog(Recordings(["a"], [0]), names=True), Knowledge()
+    log, knowledge = RequestLog(Recordings(["a"], [0]), names=True), NameCache()
     found: list[Exchange] = []
     for batch in log.read(BytesIO(content.encode()), skip=skip):
         found += to_exchanges(batch, knowledge.names(batch))
@@ -147,7 +147,7 @@ def test_the_same_line_again_has_another_name() -> None:
 
 def test_the_same_line_again_has_the_name_that_it_has_where_all_is_read_at_once() -> None:
     (whole, _) = read("\n".join([line(heartbeat())] * 5))
-    log, knowledge = RequestLog(Recordings(["a"], [0])), Knowledge()
+    log, knowledge = RequestLog(Recordings(["a"], [0])), NameCache()
     found: list[Exchange] = []
     for batch in log.read(BytesIO("\n".join([line(heartbeat())] * 5).encode()), skip=2):
         found += to_exchanges(batch, knowledge.names(batch))

@@ -16,7 +16,7 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.capture.base.problems import Problems
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
 from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, FragmentStore, Key
 from kafkascope.capture.reader import Reading
@@ -212,7 +212,7 @@ def test_an_odd_line_costs_itself(name: str) -> None:
 
 def unpack(data: bytes) -> tuple[int, str | None]:
     """(bytes, problem)"""
-    unpacked = Unpacked(Source(BytesIO(data)))
+    unpacked = Decompressor(Source(BytesIO(data)))
     buffer = memoryview(bytearray(MIB))
     total = 0
     while count := unpacked.fill(buffer):
@@ -233,13 +233,13 @@ def test_readers_of_many_files_give_their_memory_back(form: str) -> None:
     """Read to the end or not; without the collector, which cannot see all that they hold."""
     imports = """
 import cramjam, gc, io, sys
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
 gc.disable()
 data = bytes(getattr(cramjam, sys.argv[1]).compress(bytes(300_000)))
 buffer = memoryview(bytearray(65_536))
 def read(most):
-    unpacked = Unpacked(Source(io.BytesIO(data)))
+    unpacked = Decompressor(Source(io.BytesIO(data)))
     while most and unpacked.fill(buffer):
         most -= 1
 for _ in range(10):

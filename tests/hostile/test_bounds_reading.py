@@ -40,13 +40,13 @@ def test_early_bytes_of_one_stream_take_what_their_cap_says() -> None:
 
 READ = """
 from pathlib import Path
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.reader import Reading, decode_messages, read
 from kafkascope.columnar.decode import ERROR
 def listed(file):
     return sum(exchange.status == "answered" for exchange in read(Path(sys.argv[1], file)))
 def learned(file):
-    knowledge = Knowledge()
+    knowledge = NameCache()
     for batch in Reading(Path(sys.argv[1], file), names=True).batches():
         knowledge.learn(batch)
     return len(knowledge.topics)

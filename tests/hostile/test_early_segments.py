@@ -13,7 +13,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.net.segments import SegmentReader
-from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.tcp import _hold, early_of
 from kafkascope.capture.tcp.reassembly import Reassembler
 from kafkascope.capture.tcp.reassembly_kernel import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
@@ -100,7 +100,7 @@ def test_restored_segments_are_on_the_lanes() -> None:
     tables = grown(tables, 1)
     tables.streams[0] = -1
     tables.streams[0, [Stream.HEAD, Stream.TAIL]] = tables.free[tables.counts[StreamCount.FREE] - 1]
-    assert _hold(tables, 0, early, lambda packet: packet, Wanted([]), bytearray()) == []
+    assert _hold(tables, 0, early, lambda packet: packet, RereadRanges([]), bytearray()) == []
     assert_lanes(tables, 0)
     assert early_of(tables, 0) == [list(one) for one in early]
 

@@ -11,7 +11,7 @@ from time import time_ns
 
 import pyarrow as pa
 
-from kafkascope.capture.exchanges.client_calls import Called, CallReader, Key, Link
+from kafkascope.capture.exchanges.client_calls import CallConnection, CallReader, ClientCall, ConnectionKey
 from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError
@@ -29,7 +29,7 @@ from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 _KIND = "observe"
 _CONNECTIONS_TABLE = "connections"
 # Any that has a request and a response.
-_SAMPLE_CALL = Called(
+_SAMPLE_CALL = ClientCall(
     "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
     encode_frame("ApiVersionsResponse", 0, {}, {"correlationId": 0}, length=False), 0, 0,
 )  # fmt: skip
@@ -59,10 +59,10 @@ class Portion:
     """What one commit takes: the calls, what was asked in vain, and how many polls that was. `still_open` are the
     connections that later calls may go over; None where that is not known."""
 
-    calls: Sequence[Called]
+    calls: Sequence[ClientCall]
     failed: Sequence[FailedPolls] = ()
     polls: int = 0
-    still_open: Collection[Key] | None = None
+    still_open: Collection[ConnectionKey] | None = None
 
 
 @dataclass(slots=True)
@@ -220,9 +220,9 @@ class ObservationWriter:
             vacuum(self._lake, age=age)
 
 
-def _batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
+def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:
     """In the order in which they were sent."""
-    batch: list[Called] = []
+    batch: list[ClientCall] = []
     size = 0
     for call in sorted(calls, key=lambda call: call.sent_ns):
         batch.append(call)
@@ -234,7 +234,7 @@ def _batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
         yield batch
 
 
-def _connection_rows(links: Iterable[Link]) -> pa.Table:
+def _connection_rows(links: Iterable[CallConnection]) -> pa.Table:
     """From their beginning."""
     rows: list[dict[str, object]] = [
         {

@@ -1,7 +1,7 @@
 """Calls of a client become exchanges: whole, in order, under names that do not depend on how batches were cut."""
 
 from kafkascope import encode_frame
-from kafkascope.capture.exchanges.client_calls import MOST_LINKS, Called, CallReader, Link
+from kafkascope.capture.exchanges.client_calls import MOST_LINKS, CallConnection, CallReader, ClientCall
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
 
 CLIENT, BROKER = "127.0.0.1:51234", "127.0.0.1:9092"
@@ -10,7 +10,7 @@ URI = "observe://127.0.0.1:9092/run"
 
 def call(
     at: int, api: str, version: int, *, answered: bool = True, client: str = CLIENT, correlation: int = 7
-) -> Called:
+) -> ClientCall:
     """One second each; the answer comes a millisecond later."""
     header = {"correlationId": correlation, "clientId": "kafkascope"}
     value = {"clientSoftwareName": "kafkascope", "clientSoftwareVersion": "1.2"} if api == "ApiVersions" else {}
@@ -18,11 +18,11 @@ def call(
     response = encode_frame(f"{api}Response", version, {}, {"correlationId": correlation}, length=False)
     sent = at * 1_000_000_000
     if not answered:
-        return Called(client, BROKER, 0, request, None, sent, None)
-    return Called(client, BROKER, 0, request, response, sent, sent + 1_000_000)
+        return ClientCall(client, BROKER, 0, request, None, sent, None)
+    return ClientCall(client, BROKER, 0, request, response, sent, sent + 1_000_000)
 
 
-def rows(reader: CallReader, *calls: Called) -> list[dict[str, object]]:
+def rows(reader: CallReader, *calls: ClientCall) -> list[dict[str, object]]:
     found: list[dict[str, object]] = to_arrow(reader.batch(calls, URI)[0]).to_pylist()
     return found
 
@@ -79,7 +79,7 @@ def test_connections_are_told_apart_and_count_their_bytes_from_the_beginning() -
     assert (again.first_ns, again.last_ns) == (0, 3_001_000_000)
 
 
-def names(links: list[Link]) -> list[str]:
+def names(links: list[CallConnection]) -> list[str]:
     return [link.connection_id for link in links]
 
 
@@ -98,7 +98,7 @@ def test_connections_that_are_over_are_forgotten_and_open_ones_are_not() -> None
     reader = CallReader()
     made = call(1, "ListGroups", 5)
     many = [
-        Called(f"10.0.{port // 250}.{port % 250}:1", BROKER, port, made.request, None, port, None)
+        ClientCall(f"10.0.{port // 250}.{port % 250}:1", BROKER, port, made.request, None, port, None)
         for port in range(MOST_LINKS + 5)
     ]
     reader.batch(many, URI)

@@ -12,7 +12,7 @@ from kafkascope.capture.exchanges.envelopes import open_envelopes
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
 from kafkascope.capture.exchanges.messages import Messages
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layouts.layout import layout
@@ -31,7 +31,7 @@ def put(wire: Wire, asked: bytes, answered: bytes | None, error: int = 0) -> Non
 def read(wire: Wire) -> tuple[list[Exchange], Tables, int]:
     """Exchanges, tables, and how many envelopes the kernel opened."""
     batch = Pairer([connection(0)], Recordings([URI], [0]), names=True).finish(wire.frames())
-    exchanges = list(to_exchanges(batch, Knowledge().names(batch)))
+    exchanges = list(to_exchanges(batch, NameCache().names(batch)))
     waiting = Messages()
     tables: Tables = defaultdict(list)
     for one in (*waiting.add(batch), *waiting.finish()):

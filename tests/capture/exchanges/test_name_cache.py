@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.capture.base.bounded_dict import Remembered
-from kafkascope.capture.exchanges.name_cache import Knowledge, Session
+from kafkascope.capture.base.bounded_dict import BoundedDict
+from kafkascope.capture.exchanges.name_cache import NameCache, Session
 from kafkascope.limits import MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES
 from tests.capture.exchanges.test_exchanges import fetch
 from tests.support.frames import Wire
@@ -23,7 +23,7 @@ FORMS = {
 @pytest.mark.parametrize(("name", "most", "count"), FORMS.values(), ids=FORMS)
 def test_names_of_topics_take_what_is_charged_for_them(name: str, most: int, count: int) -> None:
     """MAX_LEARNT_BYTES: as many as fit, and the newest of them."""
-    knowledge = Knowledge() if most == MAX_LEARNT_BYTES else Knowledge(topics=Remembered(most))
+    knowledge = NameCache() if most == MAX_LEARNT_BYTES else NameCache(topics=BoundedDict(most))
     tracemalloc.start()
     try:
         knowledge._learn_topics({"topicId": UUID(int=n + 2), "name": name.format(n)} for n in range(count))
@@ -40,7 +40,7 @@ def test_names_of_topics_take_what_is_charged_for_them(name: str, most: int, cou
 def test_sessions_take_what_is_charged_for_them() -> None:
     """MAX_LEARNT_BYTES again: many small ones, then one that alone takes more."""
     most, many = 1 << 22, 8_000
-    sessions: Remembered[tuple[object, ...], Session] = Remembered(most)
+    sessions: BoundedDict[tuple[object, ...], Session] = BoundedDict(most)
     tracemalloc.start()
     try:
         for number in range(many):
@@ -63,7 +63,7 @@ def test_sessions_take_what_is_charged_for_them() -> None:
 
 
 def test_what_is_remembered_again_is_charged_once() -> None:
-    kept: Remembered[str, int] = Remembered(10)
+    kept: BoundedDict[str, int] = BoundedDict(10)
     kept.put("a", 1, 4)
     kept.put("b", 2, 4)
     kept.put("a", 3, 6)

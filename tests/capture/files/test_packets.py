@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafkascope.capture.files.packets import CHUNK_BYTES, FIRST_BYTES, read_packets
-from kafkascope.capture.files.source import Waiting
+from kafkascope.capture.files.source import FollowPolicy
 from kafkascope.errors import InputError
 from tests.support import tshark
 from tests.support.hexes import hexes
@@ -406,7 +406,7 @@ def test_follow_reads_a_file_to_its_end_when_another_takes_its_place(tmp_path: P
         else:
             os.truncate(path, 10)
 
-    waiting = Waiting(None, pause)
+    waiting = FollowPolicy(None, pause)
     assert read(path, waiting=waiting) == (SEEN, [])
     assert (waiting.changed, steps) == (how, [])
 
@@ -421,7 +421,7 @@ def test_follow_waits_while_a_name_has_no_file(tmp_path: Path) -> None:
         if next(pauses) == 2:
             path.write_bytes(b"the next")
 
-    waiting = Waiting(None, pause)
+    waiting = FollowPolicy(None, pause)
     assert read(path, waiting=waiting) == (SEEN, [])
     assert (waiting.changed, next(pauses, None)) == ("replaced", None)
 

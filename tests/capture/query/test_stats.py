@@ -30,7 +30,7 @@ def test_percentiles_are_within_one_percent_or_a_microsecond(most: int) -> None:
         given = sorted(random.integers(1, most, 99).tolist())
         stats = Stats()
         stats.add(columns(given))
-        (tally,) = stats.apis.told()
+        (tally,) = stats.apis.summaries()
         for percent, told in zip(PERCENTILES, tally.percentiles, strict=True):
             true = given[int(np.ceil(99 * percent / 100)) - 1]
             assert told is not None and abs(told - true) <= max(1, true / 100), (true, told)

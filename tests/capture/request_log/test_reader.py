@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.reader import decode_messages
 from kafkascope.capture.request_log.lines import parse_time
 from kafkascope.capture.request_log.reader import RequestLog
@@ -53,7 +53,7 @@ def line(told: dict[str, Any]) -> str:
 
 def read(text: str | bytes) -> tuple[list[Exchange], RequestLog]:
     log = RequestLog(Recordings(["test.log"], [0]), names=True)
-    knowledge = Knowledge()
+    knowledge = NameCache()
     found: list[Exchange] = []
     for batch in log.read(BytesIO(text if isinstance(text, bytes) else text.encode())):
         knowledge.learn(batch)

@@ -1,6 +1,6 @@
-"""Calls that a client of ours made in, exchanges out: the same batches as a capture of them gives.
+"""Makes exchanges of the calls that our own client made, in the same batches as a capture of them gives.
 
-A call has its frames and times, so nothing has to be paired; what was sent and not answered is `unanswered`."""
+A call has its frames and times, so nothing has to be paired; a request without a response is `unanswered`."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -31,16 +31,16 @@ from kafkascope.capture.frames.scan_program import ScanPrograms
 
 # Every frame has its length in front on the wire.
 PREFIX_BYTES = 4
-# Connections that are remembered after their end. One that comes back after so many others counts its bytes anew.
+# Connections that are remembered after their end. One that comes back after this many others counts from 0 again.
 MOST_LINKS = 10_000
 
 # A connection: our end, the broker's, and when it was made.
-Key = tuple[str, str, int]
+ConnectionKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """One call. Frames are without their length; `opened_ns` tells two connections of the same ports apart."""
+class ClientCall:
+    """One call. Frames are without their length; `opened_ns` distinguishes connections of the same ports."""
 
     client_address: str
     broker_address: str
@@ -52,8 +52,8 @@ class Called:
 
 
 @dataclass(slots=True)
-class Link:
-    """A connection from its beginning. `ended` is set by `CallReader.links`."""
+class CallConnection:
+    """A connection that calls went over. `ended` is set by `CallReader.links`."""
 
     ends: Ends
     first_ns: int
@@ -69,22 +69,22 @@ class Link:
 
 @dataclass(slots=True)
 class CallReader:
-    """Connections go on from one batch to the next: an exchange is named by its connection and by how many bytes were
-    sent on it before, wherever the batches are cut."""
+    """Connections go on from one batch to the next: the id of an exchange comes from its connection and the number of
+    bytes sent on it before, wherever the batches are cut."""
 
-    calls: int = 0  # so far: a call's number stands for its packet
-    _links: dict[Key, Link] = field(default_factory=dict)  # in the order of their last use
+    calls: int = 0  # so far; a call's number is used as its packet
+    _links: dict[ConnectionKey, CallConnection] = field(default_factory=dict)  # in the order of their last use
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
-    def batch(self, calls: Iterable[Called], uri: str) -> tuple[ExchangeBatch, list[Link]]:
+    def batch(self, calls: Iterable[ClientCall], uri: str) -> tuple[ExchangeBatch, list[CallConnection]]:
         """The exchanges, and the connections that they went over."""
         parts: list[bytes] = []
         table: list[tuple[int, int, int, int, int]] = []
         request: list[int] = []
         response: list[int] = []
-        used: dict[Key, int] = {}
-        links: list[Link] = []
-        for place, call in enumerate(sorted(calls, key=lambda one: one.sent_ns), self.calls):
+        used: dict[ConnectionKey, int] = {}
+        links: list[CallConnection] = []
+        for place, call in enumerate(sorted(calls, key=lambda call: call.sent_ns), self.calls):
             key = (call.client_address, call.broker_address, call.opened_ns)
             if key not in used:
                 used[key] = len(links)
@@ -117,11 +117,10 @@ class CallReader:
         )  # fmt: skip
         return batch, links
 
-    def links(self, still_open: Collection[Key] | None) -> tuple[list[Link], list[Link]]:
-        """(connections that have ended since the last call, those that may go on). None stands for all: any may go
-        on."""
-        ended: list[Link] = []
-        lasting: list[Link] = []
+    def links(self, still_open: Collection[ConnectionKey] | None) -> tuple[list[CallConnection], list[CallConnection]]:
+        """(connections that have ended since the last call, those that may go on). None means that any may go on."""
+        ended: list[CallConnection] = []
+        lasting: list[CallConnection] = []
         for key, link in self._links.items():
             if not link.ended:
                 link.ended = still_open is not None and key not in still_open
@@ -131,12 +130,12 @@ class CallReader:
             del self._links[key]
         return ended, lasting
 
-    def _link(self, key: Key) -> Link:
+    def _link(self, key: ConnectionKey) -> CallConnection:
         link = self._links.pop(key, None)
         if link is None:
             client, broker, opened_ns = key
             ends = Ends(text_hash(f"{client}-{broker}-{opened_ns}".encode()), client, broker)
-            link = Link(ends, opened_ns, opened_ns)
+            link = CallConnection(ends, opened_ns, opened_ns)
         link.ended = False
         self._links[key] = link
         return link
@@ -145,8 +144,8 @@ class CallReader:
 def _learn_software(content: Content, rows: Rows, ends: list[Ends]) -> None:
     telling = (rows[:, Frame.RESPONSE] == 0) & (rows[:, Frame.BODY_AT] > 0) & (rows[:, Frame.API_KEY] == API_VERSIONS)
     telling &= rows[:, Frame.VERSION] >= FIRST_WITH_SOFTWARE
-    wanted = [Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE]
-    for number, offset, at, size, client_at, client_size in rows[telling][:, wanted].tolist():
+    columns = [Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE]
+    for number, offset, at, size, client_at, client_size in rows[telling][:, columns].tolist():
         known = ends[number]
         if known.software is None:
             known.software = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)

@@ -1,4 +1,4 @@
-"""What lies behind an IP header that is no TCP in; where the inner IP header begins and of which version out."""
+"""Finds the inner IP header of a tunnel: IP in IP, GRE, ERSPAN, VXLAN, Geneve."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from kafkascope.capture.files.link import CUT, ERSPAN, GTP_U, OTHER, VXLAN_GPE, 
 from kafkascope.columnar.compiling.jit import jit
 
 IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
-# VXLAN's own port, and the one that Linux took before there was one (flannel still does).
+# VXLAN's port, and the one that Linux used before VXLAN had one (flannel still does).
 _VXLAN, _VXLAN_LINUX, _GENEVE = 4789, 8472, 6081
 _GTP_U, _VXLAN_GPE = 2152, 4790
 _UDP_BYTES, _VXLAN_BYTES, _GENEVE_BYTES, _GTP_BYTES = 8, 8, 8, 8
 _TRANSPARENT_ETHERNET = 0x6558
 # draft-foschiano-erspan: type II has this version and a sequence number in GRE's header, type I has neither; type III
-# has the next version, and a subheader where its last bit is set.
+# has the next version, and a subheader if its last bit is set.
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _VERSION_2, _VERSION_3 = 1, 2
 _ERSPAN_2_BYTES, _ERSPAN_3_BYTES, _SUBHEADER_BYTES = 8, 12, 8
@@ -23,7 +23,7 @@ _CHECKSUM, _KEY, _SEQUENCE = 0x8000, 0x2000, 0x1000
 
 @jit
 def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
-    """(where it begins, version); OTHER for what is no tunnel that we know."""
+    """(where the inner IP header begins, version); OTHER for anything but a known tunnel."""
     if protocol == IP_IN_IP:
         return at, 4
     if protocol == IPV6_IN_IP:
@@ -38,7 +38,7 @@ def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
         if port == _GENEVE and end - at >= _GENEVE_BYTES and data[at] >> 6 == 0:
             after = at + _GENEVE_BYTES + (data[at] & 0x3F) * 4
             return _carried(data, after, end, big16(data, at + 2))
-        # What a phone sends: version 1, and a packet of the user inside.
+        # User traffic of a mobile network: version 1, with a packet of the user inside.
         if port == _GTP_U and end - at >= _GTP_BYTES and data[at] >> 4 == 3 and data[at + 1] == 0xFF:
             return at, GTP_U
         if port == _VXLAN_GPE and end - at >= _VXLAN_BYTES and data[at] & 0x04:
@@ -48,7 +48,7 @@ def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
 
 @jit
 def _gre(data: Any, at: Number, end: Number) -> Numbers:
-    """RFC 2784 and 2890; version 1 is PPTP, and source routes are long gone (RFC 2784 forbids them)."""
+    """RFC 2784 and 2890. Version 1 is PPTP; source routes are obsolete (RFC 2784 forbids them)."""
     if end - at < 4 or big16(data, at) & 0x4007:
         return at, OTHER
     flags = big16(data, at)

@@ -19,7 +19,7 @@ from kafkascope.client.observe.buffer import PollBatch, PollBuffer
 from kafkascope.client.observe.observer import Observer, Poll
 
 if TYPE_CHECKING:
-    from kafkascope.capture.exchanges.client_calls import Called, Key
+    from kafkascope.capture.exchanges.client_calls import ClientCall, ConnectionKey
     from kafkascope.client.answer import Answer
     from kafkascope.client.settings import Settings
     from kafkascope.pipeline.observed import ObservationWriter
@@ -225,7 +225,7 @@ class _Run:
         still_open = frozenset() if last else self._observer.open_connections()
         self._committing = asyncio.create_task(asyncio.to_thread(self._write, portion, still_open))
 
-    def _write(self, gathered: PollBatch, still_open: "frozenset[Key]") -> None:
+    def _write(self, gathered: PollBatch, still_open: "frozenset[ConnectionKey]") -> None:
         from kafkascope.pipeline.observed import FailedPolls, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
@@ -243,10 +243,10 @@ class _Run:
         await self._commit_done()
 
 
-def _called(answer: "Answer") -> "Called":
-    from kafkascope.capture.exchanges.client_calls import Called
+def _called(answer: "Answer") -> "ClientCall":
+    from kafkascope.capture.exchanges.client_calls import ClientCall
 
-    return Called(
+    return ClientCall(
         answer.client_address, str(answer.address), answer.connected_at, answer.request_bytes, answer.response_bytes,
         answer.sent_at, answer.received_at,
     )  # fmt: skip

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.capture.exchanges.exchange import TOGETHER, Exchange, pick_exchanges, portions, values_of
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
-from kafkascope.capture.exchanges.name_cache import NO_NAMES, Knowledge, Names
-from kafkascope.capture.query.select import Wanted, select
+from kafkascope.capture.exchanges.name_cache import NO_NAMES, NameCache, Names
+from kafkascope.capture.query.select import ExchangeFilter, select
 from kafkascope.capture.query.stats import Stats
 from kafkascope.capture.reader import Reading
 from kafkascope.cli.output import json_text, print_json
@@ -35,11 +35,11 @@ BAD_INPUT = InputError.exit_code
 class Command:
     """Every way ends with 3 where a file could not be read, though the others were."""
 
-    def __init__(self, files: tuple[str, ...], wanted: Wanted, ports: tuple[int, ...], *, follow: bool) -> None:
+    def __init__(self, files: tuple[str, ...], wanted: ExchangeFilter, ports: tuple[int, ...], *, follow: bool) -> None:
         self._files = files
         self._wanted = wanted
         self._follow = follow
-        self._knowledge = Knowledge()
+        self._knowledge = NameCache()
         self._shown = 0
         self._failed = False
         self._progress: Progress | None = None
