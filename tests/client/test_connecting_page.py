@@ -10,7 +10,7 @@ import pytest
 from kafkascope.cli.live.options import live_options
 from kafkascope.client.config import java as java_settings
 from kafkascope.client.config import librdkafka as librdkafka_settings
-from kafkascope.client.config.environment import PREFIX, variables
+from kafkascope.client.config.environment import VARIABLE_PREFIX, variables
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connecting.md").read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def test_a_variable_stands_beside_its_flag() -> None:
     for line in PAGE.splitlines():
         found = re.match(r"\| `--([a-z-]+)", line)
         if found:
-            assert f"`{PREFIX}{found[1].replace('-', '_').upper()}`" in line
+            assert f"`{VARIABLE_PREFIX}{found[1].replace('-', '_').upper()}`" in line
 
 
 @pytest.mark.parametrize(

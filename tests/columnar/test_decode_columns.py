@@ -59,7 +59,7 @@ def test_portions_and_growing_buffers_change_no_row(monkeypatch: pytest.MonkeyPa
     for name in ("SMALL_BYTES", "FIRST_BYTES", "RECORDS_BYTES"):
         monkeypatch.setattr(buffers_module, name, 1)
     assert columns(frames).to_pylist() == wanted
-    monkeypatch.setattr(decode_module, "PORTION_BYTES", 500)
+    monkeypatch.setattr(decode_module, "_PORTION_BYTES", 500)
     table = columns(frames)
     assert table.to_pylist() == wanted
     assert table.column(0).num_chunks > 10

@@ -100,7 +100,7 @@ def test_portions_of_wide_offsets_begin_anywhere(monkeypatch: pytest.MonkeyPatch
     name, version = MESSAGES[0]
     frames = frames_of(name, version, 9, 60)
     wanted = rows(name, version, frames)
-    monkeypatch.setattr(decode_module, "PORTION_BYTES", 300)
+    monkeypatch.setattr(decode_module, "_PORTION_BYTES", 300)
     assert rows(name, version, frames.cast(pa.large_binary())) == wanted
     assert rows(name, version, frames.cast(pa.large_binary()).slice(17)) == wanted[17:]
 

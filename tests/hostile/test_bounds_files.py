@@ -18,7 +18,7 @@ from kafkascope import limits
 from kafkascope.capture.base.problems import Problems
 from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
-from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, FragmentStore, Key
+from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, DatagramKey, FragmentStore
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError
 from tests.capture.request_log.test_reader import heartbeat, line
@@ -29,7 +29,7 @@ from tests.support.recordings import segments
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 soak = pytest.mark.skipif(not SOAK, reason="make soak")
 MIB = 1 << 20
-KEY = Key(4, 7, 6, (0, 1, 0, 2))
+KEY = DatagramKey(4, 7, 6, (0, 1, 0, 2))
 SECOND = 1_000_000_000
 
 
@@ -71,7 +71,7 @@ def test_waiting_fragments_take_what_their_cap_says() -> None:
 store = FragmentStore(Problems())
 for number in range(60_000):
     data = bytes([number & 255, number >> 8])
-    key = Key(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62))
+    key = DatagramKey(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62))
     store.add(key, 8, True, data, 2, 10**18 + number, number, number)
 print(len(store._waiting))
 """

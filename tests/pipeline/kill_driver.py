@@ -53,10 +53,10 @@ def main(master: str, folder: str) -> None:
     from kafkascope.pipeline.ingestion.follow import follow
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 
-    small = plan.SMALL_BYTES
+    small = plan.SMALL_INPUT_BYTES
 
     def ingested(lake: str, uris: list[str], wanted: dict[str, str]) -> Ingested:
-        plan.SMALL_BYTES = 0 if wanted else small
+        plan.SMALL_INPUT_BYTES = 0 if wanted else small
         options = Options(tasks=2, plan=wanted.get("plan", "auto"))
         if "follow" not in wanted:
             return ingest(spark, uris, lake, options)

@@ -6,7 +6,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Field
-from kafkascope.schema.names import MESSAGES, find, find_api, matches, suggest
+from kafkascope.schema.names import MESSAGE_KINDS, find, find_api, matches, suggest
 from kafkascope.schema.releases import Release, check_release, newest_release, releases
 from kafkascope.schema.targets import parse_target
 from kafkascope.schema.values import meaning, named_values
@@ -227,8 +227,8 @@ def test_suggestions_are_of_the_kind_that_is_asked_for() -> None:
     assert suggest("ApiVersionsRequest") == "; it is a request of ApiVersions"
     assert suggest("TopicRecord") == "; it is a record"
     assert suggest("ShareFech") == "; did you mean ShareFetch?"
-    assert "ShareFetch?" not in suggest("ShareFetchRequst", MESSAGES)
-    assert "did you mean ShareFetchRequest" in suggest("ShareFetchRequst", MESSAGES)
+    assert "ShareFetch?" not in suggest("ShareFetchRequst", MESSAGE_KINDS)
+    assert "did you mean ShareFetchRequest" in suggest("ShareFetchRequst", MESSAGE_KINDS)
 
 
 def test_a_version_that_is_none_names_one_that_there_is() -> None:

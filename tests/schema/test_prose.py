@@ -8,12 +8,12 @@ import pytest
 from kafkascope.schema.api_facts import api_facts
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
-from kafkascope.schema.files import DATA, lines, text
+from kafkascope.schema.files import DATA_FOLDER, lines, text
 from kafkascope.schema.prose import FIELDS_MARK, paragraphs, sentence
 from tests.support.places import fields_of, spellings
 from tests.support.prose_rules import borrowed, only_restates, style_faults
 
-MESSAGES = Path(DATA, "prose", "messages")
+MESSAGES = Path(DATA_FOLDER, "prose", "messages")
 
 
 def own_sentences(stem: str) -> dict[str, str]:

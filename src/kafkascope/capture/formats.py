@@ -58,7 +58,7 @@ FORMATS = (
 # zstd and lz4 share these: skippable frames may come before any other.
 _SKIPPABLE = _starts(" ".join(f"5{digit:x}2a4d18" for digit in range(16)))
 
-COMPRESSIONS = (
+FILE_COMPRESSIONS = (
     Compression("gzip", f"{_FILES}.decompress:open_gzip", _starts("1f8b")),
     Compression("zstd", f"{_FILES}.decompress:open_blocks", (*_starts("28b52ffd"), *_SKIPPABLE)),
     Compression("xz", f"{_FILES}.decompress:open_xz", _starts("fd377a585a00")),
@@ -66,7 +66,7 @@ COMPRESSIONS = (
 )
 
 FORMAT_START_BYTES = max(len(start) for form in FORMATS for start in form.starts)
-COMPRESSION_START_BYTES = max(len(start) for packing in COMPRESSIONS for start in packing.starts)
+COMPRESSION_START_BYTES = max(len(start) for packing in FILE_COMPRESSIONS for start in packing.starts)
 LONGEST_MARK = max(len(form.mark) for form in FORMATS)
 CAPTURE_NAMES = [form.name for form in FORMATS if form.kind == CAPTURE]
 
@@ -82,11 +82,11 @@ def format_marked(content: bytes | bytearray, begin: int = 0) -> Format | None:
 
 
 def compression_starting(head: bytes) -> Compression | None:
-    return next((packing for packing in COMPRESSIONS if head.startswith(packing.starts)), None)
+    return next((packing for packing in FILE_COMPRESSIONS if head.startswith(packing.starts)), None)
 
 
 def compressions_or_plain() -> str:
-    *most, last = (packing.name for packing in COMPRESSIONS)
+    *most, last = (packing.name for packing in FILE_COMPRESSIONS)
     return f"plain or in {', '.join(most)} or {last}"
 
 

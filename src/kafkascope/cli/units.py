@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from kafkascope.errors import UsageError
 from kafkascope.schema.names import clip
 
-UNKNOWN = "?"
+UNKNOWN_VALUE = "?"
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|m|h|d)")
 _DAY = 86_400_000_000
@@ -65,7 +65,7 @@ def size(count: int | None) -> str:
     raise AssertionError
 
 
-def number(count: int | None, unknown: str = UNKNOWN) -> str:
+def number(count: int | None, unknown: str = UNKNOWN_VALUE) -> str:
     """`1,234`; what is not known says so."""
     return unknown if count is None else f"{count:,}"
 

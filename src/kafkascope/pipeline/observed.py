@@ -17,7 +17,7 @@ from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_named
+from kafkascope.lake.tables import CAPTURES_SCHEMA, CONNECTIONS, QUARANTINE, table_named
 from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.upkeep.retention import SAFE_AGE, vacuum
 from kafkascope.lake.upkeep.superseded import without
@@ -201,7 +201,7 @@ class ObservationWriter:
             "options": json.dumps({**self._options, "polls": portion.polls, "unanswered": failed}),
             "follows": [] if self._left is None else [self._left[0]],
         }
-        return _table([row], CAPTURES)
+        return _table([row], CAPTURES_SCHEMA)
 
     def _count(self, portion: Portion, files: dict[str, list[NewFile]], quarantined: int) -> None:
         for name, some in sorted(files.items()):

@@ -52,8 +52,8 @@ def test_whatever_makes_them_go_the_rows_are_the_same(cap: str, monkeypatch: pyt
     recorded = capture("share")
     expected = decoded(recorded)
     assert sum(map(len, expected.values())) > 100
-    monkeypatch.setattr("kafkascope.capture.files.packets.FIRST_BYTES", 20_000)
-    monkeypatch.setattr("kafkascope.capture.files.packets.GROWTH", 1)
+    monkeypatch.setattr("kafkascope.capture.files.packets.FIRST_BATCH_BYTES", 20_000)
+    monkeypatch.setattr("kafkascope.capture.files.packets._GROWTH", 1)
     monkeypatch.setattr(messages, cap, 1_000)
     found = decoded(recorded)
     assert {name: sorted(rows, key=lambda row: row["exchange_id"]) for name, rows in found.items()} == {

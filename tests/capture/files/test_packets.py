@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.files.packets import CHUNK_BYTES, FIRST_BYTES, read_packets
+from kafkascope.capture.files.packets import CHUNK_BYTES, FIRST_BATCH_BYTES, read_packets
 from kafkascope.capture.files.source import FollowPolicy
 from kafkascope.errors import InputError
 from tests.support import tshark
@@ -431,5 +431,5 @@ def test_the_first_batches_of_a_large_file_are_small_and_grow(tmp_path: Path) ->
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap([(number, bytes(60_000)) for number in range(400)]))
     sizes = [len(batch.data) for batch in read_packets(path)]
-    assert sizes[0] == FIRST_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
+    assert sizes[0] == FIRST_BATCH_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
     assert max(sizes) == CHUNK_BYTES

@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope.client import connect
 from kafkascope.client.cluster import Cluster as Live
-from kafkascope.client.probe.arguments import ARGUMENTS, MISSING, PREFIX, ClusterSurvey, Topic, cases, prune
+from kafkascope.client.probe.arguments import ARGUMENTS, MISSING_NAME, PROBE_PREFIX, ClusterSurvey, Topic, cases, prune
 from kafkascope.client.probe.missing_ids import FIRST_NODE, STRIDE, names_directory, names_node
 from kafkascope.client.probe.prober import _example, probe
 from kafkascope.client.probe.release import matching_releases
@@ -122,7 +122,7 @@ def test_no_example_names_a_node_a_directory_or_a_feature_of_the_cluster() -> No
                     assert (field.name in OTHER_IDS) != names_directory(field), where
                     assert field.name in OTHER_IDS or one is None or one.int < 100 or one not in catalogs, where
                 elif field.name in ("path", "feature") and one is not None:
-                    assert MISSING in one, where
+                    assert MISSING_NAME in one, where
             seen.add(api)
     assert len(seen) == len(apis())
 
@@ -167,7 +167,7 @@ def test_what_was_made_to_ask_about_is_removed_and_what_is_somebodys_left_alone(
 
     found, topics, groups = asyncio.run(run())
     assert_reads_proven(found)
-    assert not any(name.startswith(PREFIX) for name in (*topics, *groups))
+    assert not any(name.startswith(PROBE_PREFIX) for name in (*topics, *groups))
     others = [proof for proof in found.proofs if proof.kind != "reads"]
     assert {proof.state for proof in others} == {"not sent"}
     assert {proof.example_why.rpartition(", ")[2] for proof in others} == {"and this cluster is in use"}

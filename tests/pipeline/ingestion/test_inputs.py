@@ -12,7 +12,7 @@ from kafkascope.lake.home import make_lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.inputs import find_inputs
 from kafkascope.pipeline.ingestion.plain_frames import PlainFrames, is_frames
-from kafkascope.pipeline.ingestion.survey import BAD, survey_file
+from kafkascope.pipeline.ingestion.survey import BAD_FILE, survey_file
 
 
 def names(*uris: str | Path) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_parquet_file_without_frames_is_no_recording(tmp_path: Path) -> None:
     assert not is_frames(place_of(other))
     (found,) = find_inputs([other])
     said = survey_file(found, sample=0)
-    assert said.kind == BAD and said.error
+    assert said.kind == BAD_FILE and said.error
 
 
 def test_a_uri_of_a_file_is_decoded(tmp_path: Path) -> None:

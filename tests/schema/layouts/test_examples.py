@@ -118,7 +118,7 @@ def test_every_line_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noting(field: LayoutField, place: str, version: int) -> Any:
         value = line_value(field, place, version)
-        while value is not examples.ABSENT:
+        while value is not examples.NOT_WRITTEN:
             for at, (versions, written) in enumerate(examples.written_lines().get(place, ())):
                 if version in parse_versions(versions) and examples.fits(field, json.loads(written)):
                     used.add((place, at))

@@ -43,7 +43,7 @@ FIRST_WITH_SOFTWARE = 3
 # Longer requests are not cached.
 MOST_COMMON_BYTES = 1_024
 # Insertion sort pays as long as exchanges are at most this far from their places on average.
-MOST_MOVES = 32
+_MOST_MOVES = 32
 # Requests that name a client's software are compared with this many before them.
 MOST_COMPARED = 8
 # Correlation id 0 with a null client id; and where a null client id ends in a frame.
@@ -152,7 +152,7 @@ def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> 
     for index in range(len(request)):
         exchange[request[index] if request[index] >= 0 else response[index]] = index
     placed = 0
-    moves = MOST_MOVES * len(request)
+    moves = _MOST_MOVES * len(request)
     for at in range(len(rows)):
         index = exchange[at]
         if index < 0:

@@ -58,7 +58,7 @@ UNSUPPORTED_VERSION = 35
 
 # The state of the two bodies of an exchange, as bits. A body that ends inside a field goes to the careful codec only if
 # the catalog has another layout for it. ENVELOPED is set only for a whole batch: one of its exchanges is an Envelope.
-FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
+FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNREADABLE, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
 
 
 class FactsStop(IntEnum):
@@ -140,7 +140,7 @@ def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: 
     ]
     hopeless = cut[~np.array(has_others)[which]]
     facts.undecoded[hopeless] = True
-    state[hopeless] = UNKNOWN
+    state[hopeless] = UNREADABLE
 
 
 @jit
@@ -201,7 +201,7 @@ def _scanned(
             values, seen, state, body_at, name_rows, at, named, states, names, stack,
         )  # fmt: skip
         if why == FactsStop.DONE:
-            undecoded = (state & UNKNOWN) > 0
+            undecoded = (state & UNREADABLE) > 0
             return Facts(values, seen, undecoded, body_at, name_rows[:named], [], {}), state, int(states)
         if why == FactsStop.NO_PROGRAM_YET:
             _need_all(programs, rows, request)
@@ -250,16 +250,16 @@ def _scan_all(
         if key == ENVELOPE:
             states |= ENVELOPED
         if row[Frame.BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
-            state[index] = UNKNOWN
-            states |= UNKNOWN
+            state[index] = UNREADABLE
+            states |= UNREADABLE
             continue
         program = entry[0, key, version] if version < MOST_VERSIONS else NO_PROGRAM
         # Both directions are compiled together.
         if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
             return index, before, states, FactsStop.NO_PROGRAM_YET
         if program < 0:
-            state[index] = UNKNOWN
-            states |= UNKNOWN
+            state[index] = UNREADABLE
+            states |= UNREADABLE
             if key == API_VERSIONS and response[index] >= 0:
                 # A client of a later Kafka: the broker doesn't know the version either, and responds so in version 0.
                 data, start = place(waited, body, rows[response[index], Frame.FRAME_AT])
@@ -303,14 +303,14 @@ def _scan_all(
         end = start + rows[answer, Frame.SIZE]
         position = start + 4
         if rows[answer, Frame.BODY_AT] < 0:
-            state[index] |= UNKNOWN
-            states |= UNKNOWN
+            state[index] |= UNREADABLE
+            states |= UNREADABLE
             continue
         if version >= flexible[key]:
             position = skip_tags(data, position, end)
             if position < 0:
-                state[index] |= UNKNOWN
-                states |= UNKNOWN
+                state[index] |= UNREADABLE
+                states |= UNREADABLE
                 continue
         body_at[index] = position - start
         program = entry[1, key, version]
@@ -318,8 +318,8 @@ def _scan_all(
         if fallback and read_i16(data, position) == UNSUPPORTED_VERSION:
             program = entry[1, key, 0]
         if program < 0:
-            state[index] |= UNKNOWN
-            states |= UNKNOWN
+            state[index] |= UNREADABLE
+            states |= UNREADABLE
             continue
         middle = named
         result, named = scan(

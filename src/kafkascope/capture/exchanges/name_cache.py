@@ -34,7 +34,7 @@ CHANGING_BYTES = 9
 MOST_ANSWERS = 10_000
 OPENS, CLOSES = 0, -1
 # The one topic whose id is the same everywhere (Uuid.METADATA_TOPIC_ID).
-METADATA_TOPIC = {UUID(int=1).bytes: "__cluster_metadata"}
+WELL_KNOWN_TOPICS = {UUID(int=1).bytes: "__cluster_metadata"}
 # Memory of a topic name besides its text: its id, its entry, and the room a dict keeps free to grow; in a session, also
 # its place in the tuple that exchanges share. And the memory of a session. All measured.
 ENTRY_COST, TOPIC_COST, SESSION_COST = 320, 110, 640
@@ -112,7 +112,7 @@ class NameCache:
                 self._learn_topics(read.value.get("topics"))
 
     def topic(self, topic_id: bytes) -> str:
-        return self.topics.get(topic_id) or METADATA_TOPIC.get(topic_id) or uuid_text(UUID(bytes=topic_id))
+        return self.topics.get(topic_id) or WELL_KNOWN_TOPICS.get(topic_id) or uuid_text(UUID(bytes=topic_id))
 
     def names(self, batch: ExchangeBatch) -> list[Names]:
         """One per exchange; the batch must have been read with names."""

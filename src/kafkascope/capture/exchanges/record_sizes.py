@@ -13,7 +13,7 @@ from kafkascope.columnar.tables import Column, table_of
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Suffix in Kafka's JSON form: `recordsSizeInBytes` in place of `records`.
-SIZE = "SizeInBytes"
+SIZE_SUFFIX = "SizeInBytes"
 
 Sizes = Sequence[int | None]
 NO_SIZES: Sizes = ()
@@ -27,7 +27,7 @@ def sizes_in(name: str, value: Any) -> Sizes:
     values = [value]
     for names, _ in path[:-1]:
         values = [item for parent in values for item in _of(parent, names) or ()]
-    names = tuple(f"{spelt}{SIZE}" for spelt in path[-1][0])
+    names = tuple(f"{spelt}{SIZE_SUFFIX}" for spelt in path[-1][0])
     return [_size(_of(parent, names)) for parent in values]
 
 
@@ -42,7 +42,7 @@ def _of(value: Any, names: tuple[str, ...]) -> Any:
 def drop_sizes(value: Any) -> None:
     """Removes the sizes in place, because a copy of a long line may take too much memory."""
     if isinstance(value, dict):
-        for name in [name for name in value if name.endswith(SIZE)]:
+        for name in [name for name in value if name.endswith(SIZE_SUFFIX)]:
             del value[name]
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         if isinstance(item, dict | list):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"\[\d+\]")
 _UNKNOWN_TAG = re.compile(r"(?:.*\.)?tag\d+")
-SECRET, RECORDS = "secret", "records"
+_SECRET, _RECORDS = "secret", "records"
 
 
 def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records: bool) -> Iterator[Annotation]:
@@ -26,8 +26,8 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
         path = _INDEX.sub("", row.path)
         kind = hidden.get(path)
         if row.label == "unread" or _UNKNOWN_TAG.fullmatch(path):
-            kind = SECRET  # not classified
-        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == RECORDS and records):
+            kind = _SECRET  # not classified
+        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == _RECORDS and records):
             yield row
             continue
         count = row.end - row.start
@@ -36,7 +36,7 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
 
 @lru_cache(maxsize=64)
 def hidden_fields(name: str, version: int) -> dict[str, str]:
-    """Path without indexes to SECRET, or to RECORDS if the content may be asked for."""
+    """Path without indexes to `_SECRET`, or to `_RECORDS` if the content may be asked for."""
     from kafkascope.columnar.secrets import Care, care_of
 
     hidden: dict[str, str] = {}
@@ -46,9 +46,9 @@ def hidden_fields(name: str, version: int) -> dict[str, str]:
             place = (*above, field.source.name)
             path = f"{prefix}{field.name}"
             if care_of(name, place, field.type) is Care.HIDDEN:
-                hidden[path] = SECRET
+                hidden[path] = _SECRET
             elif field.type == "records":
-                hidden[path] = RECORDS
+                hidden[path] = _RECORDS
             visit(field.fields, f"{path}.", place)
 
     visit(layout(name, version).fields, "", ())
@@ -63,7 +63,7 @@ def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
     # The topics that the exchange is about, and those that the message itself names.
     structs = [item for content in body.value.values() if isinstance(content, list) for item in content]
     named = any(isinstance(item, dict) and is_metadata_log(item) for item in structs)
-    return METADATA_TOPIC not in topics and not named and RECORDS in hidden.values()
+    return METADATA_TOPIC not in topics and not named and _RECORDS in hidden.values()
 
 
 def hidden_json(body: "Decoded") -> Any:

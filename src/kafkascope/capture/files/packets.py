@@ -24,8 +24,8 @@ from kafkascope.errors import InputError
 # Thousands of packets per batch: every batch costs some milliseconds, whatever is in it.
 CHUNK_BYTES = 8 << 20
 # The first batches are smaller, so that the first exchanges come at once; each is this many times the one before.
-FIRST_BYTES = 1 << 20
-GROWTH = 2
+FIRST_BATCH_BYTES = 1 << 20
+_GROWTH = 2
 # Packets are searched in this many bytes at a time, while they are in the processor's cache.
 STEP_BYTES = 512 << 10
 # Shared by all files: clearing fresh memory would take the longest part of reading a small one.
@@ -62,13 +62,13 @@ def _batches(unpacked: Decompressor, source: Source, chunk_bytes: int) -> Iterat
     rows = PacketRows()
     reader: PacketReader | None = None
     pool = BufferPool()
-    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BYTES))
+    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BATCH_BYTES))
     filled = position = base = 0
     while True:
         if filled == len(buffer):
             # Packets that were handed out stay in the old buffer: only unread bytes move to the new one.
             left = filled - position
-            larger = pool.take(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left))
+            larger = pool.take(max(min(chunk_bytes, _GROWTH * len(buffer)), 2 * left))
             larger[:left] = buffer[position:filled]
             buffer, base, filled, position = larger, base + position, left, 0
         most = len(buffer) if source.live else filled + STEP_BYTES

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from kafkascope.errors import InputError, UsageError
 
-POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 Input = str | os.PathLike[str] | BinaryIO
 # What files that decompress while they are read raise for broken data; for data that is cut it is an EOFError.
@@ -61,7 +61,7 @@ class FollowPolicy:
     changed: str | None = None
 
     def wait(self) -> bool:
-        left = POLL_SECONDS if self.deadline is None else min(POLL_SECONDS, self.deadline - time.monotonic())
+        left = _POLL_SECONDS if self.deadline is None else min(_POLL_SECONDS, self.deadline - time.monotonic())
         if left <= 0:
             return False
         self.pause(left)

@@ -18,8 +18,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Latencies are counted in buckets that grow by this factor: a percentile, rounded, is within 1 % or a microsecond of
 # the exact one.
-GROWTH = 1.015
-_LOG_GROWTH = math.log(GROWTH)
+_GROWTH = 1.015
+_LOG_GROWTH = math.log(_GROWTH)
 # Enough for any int64.
 BUCKETS = 3_072
 PERCENTILES = (50, 90, 99)
@@ -201,7 +201,7 @@ def find_percentiles(keys: Any, counts: Any, sums: Any, percents: Any, percentil
                 at += 1
                 so_far += counts[at]
             bucket = keys[at] % BUCKETS
-            middle = np.floor(GROWTH ** (bucket - 0.5) + 0.5) if bucket else 0.0
+            middle = np.floor(_GROWTH ** (bucket - 0.5) + 0.5) if bucket else 0.0
             longest = sums[number, Measure.LATENCY]
             percentiles[number, which] = np.int64(middle) if middle < longest else longest
         start = end

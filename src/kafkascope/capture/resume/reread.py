@@ -87,7 +87,7 @@ class RereadRanges:
         self.missing = 0
         self.packets_read = 0
 
-    def want(self, stream: int, flow: int, base: int, low: int, high: int, place: int) -> None:
+    def add(self, stream: int, flow: int, base: int, low: int, high: int, place: int) -> None:
         """No byte of the range is in a packet before `place`."""
         if low < high and self.missing + high - low <= _MOST_BYTES:
             known = self._streams.setdefault(stream, _Stream(flow, stream & 1, base))

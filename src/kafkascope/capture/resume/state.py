@@ -9,7 +9,7 @@ from kafkascope.capture.base.flow import Endpoints
 from kafkascope.errors import InputError
 
 # Changes whenever a reader of the previous form would go wrong.
-FORM = 2
+_FORM = 2
 # A place is one number: the file's index in `files`, then the packet's number. JSON readers keep it an integer.
 PACKET_BITS = 40
 NOWHERE = -1
@@ -118,7 +118,7 @@ class Carried:
         return self.files[self.place >> PACKET_BITS][1], self.place & ((1 << PACKET_BITS) - 1)
 
     def to_json(self) -> str:
-        return json.dumps({"form": FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
+        return json.dumps({"form": _FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -127,8 +127,8 @@ class Carried:
         try:
             values = json.loads(text)
             form = values.pop("form")
-            if form != FORM:
-                raise InputError(f"what an earlier run left is of form {form}, this version reads {FORM}")
+            if form != _FORM:
+                raise InputError(f"what an earlier run left is of form {form}, this version reads {_FORM}")
             for name in ("files", "asked", "waiting"):
                 values[name] = _rows(values[name])
             values["streams"] = tuple(_stream(stream) for stream in values["streams"])

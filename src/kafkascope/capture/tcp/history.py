@@ -8,7 +8,7 @@ from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.stream_table import MARKS, RING_BYTES, RINGS, Tables
 from kafkascope.columnar.compiling.jit import jit
 
-NEVER = -(1 << 62)
+FORGOTTEN = -(1 << 62)
 
 
 @jit
@@ -59,13 +59,13 @@ def forget_before(t: Tables, stream: int, offset: int) -> None:
 
 @jit
 def time_of(t: Tables, stream: int, end: int) -> Number:
-    """When the byte before `end` first came, `NEVER` if that is forgotten."""
+    """When the byte before `end` first came, `FORGOTTEN` if that is forgotten."""
     slot = stream & (RINGS - 1)
     # Nothing before the first byte seen was ever delivered.
     if t.ring_owner[slot] != stream or end <= 0:
-        return NEVER
+        return FORGOTTEN
     best = -1
-    time = NEVER
+    time = FORGOTTEN
     for index in range(MARKS):
         mark = t.marks[slot, index, 0]
         if mark >= end and (best < 0 or mark < best):

@@ -8,7 +8,7 @@ from kafkascope.capture.base.flow import (
     PieceKind,
 )
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.tcp.history import NEVER, differing_from_delivered, forget_before, remember, time_of
+from kafkascope.capture.tcp.history import FORGOTTEN, differing_from_delivered, forget_before, remember, time_of
 from kafkascope.capture.tcp.stream_table import (
     EXPRESS_DISTANCE,
     FAR_DISTANCE,
@@ -84,7 +84,7 @@ def count_repeated(
 ) -> None:
     """Counts bytes that came again, as duplicated or retransmitted; `first` is when they first came."""
     connection = t.connections[stream >> 1]
-    if first != NEVER and abs(time - first) <= SAME_PACKET_NS:
+    if first != FORGOTTEN and abs(time - first) <= SAME_PACKET_NS:
         connection[Conn.DUPLICATED] += length
     else:
         connection[Conn.RETRANSMITTED] += length

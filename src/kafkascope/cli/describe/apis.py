@@ -5,7 +5,7 @@ from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, prose, remark, title
 from kafkascope.client.describe.apis import ApisView, ClientFit, NodeApis
 
-MOST_NAMED = 5
+_MOST_NAMED = 5
 
 
 def show_apis(view: ApisView, everything: bool) -> None:
@@ -38,9 +38,9 @@ def show_apis(view: ApisView, everything: bool) -> None:
 
 def _node(one: NodeApis) -> tuple[Content, ...]:
     names = " or ".join(one.releases) if len(one.releases) <= 3 else f"{one.releases[0]} to {one.releases[-1]}"
-    fit = f", but for {', '.join(one.differences[:MOST_NAMED])}" if one.differences else ""
-    if one.differences[MOST_NAMED:]:
-        fit += f" and {len(one.differences) - MOST_NAMED} more"
+    fit = f", but for {', '.join(one.differences[:_MOST_NAMED])}" if one.differences else ""
+    if one.differences[_MOST_NAMED:]:
+        fit += f" and {len(one.differences) - _MOST_NAMED} more"
     return one.node.node_id, one.node.address, f"Kafka {names}{fit}"
 
 

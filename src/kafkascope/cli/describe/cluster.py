@@ -6,13 +6,13 @@ from kafkascope.cli.describe.gaps import show_gaps, show_refused
 from kafkascope.cli.describe.share import held
 from kafkascope.cli.tables import Cell, Content, bad, good, grid
 from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
-from kafkascope.cli.units import UNKNOWN, number
+from kafkascope.cli.units import UNKNOWN_VALUE, number
 from kafkascope.client.describe.cluster import ClusterView
 from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList
 from kafkascope.health.findings.words import span
 
-MOST_NAMED = 10
+_MOST_NAMED = 10
 
 
 def show_cluster(view: ClusterView) -> None:
@@ -23,7 +23,7 @@ def show_cluster(view: ClusterView) -> None:
         (
             one.node_id,
             one.address or "?",
-            ", ".join(one.roles if view.roles_known else (*one.roles, UNKNOWN)),
+            ", ".join(one.roles if view.roles_known else (*one.roles, UNKNOWN_VALUE)),
             one.rack,
             bad("fenced") if one.fenced else "",
             Cell("active controller", ("bold",)) if one.node_id == view.controller_id else "",
@@ -46,7 +46,7 @@ def show_cluster(view: ClusterView) -> None:
 
 def _named(what: str, names: Sequence[str]) -> None:
     if names:
-        some = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
+        some = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
         prose(f"{paint(f'{len(names)} {what}', 'red')}: {some}", "    ", "  ")
 
 

@@ -29,7 +29,7 @@ from kafkascope.errors import ReachError, UsageError
 if TYPE_CHECKING:
     from kafkascope.client.settings import Settings
 
-WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
+_WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
 UNHEALTHY = 1
 
 
@@ -87,7 +87,7 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
 
         print_json(report_json(report))
     else:
-        print(printable(summary_line(report.results, WORDS[asked.what])))
+        print(printable(summary_line(report.results, _WORDS[asked.what])))
     return 0 if report.healthy else UNHEALTHY
 
 

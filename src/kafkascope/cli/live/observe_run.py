@@ -30,7 +30,7 @@ INTERRUPTED = 130
 LEAST_TIMEOUT = 1.0
 # Of the time of a single poll: what remains for it after connecting, which also loads what the lake needs, and what it
 # gets on a machine that takes all of that for loading.
-POLL_SECONDS = 2.0
+_POLL_SECONDS = 2.0
 LEAST_POLL_SECONDS = 0.5
 # For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
 # service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
@@ -68,7 +68,7 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
     early: list[Answer] = []
     async with AsyncExitStack() as stack:
         # Until it is connected, a signal ends it at once: there is nothing to lose.
-        with _once(asked, max(settings.timeout - POLL_SECONDS, settings.timeout / 2)):
+        with _once(asked, max(settings.timeout - _POLL_SECONDS, settings.timeout / 2)):
             cluster = await stack.enter_async_context(
                 connect(settings, every_answer=early.append, on_note=note_of_client)
             )

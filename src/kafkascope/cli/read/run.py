@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 FULL_ID = 24
-BAD_INPUT = InputError.exit_code
+_BAD_INPUT = InputError.exit_code
 
 
 class Command:
@@ -132,7 +132,7 @@ class Command:
             print_exchange_json(exchange, row, records=records)
         else:
             print_exchange(exchange, records=records, full=full)
-        return BAD_INPUT if self._failed else 0
+        return _BAD_INPUT if self._failed else 0
 
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
         """(batch, its columns, the rows that are wanted, names of all rows)"""
@@ -194,14 +194,14 @@ class Command:
             self._account()
         elif account.files:
             return self._not_found(nothing_found(account, ", ".join(self._files), self._growing()))
-        return BAD_INPUT if self._failed else 0 if self._shown else 1
+        return _BAD_INPUT if self._failed else 0 if self._shown else 1
 
     def _not_found(self, told: str) -> int:
         """It may be in the file that could not be read."""
         if not self._failed:
             raise NotFoundError(told)
         self._note(told)
-        return BAD_INPUT
+        return _BAD_INPUT
 
     def _account(self) -> None:
         shown = None if self._wanted.everything else self._shown

@@ -20,7 +20,7 @@ LEAST_ENDS = 45
 
 
 # Heads, and what goes first where there is no room; what is needed in no row is not there at all.
-COLUMNS = {
+_COLUMNS = {
     "calls": 11, "sent": 4, "received": 5, "errors": 10, "no answer": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
-    told = zip(COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
+    told = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
     # Head and cells, and how wide they are.
     shown = [(column, max(map(len, column))) for column in told if any(column[1:])]
     names = [title, *(name for name, _ in rows)]
@@ -73,7 +73,7 @@ def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -
         return 2 + sum(2 + wide for _, wide in shown)
 
     while needed() + min(longest, least) > window and len(shown) > 1:
-        shown.remove(min(shown, key=lambda one: COLUMNS[one[0][0]]))
+        shown.remove(min(shown, key=lambda one: _COLUMNS[one[0][0]]))
     room = min(longest, window - needed())
     aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
     lines = [

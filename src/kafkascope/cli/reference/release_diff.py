@@ -5,7 +5,7 @@ from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.schema.history.change_text import change_json, signed
 from kafkascope.schema.history.compare import MessageChange
-from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.history.release_changes import KIND_TITLES, between, by_kind, coverage_remarks
 from kafkascope.schema.releases import check_release
 
 
@@ -30,7 +30,7 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
         prose(remark)
     for kind, rows in by_kind(changes).items():
         if rows:
-            heading(KINDS[kind])
+            heading(KIND_TITLES[kind])
             table([_row(change) for change in rows], ("", "message", found.old, found.new, ""))
     if errors:
         heading("New errors" if found.forward else "Errors that are not there yet")

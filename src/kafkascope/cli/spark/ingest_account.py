@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
 # Of each kind of file that is told by name; a folder may hold thousands.
-MOST_NAMED = 10
+_MOST_NAMED = 10
 _ODD = (
     ("unanswered", "without an answer"),
     ("answer_only", "without a request"),
@@ -37,12 +37,12 @@ def account_lines(
     lines += [
         f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
         " file first, or all together"
-        for uri in done.apart[:MOST_NAMED]
+        for uri in done.apart[:_MOST_NAMED]
     ]
     if done.bad:
-        lines += [f"not read: {why}" for _, why in sorted(done.bad.items())[:MOST_NAMED]]
-        if len(done.bad) > MOST_NAMED:
-            lines.append(f"not read: {number(len(done.bad) - MOST_NAMED)} more; --json names them all")
+        lines += [f"not read: {why}" for _, why in sorted(done.bad.items())[:_MOST_NAMED]]
+        if len(done.bad) > _MOST_NAMED:
+            lines.append(f"not read: {number(len(done.bad) - _MOST_NAMED)} more; --json names them all")
     if done.new:
         lines.append(f"{where} has {plural(sum(done.rows.values()), 'row')} more in {plural(len(done.rows), 'table')}")
     if severities is not None:

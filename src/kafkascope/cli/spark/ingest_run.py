@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
-BAD_INPUT = 3
+_BAD_INPUT = 3
 READING, BUILDING = "reading", "building the marts"
 
 
@@ -53,7 +53,7 @@ class Command:
             note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
             raise
         self._tell(lake, done, rows)
-        return BAD_INPUT if done.bad else 0
+        return _BAD_INPUT if done.bad else 0
 
     def follow(self) -> int:
         from kafkascope.cli.spark.marts_state import are_old

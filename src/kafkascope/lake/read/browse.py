@@ -25,7 +25,7 @@ from kafkascope.lake.tables import EXCHANGE_ID, body_table, body_table_name
 from kafkascope.schema.catalog import apis
 
 EXCHANGES = "exchanges"
-GROUP = "group_id"
+_GROUP = "group_id"
 ANY_ERROR = "any"
 # Of a group's exchanges so many are looked up at a time: few at first, then nearly all where few are as asked.
 _LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000
@@ -152,11 +152,11 @@ def _of_group(lake: Lake, asked: Asked, after: Place | None, count: int, columns
 
 def _naming_groups(api: str) -> list[str]:
     tables = [body_table(f"{one}Request") for one in apis().values() if not api or one == api]
-    return [table.name for table in tables if GROUP in table.schema.names]
+    return [table.name for table in tables if _GROUP in table.schema.names]
 
 
 def _named(asked: Asked) -> Wanted:
-    parts = {GROUP: pc.field(GROUP) == asked.group}
+    parts = {_GROUP: pc.field(_GROUP) == asked.group}
     if asked.client:
         parts["client_id"] = _like("client_id", asked.client)
     if asked.error and asked.error != ANY_ERROR:

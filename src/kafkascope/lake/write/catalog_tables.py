@@ -19,7 +19,7 @@ from kafkascope.lake.write.replace import replace
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
 from kafkascope.schema.errors.message_errors import errors_of
-from kafkascope.schema.files import DATA
+from kafkascope.schema.files import DATA_FOLDER
 from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.model import Message
 from kafkascope.schema.prose import paragraphs, sentence
@@ -104,7 +104,7 @@ def _has(lake: Lake, name: str, prefix: str) -> bool:
 def catalog_digest() -> str:
     """Of all that the catalog says, and of the columns that it is told in."""
     said = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
-    for path in sorted(Path(DATA).rglob("*.txt")):
+    for path in sorted(Path(DATA_FOLDER).rglob("*.txt")):
         said.update(path.name.encode() + b"\0" + path.read_bytes())
     return said.hexdigest()
 

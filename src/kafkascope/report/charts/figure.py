@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from kafkascope.report.html.markup import NOTHING, Child, Html, el
+from kafkascope.report.html.markup import NO_HTML, Child, Html, el
 
 # A table within a picture's details; beyond it the marts are better.
 _MOST_ROWS = 200
@@ -18,8 +18,8 @@ def figure(
     title: str,
     note: str,
     picture: Html,
-    legend: Html = NOTHING,
-    table: Html = NOTHING,
+    legend: Html = NO_HTML,
+    table: Html = NO_HTML,
     *,
     heading: str = "h4",
 ) -> Html:
@@ -105,7 +105,7 @@ def _breakable(cell: Child) -> Child:
 
 
 def more(count: int, words: str) -> Html:
-    return el("p", f"and {count:,} more {words}", class_="more") if count > 0 else NOTHING
+    return el("p", f"and {count:,} more {words}", class_="more") if count > 0 else NO_HTML
 
 
 def empty(words: str) -> Html:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
-from kafkascope.report.charts.outcome_words import WORDS, fill, tally
+from kafkascope.report.charts.outcome_words import OUTCOME_WORDS, fill, tally
 from kafkascope.report.html.markup import Child, Html, el, join
 from kafkascope.report.summaries.share import Held, MemberLane, ShareGroupSummary
 from kafkascope.report.summaries.share_pictures import OUTCOMES
@@ -34,7 +34,7 @@ def members_figure(group: ShareGroupSummary, name: str) -> Html:
         f"A lane is a member. It is filled where the member had records in hand, in steps of {lasting(buckets.step_us)}"
         "; the colour says how their delivery ended. Where several ended differently the lane is split by their share.",
         svg(bottom + _BOTTOM, f"Lanes of {count(len(group.members), 'member')}: {_summary(group)}", *parts),
-        legend((fill(outcome), WORDS[outcome]) for outcome in used),
+        legend((fill(outcome), OUTCOME_WORDS[outcome]) for outcome in used),
         join([_table(group, used), more(group.members_left_out, "members with less trouble")]),
     )
 
@@ -97,5 +97,12 @@ def _table(group: ShareGroupSummary, used: list[str]) -> Html:
         )
         for lane in group.members
     ]
-    head = ("client", "member id", "records #", *(f"{WORDS[name]} #" for name in used), "renewals #", "held longest #")
+    head = (
+        "client",
+        "member id",
+        "records #",
+        *(f"{OUTCOME_WORDS[name]} #" for name in used),
+        "renewals #",
+        "held longest #",
+    )
     return table(f"Members of {group.group_id}", head, rows)

@@ -2,7 +2,7 @@
 
 from kafkascope.health.findings.words import count
 from kafkascope.report.charts.figure import empty, more, table, tiles
-from kafkascope.report.charts.quorum import WORDS, event_words, quorum_figure
+from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, quorum_figure
 from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
@@ -91,7 +91,7 @@ def _pictures(quorum: QuorumSummary, name: str) -> list[Html]:
     rows = [
         (
             when(event.at),
-            WORDS.get(event.kind, event.kind.replace("_", " ")),
+            EVENT_WORDS.get(event.kind, event.kind.replace("_", " ")),
             "" if event.node_id is None else f"node {event.node_id}",
             number(event.epoch),
             "; ".join(event_words(event)[1 if event.epoch is not None else 0 :]),
