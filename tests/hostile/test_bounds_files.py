@@ -92,8 +92,8 @@ def test_fragments_that_say_four_gigabytes_are_a_problem_of_their_packet() -> No
     packets = [
         ipv6_jumbo(0xFFFF_FFF0, struct.pack(">BBHI", 6, 0, place, 7), b"X" * 16) for place in (1, 8, 1)
     ]  # the first with more to follow, the last, the first again
-    found, problems = segments(pcap([(5, packet) for packet in packets], link=101))
-    assert found == []
+    found_segments, problems = segments(pcap([(5, packet) for packet in packets], link=101))
+    assert found_segments == []
     assert [(problem.kind, problem.place) for problem in problems] == [
         ("fragments", 0),
         ("fragments", 1),
@@ -105,8 +105,8 @@ def test_fragments_that_say_four_gigabytes_are_a_problem_of_their_packet() -> No
 @pytest.mark.parametrize("says", [17 * MIB, 1 << 31, 0xFFFF_FFFF])
 def test_a_segment_that_no_wire_carries_is_malformed(says: int) -> None:
     packets = [ipv6_jumbo(says, b"", tcp(7, 8, payload=b"abc")), ipv4("10.0.0.1", "10.0.0.2", tcp(7, 8, payload=b"x"))]
-    found, problems = segments(pcap([(5, packet) for packet in packets], link=101))
-    assert [segment.payload for segment in found] == [b"x"]
+    found_segments, problems = segments(pcap([(5, packet) for packet in packets], link=101))
+    assert [segment.payload for segment in found_segments] == [b"x"]
     assert [problem.kind for problem in problems] == ["malformed"]
 
 
@@ -180,8 +180,8 @@ print(found, reading.account.log_lines, reading.account.kept["long line"][0][1].
 def test_the_dearest_json_in_a_line_of_the_cap_takes_less_than_a_gigabyte(tmp_path: Path) -> None:
     path = tmp_path / "log"
     inside = b'{},{"":0},' * ((limits.MAX_LINE_BYTES - 200_000) // 10)
-    told = b'{"requestHeader":{"requestApiKey":3,"requestApiVersion":9},"request":{"topics":[' + inside + b"0]}}"
-    path.write_bytes(b"Completed request:" + told + b"\n" + GOOD + b"\n")
+    entry = b'{"requestHeader":{"requestApiKey":3,"requestApiVersion":9},"request":{"topics":[' + inside + b"0]}}"
+    path.write_bytes(b"Completed request:" + entry + b"\n" + GOOD + b"\n")
     ran = run(
         "import sys\nfrom kafkascope.capture.reader import Reading",
         "print(sum(map(len, Reading(sys.argv[1]).batches())))",
@@ -318,6 +318,10 @@ def test_a_file_beyond_a_cap_is_a_problem_and_takes_little_memory(cap: str, tmp_
     )
     (tmp_path / "small").write_bytes(pcap([(5, b"x")]) if cap == "MAX_PACKET_BYTES" else SECTION)
     ran = run(imports, code, str(tmp_path / "file"), str(tmp_path / "small"))
-    wanted = {"MAX_PACKET_BYTES": "broken record", "MAX_BLOCK_BYTES": "broken block", "MAX_INTERFACES": "bad interface"}
-    assert wanted[cap] in ran.output
+    expected = {
+        "MAX_PACKET_BYTES": "broken record",
+        "MAX_BLOCK_BYTES": "broken block",
+        "MAX_INTERFACES": "bad interface",
+    }
+    assert expected[cap] in ran.output
     assert ran.peak < 96 * MIB

@@ -48,9 +48,9 @@ def test_whole_catalog_keeps_to_its_schema(catalog: dict[str, Any], schema: dict
 
 
 def test_schema_closes_every_object_and_describes_every_property(schema: dict[str, Any]) -> None:
-    found = dict(subschemas(schema))
-    assert len(found) == 15
-    for place, part in found.items():
+    parts_by_place = dict(subschemas(schema))
+    assert len(parts_by_place) == 15
+    for place, part in parts_by_place.items():
         assert part["additionalProperties"] is False, place
         assert part["description"], place
         optional = {"fields"} if place == "#/$defs/field" else set()

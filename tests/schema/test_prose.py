@@ -25,10 +25,10 @@ def keyed(rows: list[str]) -> dict[str, str]:
 
 
 def every_sentence() -> list[tuple[str, str]]:
-    found = list(keyed(lines("prose/fields.txt")).items())
+    sentences = list(keyed(lines("prose/fields.txt")).items())
     for file in sorted(MESSAGES.glob("*.txt")):
-        found += own_sentences(file.stem).items()
-    return found
+        sentences += own_sentences(file.stem).items()
+    return sentences
 
 
 def advice() -> dict[str, tuple[str, str]]:
@@ -110,12 +110,12 @@ def test_every_error_code_has_a_sentence_of_its_own() -> None:
 
 
 def test_two_fields_of_a_struct_never_share_a_sentence() -> None:
-    found: dict[tuple[str, tuple[str, ...], str], set[str]] = {}
+    paths_by_sentence: dict[tuple[str, tuple[str, ...], str], set[str]] = {}
     for name in index():
         known = message(name)
         for path, _ in fields_of(known):
-            found.setdefault((name, path[:-1], sentence(known, path) or ""), set()).add(path[-1])
-    assert [(key, names) for key, names in found.items() if len(names) > 1] == []
+            paths_by_sentence.setdefault((name, path[:-1], sentence(known, path) or ""), set()).add(path[-1])
+    assert [(key, names) for key, names in paths_by_sentence.items() if len(names) > 1] == []
 
 
 def test_the_version_from_which_clients_wait_is_that_of_kip_219() -> None:
@@ -142,7 +142,7 @@ def test_a_bare_name_is_told_from_an_explanation(name: str, words: str, restates
 
 
 def test_no_seven_words_in_a_row_are_from_a_definition_file() -> None:
-    assert [(where, found[0]) for where, words in every_text() if (found := borrowed(words))] == []
+    assert [(where, run[0]) for where, words in every_text() if (run := borrowed(words))] == []
 
 
 def test_a_sentence_of_a_definition_file_is_recognised() -> None:

@@ -90,9 +90,9 @@ class Wire:
         count = 1 + max(row[2] for row in self.rows)
         pairer = Pairer([connection(number) for number in range(count)], Recordings([URI], [0]), names=True)
         knowledge = NameCache()
-        found: list[Exchange] = []
+        listed: list[Exchange] = []
         batches = [pairer.feed(self.frames(at, at + step)) for at in range(0, len(self.rows), step)] if step else []
         for batch in [*batches, pairer.finish(None if step else self.frames())]:
             knowledge.learn(batch)
-            found += to_exchanges(batch, knowledge.names(batch))
-        return found
+            listed += to_exchanges(batch, knowledge.names(batch))
+        return listed

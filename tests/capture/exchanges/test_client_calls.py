@@ -23,8 +23,8 @@ def call(
 
 
 def rows(reader: CallReader, *calls: ClientCall) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = to_arrow(reader.batch(calls, URI)[0]).to_pylist()
-    return found
+    columns: list[dict[str, object]] = to_arrow(reader.batch(calls, URI)[0]).to_pylist()
+    return columns
 
 
 def test_a_call_is_an_exchange_with_its_times_and_sizes() -> None:
@@ -54,14 +54,14 @@ def test_names_do_not_depend_on_how_batches_are_cut() -> None:
 
 
 def test_calls_are_in_the_order_of_their_sending() -> None:
-    found = rows(CallReader(), call(9, "ListGroups", 5), call(3, "DescribeQuorum", 2))
-    assert [row["api"] for row in found] == ["DescribeQuorum", "ListGroups"]
+    exchanges = rows(CallReader(), call(9, "ListGroups", 5), call(3, "DescribeQuorum", 2))
+    assert [row["api"] for row in exchanges] == ["DescribeQuorum", "ListGroups"]
 
 
 def test_software_is_known_from_the_request_that_tells_it_and_stays_known() -> None:
     reader = CallReader()
-    found = rows(reader, call(1, "ListGroups", 5), call(2, "ApiVersions", 3), call(3, "ListGroups", 5))
-    assert [row["client_software"] for row in found] == [None, "kafkascope 1.2", "kafkascope 1.2"]
+    exchanges = rows(reader, call(1, "ListGroups", 5), call(2, "ApiVersions", 3), call(3, "ListGroups", 5))
+    assert [row["client_software"] for row in exchanges] == [None, "kafkascope 1.2", "kafkascope 1.2"]
     (later,) = rows(reader, call(4, "ListGroups", 5))
     assert later["client_software"] == "kafkascope 1.2"
 

@@ -84,9 +84,11 @@ def test_fetches_share_the_topics_of_their_session() -> None:
         fetch(wire, number, 5, number + 1, [])
     for number in range(changes):
         fetch(wire, number, 5, number + 1, [f"new{number}"])
-    found = [exchange.topics for exchange in wire.exchanges()]
-    assert {id(topics) for topics in found[1 : changes + 1]} == {id(found[1])} and len(found[1]) == many
-    changed = found[changes + 1 :]
+    exchange_topics = [exchange.topics for exchange in wire.exchanges()]
+    assert {id(topics) for topics in exchange_topics[1 : changes + 1]} == {id(exchange_topics[1])} and len(
+        exchange_topics[1]
+    ) == many
+    changed = exchange_topics[changes + 1 :]
     assert all(f"new{number}" in topics for number, topics in enumerate(changed))
     whole = [topics for topics in changed if len(topics) > 1]
     assert 0 < len(whole) < changes

@@ -119,8 +119,8 @@ def test_tshark_reads_the_same_of_modified_and_cooked_files(tmp_path: Path) -> N
             ["tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.len"],
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
-        found, problems = segments(raw)
-        ours = [f"{one.time_ns // 10**9}.{one.time_ns % 10**9:09}\t{one.wire_length}" for one in found]
+        packets, problems = segments(raw)
+        ours = [f"{packet.time_ns // 10**9}.{packet.time_ns % 10**9:09}\t{packet.wire_length}" for packet in packets]
         assert (ours, problems) == (done.stdout.splitlines(), [])
         assert len(ours) == len(PACKETS)
 

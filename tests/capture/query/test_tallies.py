@@ -45,12 +45,12 @@ def test_sums_are_those_of_the_rows() -> None:
         timed = mine[~polls[codes == name], Measure.LATENCY]
         timed = np.sort(timed[timed >= 0])
         assert tally.calls == tallies.calls()[name] == len(mine)
-        told = (tally.request_bytes, tally.response_bytes, tally.errors, tally.unanswered)
-        assert told == tuple(mine[:, : Measure.LATENCY].sum(axis=0).tolist())
+        sums = (tally.request_bytes, tally.response_bytes, tally.errors, tally.unanswered)
+        assert sums == tuple(mine[:, : Measure.LATENCY].sum(axis=0).tolist())
         assert tally.slowest_us == timed[-1]
-        for percent, found in zip(PERCENTILES, tally.percentiles, strict=True):
+        for percent, percentile in zip(PERCENTILES, tally.percentiles, strict=True):
             true = int(timed[int(np.ceil(len(timed) * percent / 100)) - 1])
-            assert found is not None and abs(found - true) <= max(1, true / 100)
+            assert percentile is not None and abs(percentile - true) <= max(1, true / 100)
 
 
 def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
@@ -61,7 +61,7 @@ def test_percentiles_of_the_others_are_those_of_all_their_calls() -> None:
     shown, longest, others = tallies.summaries(["shown", "long"])
     assert (shown.calls, shown.percentiles) == (1, (7, 7, 7))
     assert longest.slowest_us == 2**63 - 1
-    assert all(found is not None and abs(found / 2**63 - 1) < 0.01 for found in longest.percentiles)
+    assert all(percentile is not None and abs(percentile / 2**63 - 1) < 0.01 for percentile in longest.percentiles)
     assert (others.calls, others.slowest_us) == (4, 5_000)
     assert others.percentiles == tallies.summaries()[1].percentiles
     assert [tally.calls for tally in tallies.summaries(["one", "other", "shown", "long"])] == [1, 3, 1, 1]

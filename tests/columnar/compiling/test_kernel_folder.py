@@ -148,10 +148,10 @@ def test_refuses_a_folder_that_others_could_write_to(above: Path, which: str, va
     kernel_folder._checked.cache_clear()
     with pytest.raises(UsageError) as refused:
         folder()
-    said = str(refused.value)
-    assert said.startswith(f"kernels are not kept in {place}: it ") and "compiled kernels are code; " in said
-    assert ("belongs to another user" if how == "chown" else "can be written to by other users") in said
-    assert said.endswith("set NUMBA_CACHE_DIR to a folder of your own")
+    message = str(refused.value)
+    assert message.startswith(f"kernels are not kept in {place}: it ") and "compiled kernels are code; " in message
+    assert ("belongs to another user" if how == "chown" else "can be written to by other users") in message
+    assert message.endswith("set NUMBA_CACHE_DIR to a folder of your own")
 
 
 def test_a_sticky_folder_above_is_fine(above: Path) -> None:
