@@ -136,7 +136,7 @@ class ObservationWriter:
         files, later = Files(self._lake, ingest_id), Files(self._lake, pending(ingest_id))
         try:
             quarantined = self._write(files, portion)
-            ended, lasting = self._reader.links(portion.still_open)
+            ended, lasting = self._reader.connections(portion.still_open)
             # Those that nothing came over this time too: the rows of the commit before go.
             files.add(table_named(_CONNECTIONS_TABLE), _connection_rows(ended))
             later.add(table_named(_CONNECTIONS_TABLE), _connection_rows(lasting))
@@ -234,24 +234,24 @@ def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:
         yield batch
 
 
-def _connection_rows(links: Iterable[CallConnection]) -> pa.Table:
+def _connection_rows(connections: Iterable[CallConnection]) -> pa.Table:
     """From their beginning."""
     rows: list[dict[str, object]] = [
         {
-            "connection_id": link.connection_id,
-            "client_address": link.ends.client_address,
-            "broker_address": link.ends.broker_address,
+            "connection_id": connection.connection_id,
+            "client_address": connection.ends.client_address,
+            "broker_address": connection.ends.broker_address,
             "protocol": "kafka",
-            "client_software": link.ends.software,
+            "client_software": connection.ends.software,
             "opened": True,
             "closed": None,
-            "first_at": link.first_ns // 1000,
-            "last_at": link.last_ns // 1000,
-            "client_bytes": link.client_bytes,
-            "broker_bytes": link.broker_bytes,
+            "first_at": connection.first_ns // 1000,
+            "last_at": connection.last_ns // 1000,
+            "client_bytes": connection.client_bytes,
+            "broker_bytes": connection.broker_bytes,
             **dict.fromkeys(_LOSSES, 0),
         }
-        for link in links
+        for connection in connections
     ]
     return _table(rows, CONNECTIONS)
 

@@ -59,14 +59,14 @@ def places_of(batch: ExchangeBatch) -> BodyPlaces:
     inner = batch.facts.inner
     room = 2 * (len(batch) + (len(inner[0].request) if inner is not None else 0))
     bodies = np.empty((len(BodyColumn), room), np.int64)
-    count = _collect(bodies, 0, batch.rows, batch.request, batch.response, batch.facts, _SAME)
+    count = _add_pairs(bodies, 0, batch.rows, batch.request, batch.response, batch.facts, _SAME)
     if inner is not None:
         inside, facts = inner
-        count = _collect(bodies, count, inside.rows, inside.request, inside.response, facts, inside.outer)
+        count = _add_pairs(bodies, count, inside.rows, inside.request, inside.response, facts, inside.outer)
     order = np.argsort(bodies[BodyColumn.CODE, :count], kind="stable")
     kept = np.empty((len(BodyColumn), count), np.int64)
     starts, ends = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
-    starts = starts[: put_in_order(bodies, order, kept, starts, ends)]
+    starts = starts[: sort_bodies(bodies, order, kept, starts, ends)]
     codes = kept[BodyColumn.CODE, starts].tolist()
     kinds = [_kind(code) for code in codes]
     bounds = [*starts.tolist(), count]
@@ -83,14 +83,14 @@ def places_of(batch: ExchangeBatch) -> BodyPlaces:
 _SAME = np.empty(0, np.int64)
 
 
-def _collect(
+def _add_pairs(
     bodies: Int64s, count: int, rows: Rows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
 ) -> int:
-    return int(collect(bodies, count, rows, request, response, facts.body_at, facts.values, outer))
+    return int(add_pairs(bodies, count, rows, request, response, facts.body_at, facts.values, outer))
 
 
 @jit
-def collect(
+def add_pairs(
     bodies: Any, count: Number, rows: Any, request: Any, response: Any, answer_at: Any, values: Any, outer: Any
 ) -> Number:
     """Adds the bodies of pairs to `bodies`. `outer` has the exchange of each, and is empty for the batch itself."""
@@ -100,18 +100,18 @@ def collect(
             continue
         exchange = outer[i] if len(outer) else i
         key, version = rows[row, Frame.API_KEY], rows[row, Frame.VERSION]
-        note(bodies, count, rows, row, exchange, key << 17 | version & 0xFFFF, rows[row, Frame.BODY_AT])
+        add_body(bodies, count, rows, row, exchange, key << 17 | version & 0xFFFF, rows[row, Frame.BODY_AT])
         count += 1
         if response[i] >= 0 and answer_at[i] >= 0:
             if key == API_VERSIONS and values[i, Fact.ERROR] == UNSUPPORTED_VERSION:
                 version = np.int64(0)
-            note(bodies, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, answer_at[i])
+            add_body(bodies, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, answer_at[i])
             count += 1
     return count
 
 
 @jit
-def note(bodies: Any, at: Number, rows: Any, row: Number, exchange: Number, code: Number, body_at: Number) -> None:
+def add_body(bodies: Any, at: Number, rows: Any, row: Number, exchange: Number, code: Number, body_at: Number) -> None:
     bodies[BodyColumn.CODE, at] = code
     bodies[BodyColumn.EXCHANGE, at] = exchange
     bodies[BodyColumn.ROW, at] = row
@@ -120,7 +120,7 @@ def note(bodies: Any, at: Number, rows: Any, row: Number, exchange: Number, code
 
 
 @jit
-def put_in_order(bodies: Any, order: Any, kept: Any, starts: Any, ends: Any) -> Number:
+def sort_bodies(bodies: Any, order: Any, kept: Any, starts: Any, ends: Any) -> Number:
     """Fills `kept`, `starts` and `ends` in the given order; the number of codes."""
     count = np.int64(0)
     ends[0] = 0

@@ -32,7 +32,7 @@ from kafkascope.capture.frames.scan_program import ScanPrograms
 # Every frame has its length in front on the wire.
 PREFIX_BYTES = 4
 # Connections that are remembered after their end. One that comes back after this many others counts from 0 again.
-MOST_LINKS = 10_000
+MOST_CONNECTIONS = 10_000
 
 # A connection: our end, the broker's, and when it was made.
 ConnectionKey = tuple[str, str, int]
@@ -53,7 +53,7 @@ class ClientCall:
 
 @dataclass(slots=True)
 class CallConnection:
-    """A connection that calls went over. `ended` is set by `CallReader.links`."""
+    """A connection that calls went over. `ended` is set by `CallReader.connections`."""
 
     ends: Ends
     first_ns: int
@@ -73,7 +73,7 @@ class CallReader:
     bytes sent on it before, wherever the batches are cut."""
 
     calls: int = 0  # so far; a call's number is used as its packet
-    _links: dict[ConnectionKey, CallConnection] = field(default_factory=dict)  # in the order of their last use
+    _connections: dict[ConnectionKey, CallConnection] = field(default_factory=dict)  # in the order of their last use
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
     def batch(self, calls: Iterable[ClientCall], uri: str) -> tuple[ExchangeBatch, list[CallConnection]]:
@@ -83,31 +83,31 @@ class CallReader:
         request: list[int] = []
         response: list[int] = []
         used: dict[ConnectionKey, int] = {}
-        links: list[CallConnection] = []
+        connections: list[CallConnection] = []
         for place, call in enumerate(sorted(calls, key=lambda call: call.sent_ns), self.calls):
             key = (call.client_address, call.broker_address, call.opened_ns)
             if key not in used:
-                used[key] = len(links)
-                links.append(self._link(key))
+                used[key] = len(connections)
+                connections.append(self._connection(key))
             number = used[key]
-            link = links[number]
-            offset = link.client_bytes
+            connection = connections[number]
+            offset = connection.client_bytes
             request.append(len(parts))
             parts.append(call.request)
             table.append((number, 0, offset, call.sent_ns, place))
-            link.client_bytes += len(call.request) + PREFIX_BYTES
-            link.last_ns = max(link.last_ns, call.sent_ns, call.received_ns or 0)
+            connection.client_bytes += len(call.request) + PREFIX_BYTES
+            connection.last_ns = max(connection.last_ns, call.sent_ns, call.received_ns or 0)
             if call.response is None or call.received_ns is None:
                 response.append(-1)
                 continue
             response.append(len(parts))
             parts.append(call.response)
             table.append((number, 1, offset, call.received_ns, place))
-            link.broker_bytes += len(call.response) + PREFIX_BYTES
+            connection.broker_bytes += len(call.response) + PREFIX_BYTES
         self.calls += len(request)
         frames = Frames.whole(parts, table)
         rows, content = read_headers(frames)
-        ends = [link.ends for link in links]
+        ends = [connection.ends for connection in connections]
         _learn_software(content, rows, ends)
         answers = np.array(response, dtype=np.int64)
         status = np.where(answers >= 0, PairStatus.ANSWERED, PairStatus.UNANSWERED).astype(np.uint8)
@@ -115,30 +115,32 @@ class CallReader:
             rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
             self._programs, names=False, sized=True, content=content,
         )  # fmt: skip
-        return batch, links
+        return batch, connections
 
-    def links(self, still_open: Collection[ConnectionKey] | None) -> tuple[list[CallConnection], list[CallConnection]]:
+    def connections(
+        self, still_open: Collection[ConnectionKey] | None
+    ) -> tuple[list[CallConnection], list[CallConnection]]:
         """(connections that have ended since the last call, those that may go on). None means that any may go on."""
         ended: list[CallConnection] = []
         lasting: list[CallConnection] = []
-        for key, link in self._links.items():
-            if not link.ended:
-                link.ended = still_open is not None and key not in still_open
-                (ended if link.ended else lasting).append(link)
-        over = [key for key, link in self._links.items() if link.ended]
-        for key in over[: max(0, len(self._links) - MOST_LINKS)]:
-            del self._links[key]
+        for key, connection in self._connections.items():
+            if not connection.ended:
+                connection.ended = still_open is not None and key not in still_open
+                (ended if connection.ended else lasting).append(connection)
+        over = [key for key, connection in self._connections.items() if connection.ended]
+        for key in over[: max(0, len(self._connections) - MOST_CONNECTIONS)]:
+            del self._connections[key]
         return ended, lasting
 
-    def _link(self, key: ConnectionKey) -> CallConnection:
-        link = self._links.pop(key, None)
-        if link is None:
+    def _connection(self, key: ConnectionKey) -> CallConnection:
+        connection = self._connections.pop(key, None)
+        if connection is None:
             client, broker, opened_ns = key
             ends = Ends(text_hash(f"{client}-{broker}-{opened_ns}".encode()), client, broker)
-            link = CallConnection(ends, opened_ns, opened_ns)
-        link.ended = False
-        self._links[key] = link
-        return link
+            connection = CallConnection(ends, opened_ns, opened_ns)
+        connection.ended = False
+        self._connections[key] = connection
+        return connection
 
 
 def _learn_software(content: Content, rows: Rows, ends: list[Ends]) -> None:

@@ -28,7 +28,7 @@ from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_LEARNT_BYTES, MAX_SES
 
 FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE = 1, 78, 79
 METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS = 3, 19, 75
-_TEACHERS = (METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS)
+_TOPIC_RESPONSES = (METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS)
 # Correlation id, tags and throttle time come first: the bytes after them are the same in response after response.
 CHANGING_BYTES = 9
 MOST_ANSWERS = 10_000
@@ -93,7 +93,7 @@ class NameCache:
     def learn(self, batch: ExchangeBatch) -> None:
         """Learns topic names from responses."""
         keys = batch.rows[batch.request, Frame.API_KEY]
-        telling = (batch.status == PairStatus.ANSWERED) & np.isin(keys, _TEACHERS)
+        telling = (batch.status == PairStatus.ANSWERED) & np.isin(keys, _TOPIC_RESPONSES)
         for index in np.flatnonzero(telling).tolist():
             frame = batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)
             if frame is None:

@@ -141,7 +141,7 @@ def first_with(rows: Any, used: Any, links: Any, bucket: Any, key: Number, facto
 
 
 @jit
-def put(rows: Any, links: Any, ends: Any, bucket: Any, at: Number, factor: Number, shift: Number) -> None:
+def enqueue(rows: Any, links: Any, ends: Any, bucket: Any, at: Number, factor: Number, shift: Number) -> None:
     """Appends a waiting row to both of its lists: that of its direction, and that of its key."""
     side = rows[at, Frame.RESPONSE]
     connection = rows[at, Frame.CONNECTION]
@@ -170,7 +170,7 @@ def put(rows: Any, links: Any, ends: Any, bucket: Any, at: Number, factor: Numbe
 
 
 @jit
-def take_out(rows: Any, links: Any, ends: Any, at: Number) -> None:
+def dequeue(rows: Any, links: Any, ends: Any, at: Number) -> None:
     """Removes a row from the list of its direction; in the list of its key, used rows are skipped."""
     side = rows[at, Frame.RESPONSE]
     connection = rows[at, Frame.CONNECTION]
@@ -187,7 +187,7 @@ def take_out(rows: Any, links: Any, ends: Any, at: Number) -> None:
 
 
 @jit
-def marks(rows: Any, lost_at: Any, at: Number) -> Number:
+def loss_marks(rows: Any, lost_at: Any, at: Number) -> Number:
     """AFTER_LOSS of a waiting row. A loss while it waited is after it in the batch, so a loss is noted once for the
     connection, and not for each row that waits."""
     mark = rows[at, Frame.AFTER_LOSS]
@@ -200,7 +200,7 @@ def marks(rows: Any, lost_at: Any, at: Number) -> Number:
 
 
 @jit
-def alone(
+def add_unpaired(
     rows: Any, lost_at: Any, request: Any, response: Any, status: Any, used: Any, number: Number, at: Number
 ) -> Number:
     """Makes a row without its partner pair `number`; whether its response was lost."""
@@ -211,7 +211,7 @@ def alone(
         return np.int64(0)
     request[number] = at
     status[number] = PairStatus.UNANSWERED
-    return marks(rows, lost_at, at) & LOST_WITH
+    return loss_marks(rows, lost_at, at) & LOST_WITH
 
 
 @jit
@@ -244,7 +244,7 @@ def _pair(
             # on: a stream that lacks a packet is held back, and comes out after the end of its responses.
             at = ends[0, 1 - side, connection]
             while at >= 0:
-                lost += alone(rows, lost_at, request, response, status, used, count, at)
+                lost += add_unpaired(rows, lost_at, request, response, status, used, count, at)
                 count += 1
                 at = np.int64(links[RowLink.FOLLOWING, at])
             ends[0, 1 - side, connection] = -1
@@ -260,15 +260,15 @@ def _pair(
             used[index] = 1
             continue
         if index < waiting:
-            put(rows, links, ends, bucket, index, factor, shift)
+            enqueue(rows, links, ends, bucket, index, factor, shift)
             continue
         if side == 0:
             at = ends[0, 1, connection]
             while at >= 0 and row[Frame.LAST_NS] - rows[at, Frame.FIRST_NS] > EARLIEST_NS:
                 # The request of such an old response was not recorded.
-                alone(rows, lost_at, request, response, status, used, count, at)
+                add_unpaired(rows, lost_at, request, response, status, used, count, at)
                 count += 1
-                take_out(rows, links, ends, at)
+                dequeue(rows, links, ends, at)
                 at = ends[0, 1, connection]
         partner = np.int64(-1)
         if ends[0, 1 - side, connection] >= 0:
@@ -278,36 +278,36 @@ def _pair(
             if (
                 side == 0
                 and last >= 0
-                and marks(rows, lost_at, last)
+                and loss_marks(rows, lost_at, last)
                 and rows[last, Frame.CORRELATION] == row[Frame.CORRELATION]
             ):
                 row[Frame.AFTER_LOSS] |= IN_DOUBT
-            put(rows, links, ends, bucket, index, factor, shift)
+            enqueue(rows, links, ends, bucket, index, factor, shift)
             continue
-        mark = marks(rows, lost_at, partner)
+        mark = loss_marks(rows, lost_at, partner)
         several = links[RowLink.NEXT_ALIKE, partner] >= 0
         if side == 0 and mark and several:
             # Responses that are alike, and one of them may belong to a lost request: none of them is paired.
             at = partner
             while at >= 0:
-                alone(rows, lost_at, request, response, status, used, count, at)
+                add_unpaired(rows, lost_at, request, response, status, used, count, at)
                 count += 1
-                take_out(rows, links, ends, at)
+                dequeue(rows, links, ends, at)
                 at = np.int64(links[RowLink.NEXT_ALIKE, at])
             row[Frame.AFTER_LOSS] |= IN_DOUBT
-            put(rows, links, ends, bucket, index, factor, shift)
+            enqueue(rows, links, ends, bucket, index, factor, shift)
             continue
         if side:
             at = ends[0, 0, connection]
             while at != partner:
-                lost += alone(rows, lost_at, request, response, status, used, count, at)
+                lost += add_unpaired(rows, lost_at, request, response, status, used, count, at)
                 count += 1
-                take_out(rows, links, ends, at)
+                dequeue(rows, links, ends, at)
                 at = ends[0, 0, connection]
-        take_out(rows, links, ends, partner)
+        dequeue(rows, links, ends, partner)
         if side and mark and (several or mark & IN_DOUBT):
-            lost += alone(rows, lost_at, request, response, status, used, count, partner)
-            alone(rows, lost_at, request, response, status, used, count + 1, index)
+            lost += add_unpaired(rows, lost_at, request, response, status, used, count, partner)
+            add_unpaired(rows, lost_at, request, response, status, used, count + 1, index)
             count += 2
             continue
         request[count] = partner if side else index
@@ -320,14 +320,14 @@ def _pair(
     left = 0
     for index in range(len(rows)):
         if not used[index]:
-            rows[index, Frame.AFTER_LOSS] = marks(rows, lost_at, index)
+            rows[index, Frame.AFTER_LOSS] = loss_marks(rows, lost_at, index)
             held += rows[index, Frame.SIZE] + ROW_COST
             left += 1
     for index in range(len(rows)):
         if used[index]:
             continue
         if finish or held > most_bytes or newest - rows[index, Frame.LAST_NS] > LONGEST_WAIT_NS:
-            lost += alone(rows, lost_at, request, response, status, used, count, index)
+            lost += add_unpaired(rows, lost_at, request, response, status, used, count, index)
             count += 1
             held -= rows[index, Frame.SIZE] + ROW_COST
             left -= 1

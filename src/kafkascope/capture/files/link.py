@@ -89,7 +89,7 @@ def by_ether_type(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
         return at, 6
     if kind in _ETHER_MPLS:
         return _mpls(data, at, end)
-    return _session(data, at, end, kind)
+    return _pppoe(data, at, end, kind)
 
 
 @jit
@@ -119,7 +119,7 @@ def by_nibble(data: Any, at: Number, end: Number) -> Numbers:
 @jit
 def _mpls(data: Any, at: Number, end: Number) -> Numbers:
     """Labels, then IP or Ethernet, the latter with or without a control word in front (RFC 4448)."""
-    at, version = _labelled(data, at, end)
+    at, version = _after_labels(data, at, end)
     if version != OTHER:
         return at, version
     if data[at] >> 4 == 0:
@@ -132,7 +132,7 @@ def _mpls(data: Any, at: Number, end: Number) -> Numbers:
 
 
 @jit
-def _labelled(data: Any, at: Number, end: Number) -> Numbers:
+def _after_labels(data: Any, at: Number, end: Number) -> Numbers:
     """IP after the last label, by its own version field, or OTHER."""
     last = False
     while not last:
@@ -153,11 +153,11 @@ def _pseudowire(data: Any, at: Number, end: Number) -> Numbers:
         return at, 4
     if kind == ETHER_IPV6:
         return at, 6
-    return _session(data, at, end, kind)
+    return _pppoe(data, at, end, kind)
 
 
 @jit
-def _session(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+def _pppoe(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     """PPPoE; or the code of a protocol that may hold IP and isn't read. All others hold none, as ARP."""
     if kind == _ETHER_MACSEC:
         return at, MACSEC
@@ -177,5 +177,5 @@ def _session(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     if protocol == _PPP_IPV6:
         return at, 6
     if protocol in _PPP_MPLS:
-        return _labelled(data, at, end)
+        return _after_labels(data, at, end)
     return at, PPPOE if protocol in _PPP_PACKED else OTHER

@@ -69,7 +69,7 @@ class RecordLayout(NamedTuple):
 
 
 @jit
-def file_header(data: Any, position: Number) -> Number:
+def is_file_header(data: Any, position: Number) -> Number:
     """Whether a file header (version 2.4) is at `position`."""
     big = _is_magic(any32(data, position, True))
     if not big and not _is_magic(any32(data, position, False)):
@@ -98,7 +98,7 @@ def layout_of(data: Any, position: Number) -> RecordLayout:
 
 
 @jit
-def plausible(data: Any, position: Number, layout: RecordLayout, near: Number, any_fraction: bool) -> Number:
+def is_plausible(data: Any, position: Number, layout: RecordLayout, near: Number, any_fraction: bool) -> Number:
     """Whether a record header may be at `position`; `near` is a time in seconds, or -1."""
     big = layout.big
     size = any32(data, position + 8, big)
@@ -117,13 +117,13 @@ def plausible(data: Any, position: Number, layout: RecordLayout, near: Number, a
 
 
 @jit
-def weigh(
+def classify_unusual(
     data: Any, position: Number, layout: RecordLayout, near: Number, last: Number, trusted: bool, final: bool
 ) -> Number:
     """What to do with an unusual record: the record after it decides."""
     stop = len(data)
     big = layout.big
-    if file_header(data, position):
+    if is_file_header(data, position):
         return PcapStop.NEW_FILE if stop - position >= HEADER else PcapStop.MORE
     seconds = any32(data, position, big)
     size = any32(data, position + 8, big)
@@ -146,12 +146,12 @@ def weigh(
         if not final:
             return PcapStop.MORE
         return PcapStop.BROKEN if beyond and after != stop else PcapStop.KEEP
-    if file_header(data, after) or plausible(data, after, layout, seconds, False):
+    if is_file_header(data, after) or is_plausible(data, after, layout, seconds, False):
         return PcapStop.KEEP
     if beyond:
         return PcapStop.BROKEN
     # Times may all be wrong, or all fractions (nanoseconds in a file of microseconds): one of both must fit.
-    if plausible(data, after, layout, -1, False) or plausible(data, after, layout, seconds, True):
+    if is_plausible(data, after, layout, -1, False) or is_plausible(data, after, layout, seconds, True):
         return PcapStop.KEEP
     return PcapStop.BROKEN if wrong else PcapStop.DOUBT
 
@@ -178,7 +178,7 @@ def index_records(
                 break
             near = seconds
         else:
-            why = weigh(data, position, layout, near, last, position == trusted, final)
+            why = classify_unusual(data, position, layout, near, last, position == trusted, final)
             if why != PcapStop.KEEP:
                 return count, position, why, near, last
             if near < 0 or abs(seconds - near) <= _NEAR_SECONDS or abs(seconds - last) <= _NEAR_SECONDS:
@@ -195,12 +195,12 @@ def index_records(
 
 
 @jit
-def begins(data: Any, position: Number, layout: RecordLayout, near: Number, final: bool) -> Number:
+def chain_fit(data: Any, position: Number, layout: RecordLayout, near: Number, final: bool) -> Number:
     """Whether a chain of records begins at `position`, with or without a file header: `NEAR` the given time, or `FAR`
     from it; `WAIT` if that takes more data."""
     stop = len(data)
     at = position
-    header = file_header(data, position)
+    header = is_file_header(data, position)
     if header:
         at += HEADER
         if at > stop:
@@ -211,7 +211,7 @@ def begins(data: Any, position: Number, layout: RecordLayout, near: Number, fina
     enough = _CHAIN
     links = 0
     before = np.int64(-1)
-    while links < enough and stop - at >= record and plausible(data, at, layout, before, False):
+    while links < enough and stop - at >= record and is_plausible(data, at, layout, before, False):
         before = any32(data, at, big)
         size = any32(data, at + 8, big)
         if links == 0 and near >= 0:
@@ -246,8 +246,8 @@ def find_records(
         fit = RecordFit.NO
         # The middle bytes of a magic rule out nearly every place, at little cost.
         magic = data[position + 1] == 0xB2 or data[position + 2] == 0xB2
-        if magic or plausible(data, position, layout, -1, False):
-            fit = begins(data, position, layout, near, final)
+        if magic or is_plausible(data, position, layout, -1, False):
+            fit = chain_fit(data, position, layout, near, final)
         if fit == RecordFit.WAIT:
             return position, RecordFit.NO
         if fit == RecordFit.NEAR or (fit == RecordFit.FAR and far_too):
@@ -310,11 +310,11 @@ class PcapReader:
                 if holds is None:
                     return position
                 if holds:
-                    self._lose(base + position)
+                    self._start_search(base + position)
                 else:
                     self._trusted = base + position
             else:
-                self._lose(base + position)
+                self._start_search(base + position)
                 self._cut = why == PcapStop.MORE
                 # A record that is only cut holds a packet: records of another time would be inside that packet.
                 self._far_too = not self._cut or not self._is_sane(data, position)
@@ -327,7 +327,7 @@ class PcapReader:
 
     def _is_sane(self, data: Bytes, position: int) -> bool:
         short = len(data) - position < self._layout.record
-        return short or bool(plausible(data, position, self._layout, self._near, False))
+        return short or bool(is_plausible(data, position, self._layout, self._near, False))
 
     def _holds_records(self, data: Bytes, position: int, base: int, final: bool) -> bool | None:
         """Only the time of this record is wrong, and no record follows: either it is whole and what follows is broken,
@@ -341,7 +341,7 @@ class PcapReader:
             return None
         return bool(fit != RecordFit.NO)
 
-    def _lose(self, offset: int) -> None:
+    def _start_search(self, offset: int) -> None:
         """A packet may hold a recording of another time: up to the end of the largest packet, records near in time are
         searched first. No byte is searched twice for that reason, whatever the file contains."""
         self._lost_from, self._searched = offset, offset + 1

@@ -26,11 +26,11 @@ _BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 def inputs(source: Any) -> list[Input]:
     """One input or several, as a list; paths are text in it."""
-    several = isinstance(source, Iterable) and not _is_one(source)
+    several = isinstance(source, Iterable) and not _is_single(source)
     return [_input(item) for item in (source if several else [source])]
 
 
-def _is_one(source: Any) -> bool:
+def _is_single(source: Any) -> bool:
     # Some files are iterable too, and temporary files have no common base class.
     is_path_or_bytes = isinstance(source, str | os.PathLike | bytes | bytearray | memoryview)
     return is_path_or_bytes or hasattr(source, "read") or hasattr(source, "readinto")
@@ -39,14 +39,14 @@ def _is_one(source: Any) -> bool:
 def _input(source: Any) -> Input:
     if isinstance(source, bytes | bytearray | memoryview):
         raise UsageError("bytes are no path; give it as text, and a recording in memory as io.BytesIO(…)")
-    if not _is_one(source):
+    if not _is_single(source):
         raise UsageError(
-            f"{_named(source)} is no recording; a path, - or an open binary file is wanted, or several of these"
+            f"{_type_name(source)} is no recording; a path, - or an open binary file is wanted, or several of these"
         )
     return os.fsdecode(source) if isinstance(source, str | os.PathLike) else source
 
 
-def _named(value: Any) -> str:
+def _type_name(value: Any) -> str:
     kind = type(value).__name__
     return "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
@@ -98,13 +98,13 @@ class Source:
             count = self._read(view[got:])
             got += count
             if count == 0:
-                if got or self._waiting is None or not self._goes_on(self._waiting):
+                if got or self._waiting is None or not self._keeps_following(self._waiting):
                     break
-            elif not self._regular and not self._more():
+            elif not self._regular and not self._has_more():
                 break
         return got
 
-    def _goes_on(self, waiting: FollowPolicy) -> bool:
+    def _keeps_following(self, waiting: FollowPolicy) -> bool:
         if self._changed:
             # Read to its end once more: bytes may have come before the change was seen.
             waiting.changed = self._changed
@@ -140,7 +140,7 @@ class Source:
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or str(error)).lower()}") from None
 
-    def _more(self) -> bool:
+    def _has_more(self) -> bool:
         return self._descriptor >= 0 and bool(select.select([self._descriptor], [], [], 0)[0])
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def _read_into(file: Any, view: memoryview, called: str) -> int:
     if isinstance(data, str):
         raise UsageError(f"{called} is open as text; open it with 'rb'")
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise UsageError(f"{called} gives {_named(data)}; bytes are wanted")
+        raise UsageError(f"{called} gives {_type_name(data)}; bytes are wanted")
     if len(data) > len(view):
         raise UsageError(f"{called} gives more bytes than it was asked for")
     view[: len(data)] = data

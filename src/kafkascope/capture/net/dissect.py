@@ -13,7 +13,7 @@ from kafkascope.capture.base.flow import ACK
 from kafkascope.capture.base.numbers import Number, Numbers, big16, big32, big64
 from kafkascope.capture.files.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.net.flow_table import FULL, flow_number
-from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
+from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner_ip
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_PACKET_BYTES, MAX_TUNNELS
 
@@ -212,7 +212,7 @@ def dissect(
                 pieces += 1
                 break
             if protocol != TCP:
-                at, version = inner(data, at, end, protocol)
+                at, version = inner_ip(data, at, end, protocol)
                 level += 1
                 if version != OTHER and level > MAX_TUNNELS:
                     reason = SkipReason.TOO_DEEP

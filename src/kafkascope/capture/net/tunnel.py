@@ -22,7 +22,7 @@ _CHECKSUM, _KEY, _SEQUENCE = 0x8000, 0x2000, 0x1000
 
 
 @jit
-def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
+def inner_ip(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
     """(where the inner IP header begins, version); OTHER for anything but a known tunnel."""
     if protocol == IP_IN_IP:
         return at, 4
@@ -37,7 +37,7 @@ def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
             return ethernet(data, at + _VXLAN_BYTES, end)
         if port == _GENEVE and end - at >= _GENEVE_BYTES and data[at] >> 6 == 0:
             after = at + _GENEVE_BYTES + (data[at] & 0x3F) * 4
-            return _carried(data, after, end, big16(data, at + 2))
+            return _payload(data, after, end, big16(data, at + 2))
         # User traffic of a mobile network: version 1, with a packet of the user inside.
         if port == _GTP_U and end - at >= _GTP_BYTES and data[at] >> 4 == 3 and data[at + 1] == 0xFF:
             return at, GTP_U
@@ -60,12 +60,12 @@ def _gre(data: Any, at: Number, end: Number) -> Numbers:
     if kind == _ERSPAN_2 and not flags & _SEQUENCE:
         return ethernet(data, after, end)
     if kind in (_ERSPAN_2, _ERSPAN_3):
-        return _mirrored(data, after, end, kind)
-    return _carried(data, after, end, kind)
+        return _erspan(data, after, end, kind)
+    return _payload(data, after, end, kind)
 
 
 @jit
-def _mirrored(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+def _erspan(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     """ERSPAN of type II or III."""
     if end - at < (_ERSPAN_2_BYTES if kind == _ERSPAN_2 else _ERSPAN_3_BYTES):
         return at, CUT
@@ -84,7 +84,7 @@ def _mirrored(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
 
 
 @jit
-def _carried(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+def _payload(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     if at > end:
         return at, OTHER
     if kind == _TRANSPARENT_ETHERNET:

@@ -97,7 +97,7 @@ class Tallies:
         self._waiting.append((distinct, counts))
         self._waits += len(distinct)
         if self._waits > max(_MOST_WAITING, len(self._keys)):
-            self._settle()
+            self._merge_buckets()
 
     def _number(self, name: Any) -> int:
         number = self._numbers.get(name)
@@ -121,7 +121,7 @@ class Tallies:
 
     def _summaries(self, group: Ints, count: int) -> list[Tally]:
         """`group` is the index of the summary, of `count`, that each name goes to."""
-        self._settle()
+        self._merge_buckets()
         sums = np.zeros((count, len(Measure) + 1), np.int64)
         sums[:, Measure.LATENCY] = -1
         keys, counts = self._keys.copy(), self._counts
@@ -141,7 +141,7 @@ class Tallies:
             )
         ]
 
-    def _settle(self) -> None:
+    def _merge_buckets(self) -> None:
         if self._waiting:
             parts = [(self._keys, self._counts), *self._waiting]
             keys, counts = (np.concatenate([part[which] for part in parts]) for which in (0, 1))

@@ -26,7 +26,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(
 
 
 # Lines with a request, or written by a container runtime, have one of these. Other lines are only counted.
-_WORTH = re.compile(re.escape(REQUEST_LOG.mark) + rb'|"log"| std(?:out|err) [FP]')
+_CANDIDATE = re.compile(re.escape(REQUEST_LOG.mark) + rb'|"log"| std(?:out|err) [FP]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class LogLines:
                         held, length = [], 0
                 end = max(chunk.rfind(b"\n") + 1, start)
                 if not length:
-                    yield from self._worth(chunk, start, end, offset)
+                    yield from self._candidates(chunk, start, end, offset)
                     length = count - end
                     held = [chunk[end:]]
                 offset += count
@@ -143,9 +143,9 @@ class LogLines:
         self.count += 1
         return _Raw(b"".join(held), number, offset) if held else LongLine(number, offset, length)
 
-    def _worth(self, chunk: bytes, start: int, end: int, offset: int) -> Iterator[_Raw]:
+    def _candidates(self, chunk: bytes, start: int, end: int, offset: int) -> Iterator[_Raw]:
         """Those of the whole lines from `start` to `end` that may hold a request."""
-        while match := _WORTH.search(chunk, start, end):
+        while match := _CANDIDATE.search(chunk, start, end):
             begin = chunk.rfind(b"\n", start, match.start()) + 1 or start
             stop = chunk.index(b"\n", match.start())
             self.count += chunk.count(b"\n", start, begin)

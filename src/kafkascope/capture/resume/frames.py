@@ -73,7 +73,7 @@ class Framing:
             yield from (entry[5] for entry in self.pieces.entries)
 
 
-def is_attended(framer: Framer, number: int) -> bool:
+def is_followed(framer: Framer, number: int) -> bool:
     """Whether more of the connection would be read."""
     places = framer._tables.place[2 * number : 2 * number + 2]
     return (
@@ -83,7 +83,7 @@ def is_attended(framer: Framer, number: int) -> bool:
     )
 
 
-def leave_alone(framer: Framer, number: int) -> None:
+def stop_framing(framer: Framer, number: int) -> None:
     """Stops framing the connection, and drops the frames that it began."""
     framer._tables = with_streams(framer._tables, 2 * number + 2)
     tables = framer._tables

@@ -77,7 +77,7 @@ def restore_ends(pairer: Pairer, carried: Carried) -> None:
     pairer.ends.append(Ends(name, sides[client], sides[1 - client], carried.client_software, carried.software_from))
 
 
-def named(ends: Ends | None) -> str | None:
+def connection_id_of(ends: Ends | None) -> str | None:
     return connection_name(ends.number) if ends is not None and ends.client_address else None
 
 

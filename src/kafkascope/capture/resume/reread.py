@@ -24,7 +24,7 @@ _FAR = 1 << 62
 Reopen = Callable[[str], Input | None]
 
 
-class Reopening:
+class ReopenTracker:
     """A `Reopen` that records the outcome: `lost` are connections with bytes that could not be read again, `restored`
     are exchanges whose frame without a partner was read again."""
 

@@ -34,20 +34,20 @@ from kafkascope.capture.resume.frames import (
     Framing,
     add_frame_ranges,
     framing_of,
-    is_attended,
-    leave_alone,
+    is_followed,
     restore_framing,
+    stop_framing,
 )
 from kafkascope.capture.resume.pairs import (
     add_waiting_ranges,
-    named,
+    connection_id_of,
     restore_ends,
     restore_waiting,
     waiting_ids,
     waiting_of,
 )
 from kafkascope.capture.resume.places import LatePieces, PlaceReader, PlaceWriter
-from kafkascope.capture.resume.reread import Reopen, Reopening, RereadRanges
+from kafkascope.capture.resume.reread import Reopen, ReopenTracker, RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
 from kafkascope.capture.resume.tcp import (
     add_early_ranges,
@@ -149,7 +149,7 @@ def carry(steps: Steps, late: LatePieces, *, now_ns: int, idle_ns: int) -> tuple
         age = now_ns - connection.last_ns
         over = is_over(tables, connection.number)
         unfinished = connection.number in waiting or has_unfinished(tables, connection.number)
-        if over and age > TRAILING_NS and not unfinished and not is_attended(steps.framer, connection.number):
+        if over and age > TRAILING_NS and not unfinished and not is_followed(steps.framer, connection.number):
             continue
         framing = framing_of(steps.framer, connection.number, pieces)
         unfinished |= framing.is_unfinished
@@ -167,7 +167,7 @@ def leave_out(steps: Steps, ended: Sequence[Carried]) -> None:
     waiting = steps.pairer._waiting
     steps.pairer._waiting = waiting[~np.isin(waiting[:, Frame.CONNECTION], numbers)]
     for number in numbers:
-        leave_alone(steps.framer, number)
+        stop_framing(steps.framer, number)
 
 
 def _carried(steps: Steps, number: int, framing: Framing, waiting: list[Ints]) -> Carried:
@@ -201,7 +201,7 @@ def _carried(steps: Steps, number: int, framing: Framing, waiting: list[Ints]) -
         duplicated_bytes=connection.duplicated_bytes,
         protocol=connection.protocol,
         client=connection.client,
-        connection_id=named(ends),
+        connection_id=connection_id_of(ends),
         client_software=ends.software if ends is not None else None,
         software_from=ends.software_from if ends is not None else 0,
         starter=framing.starter,
@@ -277,7 +277,7 @@ def resume(
     unread += restore_waiting(steps.pairer, carried, places, ranges)
     if late is not None:
         late.add(np.array(list(_late(carried, places)), np.int64).reshape(-1, 4))
-    if isinstance(reopen, Reopening):
+    if isinstance(reopen, ReopenTracker):
         connections = steps.reassembler.connections
         # The id that a first frame will give it, even if none has come yet.
         reopen.lost |= {connection_name(connection_hash(connections[number])) for number, _ in unread}

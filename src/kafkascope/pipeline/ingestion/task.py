@@ -18,7 +18,7 @@ from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.choose import Choice, flow_hash
-from kafkascope.capture.resume.reread import Reopening
+from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
 from kafkascope.capture.resume.tcp import connection_of
@@ -196,7 +196,7 @@ def _recorded(
         message = str(error)
         bad[next((uri for uri in task.uris if message.startswith(uri)), task.uris[0])] = message
 
-    reopen = Reopening(_reopened)
+    reopen = ReopenTracker(_reopened)
     part = Part(
         carried=[Carried.from_json(state) for state in task.carried],
         last=task.kind != CAPTURES,
