@@ -91,7 +91,7 @@ def _add_pairs(
 
 @jit
 def add_pairs(
-    bodies: Any, count: Number, rows: Any, request: Any, response: Any, answer_at: Any, values: Any, outer: Any
+    bodies: Any, count: Number, rows: Any, request: Any, response: Any, response_at: Any, values: Any, outer: Any
 ) -> Number:
     """Adds the bodies of pairs to `bodies`. `outer` has the exchange of each, and is empty for the batch itself."""
     for i in range(len(request)):
@@ -102,10 +102,10 @@ def add_pairs(
         key, version = rows[row, Frame.API_KEY], rows[row, Frame.VERSION]
         add_body(bodies, count, rows, row, exchange, key << 17 | version & 0xFFFF, rows[row, Frame.BODY_AT])
         count += 1
-        if response[i] >= 0 and answer_at[i] >= 0:
+        if response[i] >= 0 and response_at[i] >= 0:
             if key == API_VERSIONS and values[i, Fact.ERROR] == UNSUPPORTED_VERSION:
                 version = np.int64(0)
-            add_body(bodies, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, answer_at[i])
+            add_body(bodies, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, response_at[i])
             count += 1
     return count
 

@@ -109,10 +109,10 @@ class CallReader:
         rows, content = read_headers(frames)
         ends = [connection.ends for connection in connections]
         _learn_software(content, rows, ends)
-        answers = np.array(response, dtype=np.int64)
-        status = np.where(answers >= 0, PairStatus.ANSWERED, PairStatus.UNANSWERED).astype(np.uint8)
+        responses = np.array(response, dtype=np.int64)
+        status = np.where(responses >= 0, PairStatus.ANSWERED, PairStatus.UNANSWERED).astype(np.uint8)
         batch = make_batch(
-            rows, np.array(request, dtype=np.int64), answers, status, ends, Recordings([uri], [0]),
+            rows, np.array(request, dtype=np.int64), responses, status, ends, Recordings([uri], [0]),
             self._programs, names=False, sized=True, content=content,
         )  # fmt: skip
         return batch, connections

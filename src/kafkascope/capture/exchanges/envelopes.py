@@ -47,33 +47,33 @@ def open_envelopes(
     """The exchanges inside `outer`, whose two bodies were read; `body_at` is that of the responses."""
     count = len(outer)
     made = np.zeros((2 * count, len(Frame)), dtype=np.int64)
-    answered = np.empty(count, dtype=np.int64)
-    _open(*content, rows, request, response, body_at, outer, made, answered, flexible_from())
-    return InnerExchanges(outer, made, np.arange(count), answered)
+    inner_response = np.empty(count, dtype=np.int64)
+    _open(*content, rows, request, response, body_at, outer, made, inner_response, flexible_from())
+    return InnerExchanges(outer, made, np.arange(count), inner_response)
 
 
 @jit
 def _open(
-    waited: Any, body: Any, rows: Any, request: Any, response: Any, body_at: Any, outer: Any, made: Any, answered: Any,
-    first_flexible: Any,
+    waited: Any, body: Any, rows: Any, request: Any, response: Any, body_at: Any, outer: Any, made: Any,
+    inner_response: Any, first_flexible: Any,
 ) -> None:  # fmt: skip
     """The inner frame is the first field of either body: a length and bytes."""
     count = len(outer)
     for index in range(count):
-        for answer in range(2):
-            inner = made[index + answer * count]
+        for is_response in range(2):
+            inner = made[index + is_response * count]
             inner[Frame.KIND] = FrameKind.FRAME
-            inner[Frame.RESPONSE] = answer
-            which = response[outer[index]] if answer else request[outer[index]]
+            inner[Frame.RESPONSE] = is_response
+            which = response[outer[index]] if is_response else request[outer[index]]
             if which < 0:
                 continue
             row = rows[which]
             data, start = place(waited, body, row[Frame.FRAME_AT])
             before = row[Frame.FRAME_AT] - start
             end = start + row[Frame.SIZE]
-            start += body_at[outer[index]] if answer else row[Frame.BODY_AT]
+            start += body_at[outer[index]] if is_response else row[Frame.BODY_AT]
             length, position = uvarint(data, start, end)
             inner[Frame.FRAME_AT] = before + position
             inner[Frame.SIZE] = min(max(length - 1, 0), end - position)
-        answered[index] = count + index if made[count + index, Frame.SIZE] > 0 else -1
+        inner_response[index] = count + index if made[count + index, Frame.SIZE] > 0 else -1
     parse_headers(waited, body, made, 0, first_flexible)

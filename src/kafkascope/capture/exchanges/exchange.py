@@ -125,10 +125,13 @@ def _inside(request: bytes | None, response: bytes | None) -> Iterator[tuple[Dec
     content: bytes = outer.body.value["requestData"]
     inner = read_frame(content, None)
     yield inner, len(content).to_bytes(4, "big") + content
-    answered = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
-    answer = answered.value["responseData"] if answered else None
-    if answer:
-        yield read_frame(answer, (inner.api_key, inner.version)), len(answer).to_bytes(4, "big") + answer
+    outer_response = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
+    inner_response = outer_response.value["responseData"] if outer_response else None
+    if inner_response:
+        yield (
+            read_frame(inner_response, (inner.api_key, inner.version)),
+            len(inner_response).to_bytes(4, "big") + inner_response,
+        )
 
 
 def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch | None = None) -> Iterator[Exchange]:

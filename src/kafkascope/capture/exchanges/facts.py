@@ -296,13 +296,13 @@ def _scan_all(
             # The coordinator of a transaction or of a share partition.
             seen[index, Fact.GROUP_AT] = SEVERAL
         topics = values[index, Fact.TOPICS]
-        answer = response[index]
-        if answer < 0:
+        response_row = response[index]
+        if response_row < 0:
             continue
-        data, start = place(waited, body, rows[answer, Frame.FRAME_AT])
-        end = start + rows[answer, Frame.SIZE]
+        data, start = place(waited, body, rows[response_row, Frame.FRAME_AT])
+        end = start + rows[response_row, Frame.SIZE]
         position = start + 4
-        if rows[answer, Frame.BODY_AT] < 0:
+        if rows[response_row, Frame.BODY_AT] < 0:
             state[index] |= UNREADABLE
             states |= UNREADABLE
             continue
@@ -323,7 +323,7 @@ def _scan_all(
             continue
         middle = named
         result, named = scan(
-            operations, tags, program, data, rows[answer, Frame.FRAME_AT] - start, position, end, values[index],
+            operations, tags, program, data, rows[response_row, Frame.FRAME_AT] - start, position, end, values[index],
             seen[index], index, names, named, keep, stack,
         )  # fmt: skip
         values[index, Fact.TOPICS] = topics
@@ -349,10 +349,10 @@ def _scan_all(
 
 
 def _read_carefully(
-    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
 ) -> None:
     """Reads with the careful codec what the kernel left."""
-    if _is_long(facts, index, rows, request_row, answer):
+    if _is_long(facts, index, rows, request_row, response_row):
         return
     data = _frame(content, rows, request_row)
     facts.values[index, :] = 0
@@ -362,19 +362,19 @@ def _read_carefully(
     try:
         read = decode_request(data)
         _note(facts, index, read, names)
-        if answer >= 0:
-            answered = _frame(content, rows, answer)
+        if response_row >= 0:
+            response_frame = _frame(content, rows, response_row)
             read = decode_response(
-                answered, int(rows[request_row, Frame.API_KEY]), int(rows[request_row, Frame.VERSION])
+                response_frame, int(rows[request_row, Frame.API_KEY]), int(rows[request_row, Frame.VERSION])
             )
             _note(facts, index, read, names)
     except DecodeError:
         facts.undecoded[index] = True
 
 
-def _is_long(facts: Facts, index: int, rows: Rows, request_row: int, answer: int) -> bool:
+def _is_long(facts: Facts, index: int, rows: Rows, request_row: int, response_row: int) -> bool:
     """Whether one of the frames is too long for the codec, and so neither is decoded."""
-    longest = max(int(rows[request_row, Frame.SIZE]), int(rows[answer, Frame.SIZE]) if answer >= 0 else 0)
+    longest = max(int(rows[request_row, Frame.SIZE]), int(rows[response_row, Frame.SIZE]) if response_row >= 0 else 0)
     facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
     return longest > MAX_CAREFUL_FRAME_BYTES
 
@@ -384,23 +384,23 @@ def _frame(content: Content, rows: Rows, row: int) -> bytes:
 
 
 def _read_envelope(
-    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
 ) -> None:
     """Reads the request inside an Envelope and its response: an error in the latter is the exchange's."""
-    if _is_long(facts, index, rows, request_row, answer):
+    if _is_long(facts, index, rows, request_row, response_row):
         return
     try:
         outer = decode_request(_frame(content, rows, request_row))
         inner = outer.value["requestData"] if outer else b""
         _note(facts, index, decode_request(inner), names)
-        if answer < 0:
+        if response_row < 0:
             return
-        answered = _frame(content, rows, answer)
-        outer = decode_response(answered, ENVELOPE, int(rows[request_row, Frame.VERSION]))
-        answer_inside = outer.value["responseData"] if outer else None
-        if answer_inside:
+        response_frame = _frame(content, rows, response_row)
+        outer = decode_response(response_frame, ENVELOPE, int(rows[request_row, Frame.VERSION]))
+        inner_response = outer.value["responseData"] if outer else None
+        if inner_response:
             key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
-            _note(facts, index, decode_response(answer_inside, key, version), names)
+            _note(facts, index, decode_response(inner_response, key, version), names)
     except DecodeError:
         facts.undecoded[index] = True
 

@@ -219,7 +219,7 @@ def _pair(
     rows: Any, waiting: int, request: Any, response: Any, status: Any, used: Any, links: Any, ends: Any, lost_at: Any,
     bucket: Any, factor: Number, shift: Number, most_bytes: int, finish: bool,
 ) -> Numbers:  # fmt: skip
-    """(pairs, rows that still wait, answers that were lost)"""
+    """(pairs, rows that still wait, responses that were lost)"""
     request[:] = -1
     response[:] = -1
     used[:] = 0

@@ -121,8 +121,8 @@ class RequestLog:
             key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
             request, request_sizes = _frame(key, version, "Request", entry["request"], header)
             response, response_sizes = None, NO_SIZES
-            if isinstance(answer := entry.get("response"), dict):
-                response, response_sizes = _frame(key, version, "Response", answer, header)
+            if isinstance(response_body := entry.get("response"), dict):
+                response, response_sizes = _frame(key, version, "Response", response_body, header)
             total_ns = round(float(entry["totalTimeMs"]) * 1_000_000)
             if abs(total_ns) >= _LONGEST_NS:
                 raise ValueError("no duration")

@@ -174,8 +174,8 @@ def connection_of_syn(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Nu
     direction = as_int64(s.direction[i])
     number = t.current[flow]
     first = (s.sequence[i] + 1) & _WORD
-    answer = s.flags[i] & ACK != 0
-    acknowledged = s.acknowledgement[i] & _WORD if answer and len(s.acknowledgement) else as_int64(-1)
+    is_syn_ack = s.flags[i] & ACK != 0
+    acknowledged = s.acknowledgement[i] & _WORD if is_syn_ack and len(s.acknowledgement) else as_int64(-1)
     same = False
     if number >= 0:
         base = t.streams[2 * number + direction, Stream.BASE]
@@ -190,7 +190,7 @@ def connection_of_syn(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Nu
             )
         elif base < 0 and (not is_over(t, number) or 0 <= acknowledged == other[Stream.BASE]):
             fits = other[Stream.INITIAL] < 0 or acknowledged < 0 or acknowledged == other[Stream.BASE]
-            same = fits if answer else other[Stream.BASE] < 0
+            same = fits if is_syn_ack else other[Stream.BASE] < 0
     if not same:
         number = begin(t, o, data, flow, s.time[i], s.packet[i])
         if number < 0:
@@ -198,7 +198,7 @@ def connection_of_syn(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Nu
     stream = 2 * number + direction
     if t.streams[stream, Stream.INITIAL] < 0:
         open_stream(t, o, stream, s.sequence[i] & _WORD, s.time[i], s.packet[i])
-        if not answer and t.connections[number, Conn.OPENER] < 0:
+        if not is_syn_ack and t.connections[number, Conn.OPENER] < 0:
             t.connections[number, Conn.OPENER] = direction
     other_stream = 2 * number + (1 - direction)
     if acknowledged >= 0 and t.streams[other_stream, Stream.BASE] < 0:
