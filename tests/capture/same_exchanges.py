@@ -49,8 +49,8 @@ def logged(name: str) -> list[Exchange]:
 
 def both(name: str) -> Both:
     both_sides = Both()
-    in_log = _by_identity(_outer(seen_exchange) for seen_exchange in logged(name))
-    for identity, seen in _by_identity(_unwrapped(seen_exchange) for seen_exchange in captured(name)).items():
+    in_log = _by_identity(_outer(exchange) for exchange in logged(name))
+    for identity, seen in _by_identity(_unwrapped(exchange) for exchange in captured(name)).items():
         lines = in_log.pop(identity, [])
         while seen and lines:
             both_sides.pairs.append((seen.pop(0), lines.pop(0)))

@@ -58,7 +58,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_exchange_undecoded() -> None:
         nested = [nested]
     odd = [{"errorCode": "x"}, {"errorCode": LONE}, {"errorCode": nested}, {LONE: 1}]
     exchanges, log = read("\n".join(line(heartbeat(response=response)) for response in odd))
-    assert [response.status for response in exchanges] == ["undecoded"] * len(odd)
+    assert [exchange.status for exchange in exchanges] == ["undecoded"] * len(odd)
     assert log.unread == 0
 
 
@@ -223,19 +223,19 @@ def test_whatever_a_line_says_nothing_is_raised_and_the_others_are_as_they_were(
     real = one_of_each()
     (plain, _) = read("\n".join(real))
     expected = sorted(map(alone, plain), key=lambda row: str(row[0]))
-    known = {row.exchange_id for row in plain}
+    known = {exchange.exchange_id for exchange in plain}
     assert len(expected) == len(real) > 80
     for number in range(12):
-        lines = [(row, True) for row in real]
+        lines = [(text, True) for text in real]
         for _ in range(100):
             # Another correlation id: one that comes out whole must not be the same line again, which has another id.
             text = re.sub('(?<="correlationId":)', "1", choose.choice(real), count=1)
             odd = choose.choice(MUTATIONS)(text, choose).replace("\n", " ")
-            if not known.intersection(row.exchange_id for row in read(odd.encode(errors="surrogatepass"))[0]):
+            if not known.intersection(exchange.exchange_id for exchange in read(odd.encode(errors="surrogatepass"))[0]):
                 lines.insert(choose.randrange(len(lines) + 1), (odd, False))
-        content = "\n".join(row for row, _ in lines).encode(errors="surrogatepass")
+        content = "\n".join(text for text, _ in lines).encode(errors="surrogatepass")
         exchanges, log = read(content)
-        kept = [row for row in exchanges if lines[row.packet][1]]
+        kept = [exchange for exchange in exchanges if lines[exchange.packet][1]]
         assert sorted(map(alone, kept), key=lambda row: str(row[0])) == expected, number
         assert log.lines == len(lines) and len(real) < log.entries == len(exchanges) < len(lines)
         for _ in decode_messages(BytesIO(content)):

@@ -88,7 +88,7 @@ def test_acquired_records_are_those_that_the_application_was_handed(who: str) ->
     if who not in ("doomed", "leaver"):
         assert not never
         return
-    last = [event for event in ranges if event["correlationId"] == ranges[-1]["correlationId"]]
+    last = [batch for batch in ranges if batch["correlationId"] == ranges[-1]["correlationId"]]
     place = (ids[delivered[-1]["topic"]], delivered[-1]["partition"], delivered[-1]["offset"])
     assert never == Counter({record: 1 for record in _records(last) if record[:3] > place})
     assert never
