@@ -199,7 +199,6 @@ def test_every_help_flag_is_told() -> None:
         "NO_COLOR",
         "FORCE_COLOR",
         "COLUMNS",
-        "_KAFKASCOPE_COMPLETE=bash_source",
     ):
         assert option in text, option
 

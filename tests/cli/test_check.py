@@ -79,6 +79,24 @@ def test_a_place_that_is_none_is_refused(text: str) -> None:
         parse_listen(text)
 
 
+def test_a_host_alone_is_checked_for_everything(cli: Cli) -> None:
+    assert cli("check", "127.0.0.1:1").err == cli("check", "all", "127.0.0.1:1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "HOST is missing"),
+        (("quorum",), "HOST is missing"),
+        (("quorm", "127.0.0.1:1"), "unknown check quorm; choose from quorum, share-group, streams-group, group, all"),
+    ],
+)
+def test_a_check_without_host_or_with_an_unknown_name_is_refused(cli: Cli, words: tuple[str, ...], says: str) -> None:
+    result = cli("check", *words)
+    assert result.code == 2
+    assert says in result.err
+
+
 def test_a_cluster_that_is_not_there_exits_with_4(cli: Cli) -> None:
     answer = cli("check", "quorum", NOBODY)
     assert (answer.code, answer.out) == (4, "")

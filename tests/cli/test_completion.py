@@ -3,6 +3,7 @@
 import pytest
 from click.shell_completion import BashComplete, ShellComplete
 
+from kafkascope.cli.live.check_targets import WHAT
 from kafkascope.cli.main import COMMANDS, commands
 from kafkascope.schema.catalog import apis, index
 from tests.support.cli import process
@@ -17,6 +18,11 @@ def complete(*words: str) -> list[str]:
 def test_commands() -> None:
     assert complete("") == COMMANDS
     assert complete("de") == ["decode", "describe"]
+
+
+def test_check_offers_what_it_can_check_once() -> None:
+    assert complete("check", "") == list(WHAT)
+    assert complete("check", "quorum", "") == []
 
 
 def test_options() -> None:
@@ -72,9 +78,9 @@ def test_diff_offers_releases_too() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_gets_its_script_and_its_answers(shell: str) -> None:
-    script = process(_KAFKASCOPE_COMPLETE=f"{shell}_source")
+    script = process("completion", shell)
     assert (script.returncode, script.stderr) == (0, b"")
-    assert b"_KAFKASCOPE_COMPLETE" in script.stdout
+    assert f"_KAFKASCOPE_COMPLETE={shell}_complete".encode() in script.stdout
     # fish gives the unfinished word itself, the others its place
     word = "ShareF" if shell == "fish" else "2"
     answer = process(COMP_WORDS="kafkascope show ShareF", COMP_CWORD=word, _KAFKASCOPE_COMPLETE=f"{shell}_complete")

@@ -53,6 +53,13 @@ def test_every_byte_is_named_once(cli: Cli, columns: str) -> None:
     assert at == len(frame)
 
 
+def test_labels_stay_beside_their_bytes_at_80_columns(cli: Cli) -> None:
+    out = cli.out("decode", cli.out("example", "ShareFetchRequest:2", "--hex").strip(), COLUMNS="80")
+    assert re.search(r"^00006f  02 +acknowledgementBatches count 1 ", out, re.MULTILINE)
+    rows = out.split("\nJSON\n")[0].splitlines()[3:]
+    assert [row for row in rows if row[:33].strip() and not re.match(r"[0-9a-f]{6}  ", row)] == []
+
+
 def test_a_request_without_its_length_is_read_too(cli: Cli) -> None:
     assert "29 bytes without length" in cli.out("decode", HEARTBEAT[4:].hex())
 
@@ -231,9 +238,8 @@ def test_an_error_code_and_a_coded_value_are_named(cli: Cli) -> None:
     value = json.loads(cli.out("example", "ShareFetchResponse:2"))
     value["responses"][0]["partitions"][0]["acknowledgeErrorCode"] = 121
     body = cli.out("encode", "ShareFetchResponse:2", json.dumps(value)).strip()
-    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in cli.out(
-        "decode", body, "--as", "ShareFetchResponse:2"
-    )
+    out = cli.out("decode", body, "--as", "ShareFetchResponse:2", COLUMNS="140")
+    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in out
 
 
 def test_long_fields_are_cut_unless_all_is_asked_for(cli: Cli) -> None:

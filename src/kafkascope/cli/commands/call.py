@@ -25,7 +25,7 @@ from kafkascope.cli.live.options import live_options
 @click.option("--json", "as_json", is_flag=True, help="Kafka's JSON form of the answer, for other programs.")
 @live_options
 def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
-    """Send a request and show its answer.
+    """Send a request and show its response.
 
     API is a name or key, with :VERSION behind it if you like. JSON is the request in Kafka's JSON form; fields that are
     left out get defaults. Topics may go by name where Kafka wants ids, and the other way round.

@@ -20,7 +20,7 @@ EXTRAS = {
 @click.option("--spark", "start", is_flag=True, help="Start Spark too, with one worker; takes seconds.")
 @json_option
 def run(start: bool, as_json: bool) -> int:
-    """Say what this machine has and lacks, with the fix.
+    """Check what this machine has and lacks, with the fix.
 
     Exits with 1 when the codec itself is not whole, or when Spark was asked for and does not start; extras that are
     missing are not an error.

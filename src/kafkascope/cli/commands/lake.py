@@ -22,7 +22,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go
 
 @click.group
 def run() -> None:
-    """Look at a lake and keep it in order.
+    """Inspect and maintain a lake.
 
     LAKE is a folder or a URI, as `ingest` made it. Each command has --json. Exits with 1 where there is no lake, with 3
     where something else is there.

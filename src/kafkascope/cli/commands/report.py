@@ -28,7 +28,7 @@ def run(
     groups: tuple[str, ...],
     between: tuple[str, str] | None,
 ) -> int:
-    """Tell the health of the clusters in a lake.
+    """Report the health of the clusters in a lake.
 
     LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst findings are printed. The page is one file
     that needs no network. Times are UTC.

@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
 @json_option
 def run(port: int, host: str, lake: str | None, no_browser: bool, as_json: bool) -> int:
-    """Show the explorer in a browser.
+    """Serve the explorer to a browser.
 
     It listens on loopback, so only this machine can see it. With --host others can too: there is no password and no
     encryption.

@@ -12,7 +12,7 @@ from kafkascope.cli.arguments import json_option
 @click.option("--force", is_flag=True, help="Write into a folder that holds other files too.")
 @json_option
 def run(folder: str, force: bool, as_json: bool) -> None:
-    """Write the explorer as files that work from any place.
+    """Write the explorer as static files.
 
     Everything but the decoder and the lake is in them. A folder that a former run made is replaced.
     """

@@ -9,7 +9,7 @@ from kafkascope.cli.arguments import complete_target, json_option
 @click.argument("name", metavar="API", shell_complete=complete_target)
 @json_option
 def run(name: str, as_json: bool) -> None:
-    """Tell the history of an API or message, version by version."""
+    """Show the history of an API or message by version."""
     from kafkascope.cli.output import print_json
     from kafkascope.cli.reference.change_lines import print_changes
     from kafkascope.cli.terminal import heading, remark

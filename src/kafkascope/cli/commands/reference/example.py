@@ -12,7 +12,7 @@ from kafkascope.cli.arguments import complete_message, complete_release
 @click.option("--annotated", is_flag=True, help="The whole frame with every byte named.")
 @click.option("--json", "as_json", is_flag=True, help="JSON with message, version, value and hex.")
 def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: bool) -> None:
-    """Give an example of a message."""
+    """Print an example of a message."""
     from kafkascope.cli.bytes.hex_view import print_hex
     from kafkascope.cli.output import print_json
     from kafkascope.codec.annotations.frame import annotated_frame

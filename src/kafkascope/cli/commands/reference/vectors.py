@@ -16,7 +16,7 @@ from kafkascope.cli.arguments import complete_target
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
-    """Write test vectors, one file a message, for a codec in any language.
+    """Write test vectors for codecs in any language.
 
     Each file DIR/NAME.json is a list of objects with message, version, case, json and hex: the body's bytes without
     frame and header.
