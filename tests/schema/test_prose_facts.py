@@ -45,7 +45,7 @@ def about(place: str) -> str:
         ("WriteShareGroupStateRequest", "it turns to 3 first", None),
         ("WriteShareGroupStateRequest.Topics.Partitions.StateBatches.DeliveryState", "3 archiving", None),
         # KRaft: ReplicatedLog.endOffset against the candidate's, before a vote is granted
-        ("DescribeQuorumResponse", "a voter behind a majority cannot become leader", None),
+        ("DescribeQuorumResponse", "a voter that lags behind a majority can't become leader", None),
         # GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures of 4.3 and 4.4
         ("StreamsGroupHeartbeatRequest", "Topic patterns and a changed topology are refused up to 4.4", None),
         ("StreamsGroupHeartbeatRequest.Topology.Subtopologies.SourceTopicRegex", "up to 4.4", None),
