@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, Asked, _Run
+from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, ObserveOptions, _Run
 from kafkascope.client.observe.observer import FailedCall, Poll
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
@@ -56,7 +56,7 @@ def test_an_empty_lake_is_not_this_folder(cli: Cli) -> None:
 
 def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = SimpleNamespace(exchanges=0, commits=0)
-    asked = Asked("lake", 1, None, False, (), 1)
+    asked = ObserveOptions("lake", 1, None, False, (), 1)
     run = _Run(asked, cast("Any", None), cast("Any", SimpleNamespace(totals=nothing)), cast("Any", None))
 
     def say(*details: str) -> str:
@@ -115,7 +115,7 @@ async def handler(peer):
         request = await peer.request()
 async def main():
     async with serving(handler) as address:
-        asked = Asked(sys.argv[1], 10**9, None, True, (), 10**9)
+        asked = ObserveOptions(sys.argv[1], 10**9, None, True, (), 10**9)
         totals, _ = await _observe(Settings((address,), timeout=1000.0), asked)
         print(totals["unanswered"], totals["commits"], totals["exchanges"] > 1)
 asyncio.run(main())

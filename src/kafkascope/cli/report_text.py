@@ -53,9 +53,9 @@ def _findings(report: Report) -> None:
         f"{number(verdict.critical)} critical, {plural(verdict.warning, 'warning')}, {plural(verdict.info, 'note')}"
     )
     heading(f"Findings: {counts}")
-    for one in findings.shown[:MOST_FINDINGS]:
-        word = paint(f"{WORDS[one.severity].lower():<8}", *_SEVERITIES[one.severity])
-        lines = wrap(printable(one.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
+    for finding in findings.shown[:MOST_FINDINGS]:
+        word = paint(f"{WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
+        lines = wrap(printable(finding.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
         print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
     rest = len(findings.shown) - MOST_FINDINGS + findings.left_out
     if rest > 0:
@@ -64,8 +64,8 @@ def _findings(report: Report) -> None:
 
 def _groups(report: Report) -> None:
     for title, groups, count in (
-        ("Share groups", [(one.group_id, _share(one)) for one in report.share.shown], report.share.count),
-        ("Streams groups", [(one.group_id, _streams(one)) for one in report.streams.shown], report.streams.count),
+        ("Share groups", [(group.group_id, _share(group)) for group in report.share.shown], report.share.count),
+        ("Streams groups", [(group.group_id, _streams(group)) for group in report.streams.shown], report.streams.count),
     ):
         if groups:
             heading(title)
@@ -82,16 +82,20 @@ def _quorums(quorums: Quorums) -> None:
     if len(quorums.shown) == 1:
         prose(quorum_line(quorums.shown[0]), "  ")
     else:
-        table([(printable(one.cluster_id or "not known"), quorum_line(one)) for one in quorums.shown])
+        table([(printable(quorum.cluster_id or "not known"), quorum_line(quorum)) for quorum in quorums.shown])
     if quorums.left_out:
         remark(f"and {number(quorums.left_out)} more in less trouble", "  ")
 
 
 def _share(group: ShareGroupSummary) -> str:
     words = [f"{plural(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
-    for outcome, told in (("lock_expired", "lock expired"), ("disconnected", "disconnected"), ("rejected", "rejected")):
+    for outcome, label in (
+        ("lock_expired", "lock expired"),
+        ("disconnected", "disconnected"),
+        ("rejected", "rejected"),
+    ):
         if group.outcomes.get(outcome):
-            words.append(f"{number(group.outcomes[outcome])} {told}")
+            words.append(f"{number(group.outcomes[outcome])} {label}")
     words += [f"{number(group.archived)} given up"] if group.archived else []
     words += [f"lag {number(group.health.lag)}"] if group.health.lag is not None else []
     return ", ".join(words)

@@ -338,10 +338,10 @@ class Cluster:
             await self._refresh_once(deadline)
         broker = self._metadata.brokers.get(node)
         if broker is None:
-            there = _node_list(sorted(self._metadata.brokers))
+            nodes = _node_list(sorted(self._metadata.brokers))
             if node not in self._metadata.seen:
-                raise NotFoundError(f"no node {node} in this cluster; there are {there}")
-            raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
+                raise NotFoundError(f"no node {node} in this cluster; there are {nodes}")
+            raise UnreachableError(f"node {node} is gone from the cluster (nodes {nodes} are there)")
         try:
             return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:

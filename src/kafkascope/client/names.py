@@ -183,6 +183,6 @@ async def _metadata(cluster: "Cluster", topics: list[dict[str, Any]] | None) -> 
 async def _near(cluster: "Cluster", name: str) -> str:
     from difflib import get_close_matches
 
-    there = [topic["name"] for topic in await _metadata(cluster, None) if topic["name"]]
-    near = get_close_matches(name, there, n=2, cutoff=0.6)
+    topics = [topic["name"] for topic in await _metadata(cluster, None) if topic["name"]]
+    near = get_close_matches(name, topics, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ", or this user may not see it"

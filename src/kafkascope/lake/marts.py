@@ -24,7 +24,7 @@ def schema_of(row: type) -> pa.Schema:
 
 
 def _type(name: str, hint: Any) -> pa.DataType:
-    inside = [one for one in getattr(hint, "__args__", ()) if one not in (type(None), Ellipsis)]
+    inside = [type_ for type_ in getattr(hint, "__args__", ()) if type_ not in (type(None), Ellipsis)]
     origin = getattr(hint, "__origin__", None)
     if origin in (tuple, list):
         return pa.list_(_TYPES[inside[0]])

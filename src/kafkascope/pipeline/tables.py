@@ -71,9 +71,9 @@ def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":
 def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
     """Temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the lake
     doesn't have yet is empty, so that a statement which works on one lake works on all."""
-    there = lake.tables()
-    tables, names = as_of_now(lake, there)
-    every = sorted({*there, *known_names()})
+    present = lake.tables()
+    tables, names = as_of_now(lake, present)
+    every = sorted({*present, *known_names()})
     topics = topic_names(read_opened(spark, lake, TOPICS, tables[TOPICS], names)) if TOPICS in tables else None
     for name in every:
         rows = read_opened(spark, lake, name, tables.get(name), names)

@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import Asked, Slice, bodies, exchange, exchanges, parse_place, place_of
+from kafkascope.lake.read.browse import ExchangeFilters, Slice, bodies, exchange, exchanges, parse_place, place_of
 from kafkascope.lake.read.time_ordered import Place, TimedFile, microseconds
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
@@ -63,7 +63,7 @@ def filled(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return lake
 
 
-def pages(lake: Lake, asked: Asked, count: int) -> Iterator[Slice]:
+def pages(lake: Lake, asked: ExchangeFilters, count: int) -> Iterator[Slice]:
     after: Place | None = None
     while True:
         found = exchanges(lake, asked, after, count)
@@ -73,7 +73,7 @@ def pages(lake: Lake, asked: Asked, count: int) -> Iterator[Slice]:
         after = parse_place(str(found.after))
 
 
-def ids(lake: Lake, asked: Asked, count: int = 64) -> list[str]:
+def ids(lake: Lake, asked: ExchangeFilters, count: int = 64) -> list[str]:
     return [one["exchange_id"] for found in pages(lake, asked, count) for one in found.rows]
 
 
@@ -83,12 +83,12 @@ def in_order(given: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("count", [7, 100, 300, 1000])
 def test_every_row_comes_once_and_in_order_over_all_pages(filled: Lake, count: int) -> None:
-    assert ids(filled, Asked(), count) == in_order(ROWS)
+    assert ids(filled, ExchangeFilters(), count) == in_order(ROWS)
 
 
 def test_pages_of_one_row_come_to_the_end_too(filled: Lake) -> None:
     wanted = [one for one in ROWS if one["api"] == "Fetch" and one["error_code"]]
-    assert ids(filled, Asked(api="Fetch", error="any"), 1) == in_order(wanted)
+    assert ids(filled, ExchangeFilters(api="Fetch", error="any"), 1) == in_order(wanted)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 12])
@@ -96,37 +96,39 @@ def test_rows_of_one_moment_in_several_files_come_by_their_ids(lake: Lake, count
     given = [{"exchange_id": f"{number:02x}", "request_at": NOON} for number in range(12)]
     for ingest in range(3):
         land(lake, f"i{ingest}", rows(EXCHANGES, given[ingest::3]))
-    assert ids(lake, Asked(), count) == [one["exchange_id"] for one in given]
+    assert ids(lake, ExchangeFilters(), count) == [one["exchange_id"] for one in given]
 
 
 def test_a_page_that_is_not_the_last_is_full(filled: Lake) -> None:
-    assert [len(one.rows) for one in pages(filled, Asked(), 90)] == [90, 90, 90, 30]
-    assert [len(one.rows) for one in pages(filled, Asked(), 150)] == [150, 150]
+    assert [len(one.rows) for one in pages(filled, ExchangeFilters(), 90)] == [90, 90, 90, 30]
+    assert [len(one.rows) for one in pages(filled, ExchangeFilters(), 150)] == [150, 150]
 
 
 def test_merged_files_give_the_same_pages(filled: Lake) -> None:
-    before = ids(filled, Asked())
+    before = ids(filled, ExchangeFilters())
     assert compact(filled, most_small=1)
-    assert ids(filled, Asked()) == before
+    assert ids(filled, ExchangeFilters()) == before
 
 
-FILTERS: dict[str, tuple[Asked, Callable[[dict[str, Any]], bool]]] = {
-    "api": (Asked(api="ShareFetch"), lambda one: one["api"] == "ShareFetch"),
-    "no such api": (Asked(api="sharefetch"), lambda _: False),
-    "client": (Asked(client="app_3"), lambda one: one["client_id"] == "app_3"),
-    "client, wildcard": (Asked(client="app*"), lambda one: fnmatchcase(one["client_id"] or "-", "app*")),
-    "client, one letter": (Asked(client="*_?"), lambda one: fnmatchcase(one["client_id"] or "-", "*_?")),
-    "client, like SQL": (Asked(client="app%3*"), lambda _: False),
-    "client, _ is no wildcard": (Asked(client="a_p_3*"), lambda _: False),
-    "error": (Asked(error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
-    "error, any": (Asked(error="any"), lambda one: bool(one["error_code"])),
-    "error, unknown": (Asked(error="NO_SUCH_ERROR"), lambda _: False),
-    "status": (Asked(status="unanswered"), lambda one: one["status"] == "unanswered"),
-    "since": (Asked(since=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) >= NOON + 60 * SECOND),
-    "until": (Asked(until=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) < NOON + 60 * SECOND),
-    "slow": (Asked(slower_us=1_500), lambda one: (one["latency_us"] or -1) >= 1_500),
+FILTERS: dict[str, tuple[ExchangeFilters, Callable[[dict[str, Any]], bool]]] = {
+    "api": (ExchangeFilters(api="ShareFetch"), lambda one: one["api"] == "ShareFetch"),
+    "no such api": (ExchangeFilters(api="sharefetch"), lambda _: False),
+    "client": (ExchangeFilters(client="app_3"), lambda one: one["client_id"] == "app_3"),
+    "client, wildcard": (ExchangeFilters(client="app*"), lambda one: fnmatchcase(one["client_id"] or "-", "app*")),
+    "client, one letter": (ExchangeFilters(client="*_?"), lambda one: fnmatchcase(one["client_id"] or "-", "*_?")),
+    "client, like SQL": (ExchangeFilters(client="app%3*"), lambda _: False),
+    "client, _ is no wildcard": (ExchangeFilters(client="a_p_3*"), lambda _: False),
+    "error": (ExchangeFilters(error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
+    "error, any": (ExchangeFilters(error="any"), lambda one: bool(one["error_code"])),
+    "error, unknown": (ExchangeFilters(error="NO_SUCH_ERROR"), lambda _: False),
+    "status": (ExchangeFilters(status="unanswered"), lambda one: one["status"] == "unanswered"),
+    "since": (ExchangeFilters(since=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) >= NOON + 60 * SECOND),
+    "until": (ExchangeFilters(until=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) < NOON + 60 * SECOND),
+    "slow": (ExchangeFilters(slower_us=1_500), lambda one: (one["latency_us"] or -1) >= 1_500),
     "all": (
-        Asked("Fetch", "app*", "", "any", "answered", microseconds(NOON), microseconds(NOON + 120 * SECOND), 40),
+        ExchangeFilters(
+            "Fetch", "app*", "", "any", "answered", microseconds(NOON), microseconds(NOON + 120 * SECOND), 40
+        ),
         lambda one: (
             one["api"] == "Fetch"
             and (one["client_id"] or "").startswith("app")
@@ -145,7 +147,7 @@ def test_a_filter_gives_what_a_plain_scan_gives(filled: Lake, name: str) -> None
 
 
 def test_answers_without_a_request_stand_at_their_own_time(filled: Lake) -> None:
-    alone = [one for found in pages(filled, Asked(), 100) for one in found.rows if one["request_at"] is None]
+    alone = [one for found in pages(filled, ExchangeFilters(), 100) for one in found.rows if one["request_at"] is None]
     assert len(alone) == len([one for one in ROWS if one["request_at"] is None]) > 4
     one = alone[3]
     assert exchange(filled, one["exchange_id"], place_of(one).at) == exchange(filled, one["exchange_id"])
@@ -157,7 +159,7 @@ def test_rows_without_any_time_and_of_no_calendar_come_once(lake: Lake) -> None:
     land(lake, "i1", table.set_column(table.schema.get_field_index("request_at"), "request_at", at))
     land(lake, "i2", rows(EXCHANGES, [{"exchange_id": "now", "request_at": NOON}]))
     for count in (1, 2, 10):
-        assert ids(lake, Asked(), count) == ["before", "none", "now", "behind"]
+        assert ids(lake, ExchangeFilters(), count) == ["before", "none", "now", "behind"]
     found = exchange(lake, "behind")
     assert found is not None and found["request_at"] is None
 
@@ -187,18 +189,18 @@ def test_an_exchange_is_found_with_its_time_with_a_wrong_one_and_without(filled:
 
 
 def test_a_lake_without_exchanges_has_an_empty_page(lake: Lake) -> None:
-    assert exchanges(lake, Asked(), None, 10) == Slice([], None)
-    assert exchanges(lake, Asked(group="g"), None, 10) == Slice([], None)
+    assert exchanges(lake, ExchangeFilters(), None, 10) == Slice([], None)
+    assert exchanges(lake, ExchangeFilters(group="g"), None, 10) == Slice([], None)
     assert exchange(lake, "a") is None
 
 
 def test_a_half_done_ingest_shows_nothing_until_it_lands(lake: Lake) -> None:
     land(lake, "i1", rows(EXCHANGES, ROWS[:10]))
     half_land(lake, "i2", rows(EXCHANGES, ROWS[10:20]))
-    assert ids(lake, Asked()) == in_order(ROWS[:10])
+    assert ids(lake, ExchangeFilters()) == in_order(ROWS[:10])
     assert exchange(lake, ROWS[15]["exchange_id"]) is None
     commit(lake, CAPTURES, written(lake, "i2", CAPTURES, capture("i2")), "i2")
-    assert ids(lake, Asked()) == in_order(ROWS[:20])
+    assert ids(lake, ExchangeFilters()) == in_order(ROWS[:20])
 
 
 HEARTBEATS, FETCHES = table_named("heartbeat_request"), table_named("share_fetch_request")
@@ -230,20 +232,20 @@ def named(one: dict[str, Any]) -> bool:
 @pytest.mark.parametrize(
     ("asked", "holds"),
     [
-        (Asked(group="payments"), lambda _: True),
-        (Asked(group="payments", api="Heartbeat"), lambda one: one["api"] == "Heartbeat"),
-        (Asked(group="payments", api="Produce"), lambda _: False),
-        (Asked(group="payments", client="app_?"), lambda one: one["client_id"] is not None),
-        (Asked(group="payments", error="any"), lambda one: bool(one["error_code"])),
-        (Asked(group="payments", error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
-        (Asked(group="payments", status="unanswered"), lambda one: one["status"] == "unanswered"),
-        (Asked(group="payments", slower_us=2_000), lambda one: (one["latency_us"] or 0) >= 2_000),
-        (Asked(group="payments", since=microseconds(NOON + SECOND)), lambda one: time_of(one) >= NOON + SECOND),
-        (Asked(group="payment"), lambda _: False),
+        (ExchangeFilters(group="payments"), lambda _: True),
+        (ExchangeFilters(group="payments", api="Heartbeat"), lambda one: one["api"] == "Heartbeat"),
+        (ExchangeFilters(group="payments", api="Produce"), lambda _: False),
+        (ExchangeFilters(group="payments", client="app_?"), lambda one: one["client_id"] is not None),
+        (ExchangeFilters(group="payments", error="any"), lambda one: bool(one["error_code"])),
+        (ExchangeFilters(group="payments", error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
+        (ExchangeFilters(group="payments", status="unanswered"), lambda one: one["status"] == "unanswered"),
+        (ExchangeFilters(group="payments", slower_us=2_000), lambda one: (one["latency_us"] or 0) >= 2_000),
+        (ExchangeFilters(group="payments", since=microseconds(NOON + SECOND)), lambda one: time_of(one) >= NOON + SECOND),
+        (ExchangeFilters(group="payment"), lambda _: False),
     ],
 )  # fmt: skip
 def test_exchanges_of_a_group_are_those_whose_requests_name_it(
-    grouped: Lake, monkeypatch: pytest.MonkeyPatch, asked: Asked, holds: Callable[[dict[str, Any]], bool]
+    grouped: Lake, monkeypatch: pytest.MonkeyPatch, asked: ExchangeFilters, holds: Callable[[dict[str, Any]], bool]
 ) -> None:
     wanted = in_order([one for one in ROWS if asked.group == "payments" and named(one) and holds(one)])
     assert ids(grouped, asked, 20) == wanted
@@ -275,13 +277,15 @@ def test_a_page_opens_few_row_groups(filled: Lake, monkeypatch: pytest.MonkeyPat
         later = [one | {"request_at": NOON + days(day + 2), "exchange_id": f"d{day}"} for one in ROWS[:1]]
         land(filled, f"j{day}", rows(EXCHANGES, later))
     monkeypatch.setattr(TimedFile, "read", counted)
-    exchanges(filled, Asked(since=microseconds(NOON + days(10)), until=microseconds(NOON + days(11))), None, 10)
+    exchanges(
+        filled, ExchangeFilters(since=microseconds(NOON + days(10)), until=microseconds(NOON + days(11))), None, 10
+    )
     assert len(set(read)) == 1
     read.clear()
     exchange(filled, "d5", microseconds(NOON + days(7)))
     assert len(set(read)) == 1
     read.clear()
-    exchanges(filled, Asked(), Place(microseconds(NOON + days(15)), "0"), 2)
+    exchanges(filled, ExchangeFilters(), Place(microseconds(NOON + days(15)), "0"), 2)
     assert len(set(read)) <= 3
 
 
@@ -297,7 +301,7 @@ def test_a_log_that_names_a_file_outside_of_its_table_is_refused(lake: Lake, tmp
     good = next(line for line in text.splitlines() if '"add"' in line)
     name = good.split('"path":"')[1].split('"')[0]
     newest.write_text(text.replace(name, path))
-    for call in (lambda: exchanges(lake, Asked(), None, 10), lambda: dataset(lake, "exchanges").to_table()):
+    for call in (lambda: exchanges(lake, ExchangeFilters(), None, 10), lambda: dataset(lake, "exchanges").to_table()):
         with pytest.raises(InputError, match="outside of its folder") as caught:
             call()
         assert "\n" not in str(caught.value)

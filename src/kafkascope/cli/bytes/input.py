@@ -20,10 +20,10 @@ _SHORT_BYTES = 1 << 20
 
 def read_argument(text: str) -> str | bytes:
     """`-` is standard input, `@file` a file, anything else stands for itself."""
-    with _opened(text) as found:
-        if found is None:
+    with _opened(text) as source:
+        if source is None:
             return text
-        file, where = found
+        file, where = source
         head = _head(file, where)
         return _whole(file, where, head, MAX_INPUT_BYTES if as_text(head) is None else MAX_INPUT_CHARACTERS)
 
@@ -80,12 +80,12 @@ def _too_large(where: str, most: int) -> InputError:
 def read_bytes(text: str, form: str = "auto") -> bytes:
     """The bytes that an argument stands for. `auto` takes what is not text for raw, then tells dump, hex and base64
     apart by their looks, in this order."""
-    with _opened(text) as found:
-        if found is None:
+    with _opened(text) as source:
+        if source is None:
             if form == "raw":
                 raise UsageError("raw bytes come from @file or -, not from the command line")
             return _parsed(text, form)
-        file, where = found
+        file, where = source
         head = _head(file, where)
         if form == "raw" or as_text(head) is None:
             if form not in ("auto", "raw"):

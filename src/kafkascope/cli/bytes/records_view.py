@@ -15,24 +15,24 @@ def print_records(body: Decoded, release: str | None, *, contents: bool, full: b
             continue
         heading(f"Records in {path}")
         try:
-            found = decode_records(data, unpack=contents)
+            decoded = decode_records(data, unpack=contents)
         except DecodeError as error:
             prose(f"cannot be read: {error}", "  ")
             continue
-        for batch in found.batches:
+        for batch in decoded.batches:
             print(f"  {_batch_line(batch)}")
             for record in _shown(batch, full) if contents else ():
                 print(f"    {_record_line(record, full)}")
-        if found.truncated_bytes:
-            prose(f"the last batch is cut off: {found.truncated_bytes} bytes of it are here", "  ")
-        for reason in _wrong(found):
+        if decoded.truncated_bytes:
+            prose(f"the last batch is cut off: {decoded.truncated_bytes} bytes of it are here", "  ")
+        for reason in _wrong(decoded):
             prose(reason, "  ")
     if not contents and any(data for _, data in record_fields(body, release)):
         print(paint("  --records shows keys, values and headers.", "dim"))
 
 
-def _wrong(found: Records) -> list[str]:
-    return [f"batch at offset {batch.start}: the checksum is wrong" for batch in found.batches if not batch.crc_ok]
+def _wrong(decoded: Records) -> list[str]:
+    return [f"batch at offset {batch.start}: the checksum is wrong" for batch in decoded.batches if not batch.crc_ok]
 
 
 def _batch_line(batch: RecordBatch) -> str:

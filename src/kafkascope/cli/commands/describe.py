@@ -44,7 +44,7 @@ class SeveralConfigs:
     @property
     def refused(self) -> bool:
         """By a broker; one that did not answer refused nothing."""
-        return any(lack.code is not None for one in self.resources for lack in one.gaps)
+        return any(lack.code is not None for resource in self.resources for lack in resource.gaps)
 
 
 @click.group
@@ -92,19 +92,19 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
 
     before: dict[str, ShareGroupView] = {}
 
-    async def one(cluster: "Cluster", name: str) -> ShareGroupView:
+    async def describe_one(cluster: "Cluster", name: str) -> ShareGroupView:
         now = await describe_share_group(cluster, name)
         if sample is not None and name not in before:
             before[name] = now
             await asyncio.sleep(sample)
             now = await describe_share_group(cluster, name)
-        told = mark_stalled(before[name], now) if name in before else now
+        marked = mark_stalled(before[name], now) if name in before else now
         before[name] = now
-        return told
+        return marked
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "share")
-        return SeveralGroups(*await several(names, lambda name: one(cluster, name)), gaps)
+        return SeveralGroups(*await several(names, lambda name: describe_one(cluster, name)), gaps)
 
     return look(host, options, ask, lambda view: _show_groups(view, show_share_group))
 
@@ -187,10 +187,10 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
         return SeveralTopics(*await several(topic, lambda name: describe_topic(cluster, name)))
 
     def show(view: SeveralTopics) -> int:
-        for number, one in enumerate(view.topics):
+        for number, topic_view in enumerate(view.topics):
             if number:
                 print()
-            show_topic(one)
+            show_topic(topic_view)
         return show_refused(view.refused)
 
     return look(host, options, ask, show)
@@ -232,20 +232,20 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
     from kafkascope.client.describe.configs import describe_configs, parse_resource
     from kafkascope.client.describe.gaps import refused_error
 
-    wanted = [parse_resource(one) for one in resource]
+    names = [parse_resource(name) for name in resource]
 
     async def ask(cluster: "Cluster") -> SeveralConfigs:
-        found = await describe_configs(cluster, wanted)
-        if found and all(one.gaps for one in found):
-            lack = found[0].gaps[0]
+        described = await describe_configs(cluster, names)
+        if described and all(settings.gaps for settings in described):
+            lack = described[0].gaps[0]
             raise refused_error(lack if lack.detail else replace(lack, detail=lack.what))
-        return SeveralConfigs(found)
+        return SeveralConfigs(described)
 
     def show(view: SeveralConfigs) -> int:
-        for number, one in enumerate(view.resources):
+        for number, settings in enumerate(view.resources):
             if number:
                 print()
-            show_configs(one, everything)
+            show_configs(settings, everything)
         return int(view.refused)
 
     return look(host, options, ask, show)
@@ -266,31 +266,31 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
     from kafkascope.cli.describe.apis import show_apis
     from kafkascope.client.describe.apis import describe_apis, parse_client
 
-    wanted = [parse_client(one) for one in clients]
+    known_clients = [parse_client(client) for client in clients]
 
     async def ask(cluster: "Cluster") -> "ApisView":
-        return await describe_apis(cluster, wanted)
+        return await describe_apis(cluster, known_clients)
 
     return look(host, options, ask, lambda view: show_apis(view, everything))
 
 
-async def _names(cluster: "Cluster", given: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
+async def _names(cluster: "Cluster", named: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
     """Those asked for, or every group of these types, and what may be missing among them."""
-    if given:
-        return given, ()
+    if named:
+        return named, ()
     from kafkascope.client.describe.groups import describe_groups
 
-    found = await describe_groups(cluster, types, members=False)
-    return tuple(one.group_id for one in found.groups), found.lacks
+    listing = await describe_groups(cluster, types, members=False)
+    return tuple(group.group_id for group in listing.groups), listing.lacks
 
 
 def _show_groups(view: SeveralGroups, show: Any) -> int:
     from kafkascope.cli.describe.gaps import show_gaps, show_refused
 
-    for number, one in enumerate(view.groups):
+    for number, group in enumerate(view.groups):
         if number:
             print()
-        show(one)
+        show(group)
     if not view.groups and not view.refused:
         print(f"No groups of this type{' that we can see' if view.gaps else ''}.")
     show_gaps(view.gaps)

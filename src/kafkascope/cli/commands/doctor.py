@@ -57,19 +57,19 @@ def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
     """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
     from kafkascope.cli.spark.doctor import java, places, session
 
-    found = []
+    findings = []
     if "[columns]" in extras:
-        found.append(_kernels())
+        findings.append(_kernels())
     runs = java()
-    found += [runs, *places()]
+    findings += [runs, *places()]
     if not start:
-        return found
+        return findings
     if "[spark]" not in extras:
         fix = "pip install 'kafkascope[spark]'"
-        return [*found, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
+        return [*findings, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
     if not runs["ok"]:
-        return [*found, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
-    return [*found, session()]
+        return [*findings, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
+    return [*findings, session()]
 
 
 def _print(checks: list[dict[str, object]], lacking: str) -> None:
@@ -100,16 +100,16 @@ def _catalog() -> dict[str, object]:
         known = releases()
     except (OSError, ValueError, KeyError, IndexError) as error:
         return {"what": "catalog", "ok": False, "found": f"cannot be read: {error}", "fix": fix}
-    found = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
-    return {"what": "catalog", "ok": True, "found": found, "fix": fix}
+    contents = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
+    return {"what": "catalog", "ok": True, "found": contents, "fix": fix}
 
 
 def _decoder() -> dict[str, object]:
     """Both decode the same; the one in C is up to four times as fast."""
     from kafkascope.codec.fast.engine import is_native
 
-    found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
-    return {"what": "decoder", "ok": True, "found": found, "fix": ""}
+    engine = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
+    return {"what": "decoder", "ok": True, "found": engine, "fix": ""}
 
 
 def _kernels() -> dict[str, object]:
@@ -126,17 +126,17 @@ def _kernels() -> dict[str, object]:
         kept = folder()
         made = warm_up()
     except UsageError as error:
-        found, _, fix = str(error).partition("; ")
-        return {"what": "kernels", "ok": False, "found": found, "fix": fix}
+        problem, _, fix = str(error).partition("; ")
+        return {"what": "kernels", "ok": False, "found": problem, "fix": fix}
     if kept is None:
         return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
     count, total = contents(kept)
-    found = f"{count} compiled, {size(total)} in {kept}; "
-    found += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
+    problem = f"{count} compiled, {size(total)} in {kept}; "
+    problem += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
     if not any(kept.glob("kafkascope.capture.*")):
-        found += ", those of captures are compiled by the first `read`"
+        problem += ", those of captures are compiled by the first `read`"
     ok = os.access(kept, os.W_OK)
-    return {"what": "kernels", "ok": ok, "found": found if ok else f"{kept} cannot be written to", "fix": fix}
+    return {"what": "kernels", "ok": ok, "found": problem if ok else f"{kept} cannot be written to", "fix": fix}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:
@@ -151,10 +151,10 @@ def _module(name: str, purpose: str) -> dict[str, object]:
 def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
     from importlib.metadata import PackageNotFoundError, version
 
-    there = {}
+    installed = {}
     for module in modules:
         with suppress(PackageNotFoundError):
-            there[module] = version(module)
-    ok = len(there) == len(modules)
-    found = f"{purpose} ({', '.join(f'{module} {there[module]}' for module in there)})" if ok else purpose
-    return {"what": f"[{name}]", "ok": ok, "found": found, "fix": f"pip install 'kafkascope[{name}]'"}
+            installed[module] = version(module)
+    ok = len(installed) == len(modules)
+    detail = f"{purpose} ({', '.join(f'{module} {installed[module]}' for module in installed)})" if ok else purpose
+    return {"what": f"[{name}]", "ok": ok, "found": detail, "fix": f"pip install 'kafkascope[{name}]'"}

@@ -48,8 +48,8 @@ def run(
     for port in ports:
         if not 0 < port < 65_536:
             raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
-    wanted = parse_thresholds(thresholds)
-    if no_marts and wanted:
+    limits = parse_thresholds(thresholds)
+    if no_marts and limits:
         raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
     if every is not None and (no_marts or not follow):
         raise UsageError("--marts-every goes with --follow, and without --no-marts")
@@ -62,5 +62,5 @@ def run(
         contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
     )  # fmt: skip
     every = EVERY_SECONDS if every is None else every
-    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json, every=every)
+    command = Command(uris, where, options, None if no_marts else limits, as_json=as_json, every=every)
     return command.follow() if follow else command.once()

@@ -43,11 +43,11 @@ def info_command(where: str, as_json: bool) -> int:
     from kafkascope.lake.upkeep.info import info
 
     with readable(where):
-        said = info(lake)
+        lake_info = info(lake)
     if as_json:
-        print_json(_plain(said))
+        print_json(_plain(lake_info))
     else:
-        _print_info(said)
+        _print_info(lake_info)
     return 0
 
 
@@ -142,51 +142,59 @@ def _day(text: str) -> "date":
 _INTERNAL = ("token", "given_up")
 
 
-def _plain(said: Any) -> Any:
+def _plain(value: Any) -> Any:
     """As JSON has it: objects by field, times in ISO form."""
     from dataclasses import fields, is_dataclass
     from datetime import datetime
 
-    if is_dataclass(said):
-        return {one.name: _plain(getattr(said, one.name)) for one in fields(said) if one.name not in _INTERNAL}
-    if isinstance(said, tuple):
-        return [_plain(one) for one in said]
-    return said.isoformat() if isinstance(said, datetime) else said
+    if is_dataclass(value):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _INTERNAL
+        }
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _print_info(said: "LakeInfo") -> None:
+def _print_info(lake: "LakeInfo") -> None:
     from kafkascope.cli.tables import table
     from kafkascope.cli.terminal import heading, title
     from kafkascope.cli.units import number, plural, size
 
-    title(said.uri, f"{plural(said.recordings, 'recording')} in {plural(said.ingests, 'ingest')}, format {said.format}")
+    title(
+        lake.uri,
+        f"{plural(lake.recordings, 'recording')} in {plural(lake.ingests, 'ingest')}, format {lake.format}",
+    )
     rows = [
         (
-            one.name,
-            number(one.rows),
-            number(one.files),
-            size(one.bytes),
-            " – ".join(f"{at:%Y-%m-%d %H:%M}" for at in (one.first_at, one.last_at) if at is not None),
+            stored.name,
+            number(stored.rows),
+            number(stored.files),
+            size(stored.bytes),
+            " – ".join(f"{at:%Y-%m-%d %H:%M}" for at in (stored.first_at, stored.last_at) if at is not None),
         )
-        for one in said.tables
+        for stored in lake.tables
     ]
     if rows:
         print()
         table(rows, ("table", "rows", "files", "size", "times (UTC)"), right=_COUNTS)
-    if said.running:
+    if lake.running:
         heading("Running")
         table(
             [
                 (run.ingest_id, f"pid {run.pid} on {run.host}, {run.user}, since {run.started:%Y-%m-%d %H:%M:%S}")
-                for run in said.running
+                for run in lake.running
             ]
         )
-    if said.half_done:
+    if lake.half_done:
         heading("Left by ingests that died (the same ingest completes them, vacuum takes them out)")
         table(
             [
-                (one.ingest_id, f"{plural(one.rows, 'row')} in {', '.join(one.tables)}, {size(one.bytes)}")
-                for one in said.half_done
+                (
+                    half_done.ingest_id,
+                    f"{plural(half_done.rows, 'row')} in {', '.join(half_done.tables)}, {size(half_done.bytes)}",
+                )
+                for half_done in lake.half_done
             ]
         )
 

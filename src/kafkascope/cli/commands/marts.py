@@ -18,7 +18,7 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     Deliveries, tasks, quorum, latencies and findings are made anew from the lake's tables. `ingest` does so at its end;
     this is for other thresholds, and after `ingest --no-marts` or `lake expire`.
     """
-    wanted = parse_thresholds(thresholds)
+    limits = parse_thresholds(thresholds)
     need_spark()
     from kafkascope.cli.spark.marts_state import severities
     from kafkascope.cli.spark.session import Waiting, spark_session
@@ -31,19 +31,19 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     waiting = Waiting()
     with readable(where):
         with spark_session(cores, waiting) as spark, waiting.step("building the marts"):
-            rows = build_marts(spark, lake, wanted)
-        found = severities(lake)
+            rows = build_marts(spark, lake, limits)
+        severity_counts = severities(lake)
     if as_json:
         from kafkascope.cli.output import print_json
 
-        seconds = {step: round(one, 3) for step, one in waiting.seconds.items()}
-        print_json({"lake": lake.uri, "marts": rows, "findings": found, "seconds": seconds})
+        seconds = {step: round(duration, 3) for step, duration in waiting.seconds.items()}
+        print_json({"lake": lake.uri, "marts": rows, "findings": severity_counts, "seconds": seconds})
         return 0
-    _print(where, rows, found, waiting.seconds)
+    _print(where, rows, severity_counts, waiting.seconds)
     return 0
 
 
-def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dict[str, float]) -> None:
+def _print(where: str, rows: dict[str, int], severity_counts: dict[str, int], seconds: dict[str, float]) -> None:
     from shlex import quote
 
     from kafkascope.cli.spark.ingest_account import findings_text, print_lines
@@ -52,4 +52,4 @@ def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dic
     from kafkascope.cli.units import number
 
     table([(number(count), name) for name, count in rows.items()], right=(0,))
-    print_lines([findings_text(found), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])
+    print_lines([findings_text(severity_counts), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])

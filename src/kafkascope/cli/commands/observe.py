@@ -54,10 +54,10 @@ def run(
     if once and lasting is not None:
         raise UsageError("--once is one poll; --for has no meaning with it")
     need_lake()
-    from kafkascope.cli.live.observe_run import Asked, observe
+    from kafkascope.cli.live.observe_run import ObserveOptions, observe
 
-    asked = Asked(where, times["--every"] or 0, times["--for"], once, groups, times["--commit-every"] or 0)
-    return observe(settings_from(host, live), asked, as_json=as_json)
+    options = ObserveOptions(where, times["--every"] or 0, times["--for"], once, groups, times["--commit-every"] or 0)
+    return observe(settings_from(host, live), options, as_json=as_json)
 
 
 def need_lake() -> None:

@@ -84,21 +84,21 @@ def run(
         "--api": apis, "--client": clients, "--group": groups, "--topic": topics, "--error": errors, "--slow": slow,
         "--between": between, "--where": where,
     }  # fmt: skip
-    if wanted_id is not None and (given := [flag for flag, value in filters.items() if value not in (None, ())]):
-        does = "does" if len(given) == 1 else "do"
-        raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(given)} {does} not go with it")
-    wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
+    if wanted_id is not None and (used := [flag for flag, value in filters.items() if value not in (None, ())]):
+        does = "does" if len(used) == 1 else "do"
+        raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(used)} {does} not go with it")
+    selection = _selection(apis, clients, groups, topics, errors, slow, between, where)
     from kafkascope.cli.read.run import Command
 
-    command = Command(files, wanted, ports, follow=follow)
+    command = Command(files, selection, ports, follow=follow)
     if wanted_id is not None:
-        return command.one(wanted_id, records=records, full=full, as_json=as_json)
+        return command.one_exchange(wanted_id, records=records, full=full, as_json=as_json)
     if stats:
         return command.stats(as_json=as_json)
     return command.json_lines() if as_json else command.lines()
 
 
-def _wanted(
+def _selection(
     apis: tuple[str, ...],
     clients: tuple[str, ...],
     groups: tuple[str, ...],

@@ -12,8 +12,8 @@ def show_gaps(gaps: Sequence[Gap]) -> None:
         return
     heading("Not shown")
     reasons: dict[str, list[str]] = {}
-    for one in gaps:
-        reasons.setdefault(reason(one), []).append(one.what)
+    for gap in gaps:
+        reasons.setdefault(reason(gap), []).append(gap.what)
     for why, whats in reasons.items():
         some = ", ".join(whats[:5]) + (f" and {len(whats) - 5} more" if len(whats) > 5 else "")
         prose(f"{some}: {why}", "    ", "  ")
@@ -24,10 +24,10 @@ def reason(lack: Gap) -> str:
         return lack.detail or lack.error
     if lack.error == LEFT_OUT:
         return f"{lack.detail}; all are listed with the ACL {lack.needs}"
-    said = f"{lack.api} answered {lack.error}"
+    what = f"{lack.api} answered {lack.error}"
     if lack.needs:
-        return f"{said}; it needs the ACL {lack.needs}"
-    return f"{said}; {lack.detail}" if lack.detail else said
+        return f"{what}; it needs the ACL {lack.needs}"
+    return f"{what}; {lack.detail}" if lack.detail else what
 
 
 def show_refused(refused: Iterable[str]) -> int:

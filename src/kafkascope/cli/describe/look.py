@@ -111,12 +111,12 @@ async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", sc
         with cluster.look():
             return await ask(cluster)
     except ReachError as error:
-        said = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
+        notice = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
         if screen:
-            sys.stdout.write(HOME + terminal.paint(said, "red") + CLEAR_LINE)
+            sys.stdout.write(HOME + terminal.paint(notice, "red") + CLEAR_LINE)
             sys.stdout.flush()
         else:
-            terminal.note(f"kafkascope: {said}")
+            terminal.note(f"kafkascope: {notice}")
         return None
 
 
@@ -158,7 +158,7 @@ async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> t
     from kafkascope.client.describe.calls import map_limited
     from kafkascope.client.describe.gaps import FAILURES, Failure
 
-    async def one(name: str) -> T | RefusedError | Failure:
+    async def ask_or_error(name: str) -> T | RefusedError | Failure:
         try:
             return await ask(name)
         except RefusedError as error:
@@ -167,22 +167,22 @@ async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> t
             # it names a node, and not what was asked of it
             return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
-    answers = await map_limited(dict.fromkeys(names), one)
-    found = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
+    answers = await map_limited(dict.fromkeys(names), ask_or_error)
+    views = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
     refusals = [answer for answer in answers if isinstance(answer, (RefusedError, *FAILURES))]
-    if refusals and not found:
+    if refusals and not views:
         raise refusals[0]
-    return tuple(found), tuple(map(str, refusals))
+    return tuple(views), tuple(map(str, refusals))
 
 
 def plain(value: Any) -> Any:
     """As JSON has it: dataclasses by field, tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return value
 
 
@@ -195,7 +195,7 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isprintable() else "".join(c if c.isprintable() else REPLACEMENT for c in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _printable(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{field.name: _printable(getattr(value, field.name)) for field in fields(value)})
     return tuple(map(_printable, value)) if isinstance(value, tuple) else value
 
 

@@ -18,15 +18,17 @@ from kafkascope.schema.layouts.layout import Layout, LayoutField
 from kafkascope.schema.values import meaning, named_values
 
 
-def print_value(found: Layout, value: Mapping[str, Any], names: Mapping[UUID, str], *, full: bool = False) -> None:
+def print_value(
+    response_layout: Layout, value: Mapping[str, Any], names: Mapping[UUID, str], *, full: bool = False
+) -> None:
     """`names` are topics by id."""
-    for line in _View(found, names, full).struct(found.fields, value, "", "", ()):
+    for line in _View(response_layout, names, full).struct(response_layout.fields, value, "", "", ()):
         print(line)
 
 
 class _View:
-    def __init__(self, found: Layout, names: Mapping[UUID, str], full: bool) -> None:
-        self.layout = found
+    def __init__(self, response_layout: Layout, names: Mapping[UUID, str], full: bool) -> None:
+        self.layout = response_layout
         self.names = names
         self.full = full
 
@@ -59,7 +61,7 @@ class _View:
         siblings: Mapping[str, Any],
     ) -> Iterator[str]:
         if content is None or not field.array:
-            yield from self.one(field, content, lead, indent, place, siblings)
+            yield from self.scalar_or_struct(field, content, lead, indent, place, siblings)
             return
         if not content:
             yield f"{lead}[]"
@@ -74,12 +76,12 @@ class _View:
         yield f"{lead}["
         for number, item in enumerate(shown):
             comma = "," if number + 1 < len(content) else ""
-            yield from _comma(self.one(field, item, f"{indent}  ", f"{indent}  ", place, siblings), comma)
+            yield from _comma(self.scalar_or_struct(field, item, f"{indent}  ", f"{indent}  ", place, siblings), comma)
         if left:
             yield f"{indent}  {paint(f'… {left} more (--full shows all)', 'dim')}"
         yield f"{indent}]"
 
-    def one(
+    def scalar_or_struct(
         self,
         field: LayoutField,
         content: Any,

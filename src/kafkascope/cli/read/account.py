@@ -68,14 +68,14 @@ class Progress:
 
     def _text(self, done: int, now: float) -> str:
         seconds = max(now - self._began, 0.001)
-        found = plural(self._account.exchanges, "exchange")
+        exchanges = plural(self._account.exchanges, "exchange")
         if not self._total:
-            return f"{number(self._account.packets)} packets, {found}"
+            return f"{number(self._account.packets)} packets, {exchanges}"
         share = min(done / self._total, 1.0)
         bar = "#" * round(share * BAR_LETTERS)
         left = f", {seconds * (1 - share) / share:.0f} s left" if share > 0.02 else ""
         rate = size(round(done / seconds))
-        return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {found}"
+        return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {exchanges}"
 
 
 def print_account(
@@ -130,9 +130,9 @@ def account_lines(account: "Account", shown: int | None, plain_files: Collection
 def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
     """The first capture in the wrong order, as a pipe after newer files. Two of the same time are not."""
     captures = [(name, tally) for name, tally in by_file.items() if tally.packets and tally.first_ns is not None]
-    for (before, one), (name, other) in pairwise(captures):
-        middle = ((one.first_ns or 0) + (one.last_ns or 0)) // 2
-        if (other.first_ns or 0) < (one.first_ns or 0) and (other.last_ns or 0) < middle:
+    for (before, capture), (name, other) in pairwise(captures):
+        middle = ((capture.first_ns or 0) + (capture.last_ns or 0)) // 2
+        if (other.first_ns or 0) < (capture.first_ns or 0) and (other.last_ns or 0) < middle:
             return [f"  {name} is older than {before} in front of it: of one recording, give the oldest file first"]
     return []
 
@@ -160,15 +160,15 @@ def _problems(account: "Account", plain_files: Collection[str] = ()) -> list[str
 def _others(account: "Account") -> list[str]:
     """What the recording has beside Kafka, by what it is."""
     protocols = account.protocols()
-    others = {name: found for name, found in protocols.items() if name != "kafka" and found[1]}
+    others = {name: counts for name, counts in protocols.items() if name != "kafka" and counts[1]}
     if not others:
         return []
     words = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
-    told = [
+    parts = [
         f"{plural(count, 'connection')} {words.get(name, name)} ({size(seen)})"
         for name, (count, seen) in others.items()
     ]
-    lines = [f"  left alone: {', '.join(told)}"]
+    lines = [f"  left alone: {', '.join(parts)}"]
     total = sum(seen for _, seen in protocols.values())
     if "tls" in others and others["tls"][1] >= MUCH_TLS * total:
         lines.append(f"  {INSTEAD}")
@@ -177,7 +177,7 @@ def _others(account: "Account") -> list[str]:
 
 def nothing_found(account: "Account", names: str, plain_files: Collection[str] = ()) -> str:
     """One line for a recording without Kafka."""
-    protocols = {name: found for name, found in account.protocols().items() if found[1]}
+    protocols = {name: counts for name, counts in account.protocols().items() if counts[1]}
     if account.log_lines and not account.packets:
         what = f"{plural(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
         what = ", ".join([what, *(line.strip() for line in _problems(account, plain_files)[:1])])
@@ -193,7 +193,7 @@ def nothing_found(account: "Account", names: str, plain_files: Collection[str] =
         "unknown": "not recognised",
         "kafka": "Kafka without a whole frame",
     }
-    told = ", ".join(f"{count} {words.get(name, name)}" for name, (count, _) in protocols.items())
+    parts = ", ".join(f"{count} {words.get(name, name)}" for name, (count, _) in protocols.items())
     hints = [line.strip() for line in _problems(account, plain_files)[:1]] + [INSTEAD] * ("tls" in protocols)
-    whole = f"{told} of {plural(sum(c for c, _ in protocols.values()), 'connection')}"
+    whole = f"{parts} of {plural(sum(c for c, _ in protocols.values()), 'connection')}"
     return "; ".join([f"{names}: no Kafka in it ({whole})", *hints])

@@ -57,12 +57,12 @@ def _inner(exchange: "Exchange") -> "list[tuple[DecodedFrame, bytes]]":
 
     if not exchange.inner():
         return []
-    found = []
-    asked: tuple[int, int] | None = None
+    frames = []
+    request_key: tuple[int, int] | None = None
     for frame, content in inner_frames(exchange.request_frame, exchange.response_frame):
-        found.append((read_frame(content[4:], asked, spans=True), content))
-        asked = (frame.api_key, frame.version)
-    return found
+        frames.append((read_frame(content[4:], request_key, spans=True), content))
+        request_key = (frame.api_key, frame.version)
+    return frames
 
 
 def _print_frame(title: str, frame: "DecodedFrame", raw: bytes, records: bool, full: bool) -> None:

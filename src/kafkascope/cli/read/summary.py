@@ -30,9 +30,9 @@ def summary(exchange: "Exchange") -> str:
     if inner:
         bodies = [frame.body for frame in inner]
         name = f"{inner[0].api or inner[0].api_key} v{inner[0].version}"
-        told = _told(inner[0].api, bodies[0], bodies[1] if len(bodies) > 1 else None, exchange)
-        return ", ".join((f"holds {name}", *told))
-    return ", ".join(_told(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
+        words = _words_of(inner[0].api, bodies[0], bodies[1] if len(bodies) > 1 else None, exchange)
+        return ", ".join((f"holds {name}", *words))
+    return ", ".join(_words_of(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
 
 
 def _body(exchange: "Exchange", side: str) -> "Decoded | None":
@@ -43,7 +43,9 @@ def _body(exchange: "Exchange", side: str) -> "Decoded | None":
     return body
 
 
-def _told(api: str | None, request: "Decoded | None", response: "Decoded | None", exchange: "Exchange") -> list[str]:
+def _words_of(
+    api: str | None, request: "Decoded | None", response: "Decoded | None", exchange: "Exchange"
+) -> list[str]:
     words: list[str] = []
     if exchange.groups:
         words.append(names("group", exchange.groups))
@@ -57,11 +59,11 @@ def _told(api: str | None, request: "Decoded | None", response: "Decoded | None"
     return [word for word in words if word]
 
 
-def names(noun: str, found: Collection[str]) -> str:
+def names(noun: str, values: Collection[str]) -> str:
     """`topic orders`, `topics orders,payments`, `12 topics`."""
-    if len(found) > MOST_NAMES:
-        return f"{len(found)} {noun}s"
-    return f"{noun}{'s' if len(found) > 1 else ''} {','.join(map(printable, found))}"
+    if len(values) > MOST_NAMES:
+        return f"{len(values)} {noun}s"
+    return f"{noun}{'s' if len(values) > 1 else ''} {','.join(map(printable, values))}"
 
 
 def shortened(text: str, letters: int) -> str:
@@ -80,15 +82,15 @@ def cut_middle(text: str, letters: int) -> str:
 
 def _inner(value: Value, *path: str) -> list[Any]:
     """Everything at a path through arrays."""
-    found: list[Any] = [value]
+    items: list[Any] = [value]
     for name in path:
         next_found: list[Any] = []
-        for item in found:
+        for item in items:
             content = item.get(name)
             if content is not None:
                 next_found += content if isinstance(content, list) else [content]
-        found = next_found
-    return found
+        items = next_found
+    return items
 
 
 def _records_bytes(value: Value, *path: str) -> int:
@@ -115,31 +117,31 @@ def _produce(request: Value, _: Value) -> list[str]:
 
 
 def _fetch(request: Value, response: Value) -> list[str]:
-    asked = len(_inner(request, "topics", "partitions"))
+    partitions = len(_inner(request, "topics", "partitions"))
     data = _records_bytes(response, "responses", "partitions", "records")
     session = request.get("sessionId", 0)
     return [
-        plural(asked, "partition") if asked else "",
+        plural(partitions, "partition") if partitions else "",
         f"session {session} epoch {request['sessionEpoch']}" if session else "",
         (f"{_size(data)} of records" if data else "nothing new") if response else "",
     ]
 
 
 def _acknowledged(request: Value) -> list[str]:
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for batch in _inner(request, "topics", "partitions", "acknowledgementBatches"):
         kinds = batch["acknowledgeTypes"]
         count = batch["lastOffset"] - batch["firstOffset"] + 1
         for kind in kinds:
             word = ACKNOWLEDGE_TYPES[kind] if 0 <= kind < len(ACKNOWLEDGE_TYPES) else f"type {kind}"
-            found[word] += count if len(kinds) == 1 else 1
-    return [f"{count} {word}" for word, count in found.items()]
+            counter[word] += count if len(kinds) == 1 else 1
+    return [f"{count} {word}" for word, count in counter.items()]
 
 
 def _share_fetch(request: Value, response: Value) -> list[str]:
     acquired = _inner(response, "responses", "partitions", "acquiredRecords")
-    records = sum(one["lastOffset"] - one["firstOffset"] + 1 for one in acquired)
-    again = max((one["deliveryCount"] for one in acquired), default=0)
+    records = sum(batch["lastOffset"] - batch["firstOffset"] + 1 for batch in acquired)
+    again = max((batch["deliveryCount"] for batch in acquired), default=0)
     return [
         f"epoch {request['shareSessionEpoch']}",
         *_acknowledged(request),
@@ -153,9 +155,9 @@ def _share_acknowledge(request: Value, _: Value) -> list[str]:
 
 
 def _heartbeat(request: Value, response: Value) -> list[str]:
-    asked, answered = request.get("memberEpoch"), response.get("memberEpoch")
-    leaving = {-1: "leaves", -2: "leaves for a while"}.get(asked or 0)
-    words = [leaving or f"epoch {asked}" + (f" to {answered}" if answered not in (None, asked) else "")]
+    sent_epoch, answered = request.get("memberEpoch"), response.get("memberEpoch")
+    leaving = {-1: "leaves", -2: "leaves for a while"}.get(sent_epoch or 0)
+    words = [leaving or f"epoch {sent_epoch}" + (f" to {answered}" if answered not in (None, sent_epoch) else "")]
     for name, noun in (("activeTasks", "active"), ("standbyTasks", "standby"), ("warmupTasks", "warm-up")):
         tasks = response.get(name)
         if tasks is not None:
@@ -191,7 +193,10 @@ def _api_versions(request: Value, response: Value) -> list[str]:
 
 
 def _coordinator(_: Value, response: Value) -> list[str]:
-    nodes = {found["nodeId"] for found in response.get("coordinators") or ([response] if "nodeId" in response else [])}
+    nodes = {
+        coordinator["nodeId"]
+        for coordinator in response.get("coordinators") or ([response] if "nodeId" in response else [])
+    }
     return [f"node {node}" for node in sorted(nodes) if node >= 0][:MOST_NAMES]
 
 
@@ -212,10 +217,10 @@ def _hidden_token(_: Value, __: Value) -> list[str]:
 
 def _producer(request: Value, response: Value) -> list[str]:
     transaction = request.get("transactionalId")
-    given = response.get("producerId", -1)
+    producer_id = response.get("producerId", -1)
     return [
         f"transaction {shortened(transaction, 24)}" if transaction else "",
-        f"producer {given} epoch {response['producerEpoch']}" if given >= 0 else "",
+        f"producer {producer_id} epoch {response['producerEpoch']}" if producer_id >= 0 else "",
     ]
 
 
@@ -234,10 +239,10 @@ def _quorum(_: Value, response: Value) -> list[str]:
 
 
 def _vote(request: Value, response: Value) -> list[str]:
-    asked = _inner(request, "topics", "partitions")[:1]
+    votes = _inner(request, "topics", "partitions")[:1]
     answered = _inner(response, "topics", "partitions")[:1]
-    words = [f"epoch {one['replicaEpoch']} for node {one['replicaId']}" for one in asked]
-    return words + ["granted" if one["voteGranted"] else "refused" for one in answered]
+    words = [f"epoch {vote['replicaEpoch']} for node {vote['replicaId']}" for vote in votes]
+    return words + ["granted" if result["voteGranted"] else "refused" for result in answered]
 
 
 def _broker_heartbeat(request: Value, response: Value) -> list[str]:

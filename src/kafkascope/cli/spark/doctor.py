@@ -26,11 +26,11 @@ def places() -> list[Check]:
 
     temporary = tempfile.gettempdir()
     spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    found = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
+    checks = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
     if spark and spark != temporary:
         fix = "set SPARK_LOCAL_DIRS to a folder with room that can be written to"
-        found.append(_place("Spark's files", spark, fix))
-    return found
+        checks.append(_place("Spark's files", spark, fix))
+    return checks
 
 
 def session() -> Check:
@@ -51,8 +51,8 @@ def session() -> Check:
     except KafkascopeError as error:
         return {"what": "Spark", "ok": False, "found": str(error), "fix": "see what its log says"}
     started = waiting.seconds["starting Spark"]
-    found = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
-    return {"what": "Spark", "ok": True, "found": found, "fix": ""}
+    timing = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
+    return {"what": "Spark", "ok": True, "found": timing, "fix": ""}
 
 
 def _place(what: str, folder: str, fix: str) -> Check:

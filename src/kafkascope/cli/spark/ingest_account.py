@@ -60,12 +60,12 @@ def findings_text(severities: Mapping[str, int]) -> str:
     if not sum(severities.values()):
         return "no findings"
     words = [("critical", "critical"), ("warning", "warning"), ("info", "note")]
-    told = [
+    parts = [
         f"{number(count)} {word}" if word == "critical" else plural(count, word)
         for severity, word in words
         if (count := severities.get(severity, 0))
     ]
-    return f"{plural(sum(severities.values()), 'finding')}: {', '.join(told)}"
+    return f"{plural(sum(severities.values()), 'finding')}: {', '.join(parts)}"
 
 
 def print_lines(lines: list[str]) -> None:
@@ -82,8 +82,8 @@ def print_lines(lines: list[str]) -> None:
 
 def read_lines(done: "Ingested") -> list[str]:
     accounts = done.accounts.values()
-    packets, log_lines = (sum(getattr(one, name) for one in accounts) for name in ("packets", "log_lines"))
-    plain = sum(one.frames for one in accounts if not one.packets and not one.log_lines)
+    packets, log_lines = (sum(getattr(account, name) for account in accounts) for name in ("packets", "log_lines"))
+    plain = sum(account.frames for account in accounts if not account.packets and not account.log_lines)
     what = [plural(packets, "packet")] if packets else []
     what += [plural(log_lines, "log line")] if log_lines else []
     what += [plural(plain, "plain frame")] if plain else []
@@ -93,28 +93,28 @@ def read_lines(done: "Ingested") -> list[str]:
     if odd:
         lines.append(f"  {', '.join(odd)}")
     lost, places, pending = (
-        sum(getattr(one, name) for one in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
+        sum(getattr(account, name) for account in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
     )
     if places:
         rest = f", {size(pending)} of it unless the next file has the rest" if pending else ""
         lines.append(f"  lost: {size(lost)} in {plural(places, 'place')} of Kafka streams{rest}")
     if done.problems:
-        told = [f"{kind} ({number(count)})" for kind, count in sorted(done.problems.items())]
-        lines.append(f"  trouble in the files: {', '.join(told)}")
+        trouble = [f"{kind} ({number(count)})" for kind, count in sorted(done.problems.items())]
+        lines.append(f"  trouble in the files: {', '.join(trouble)}")
     if done.quarantined:
         lines.append(f"  {plural(done.quarantined, 'row')} in the table quarantine: what could not be read, and why")
     return lines + _others(done)
 
 
 def _others(done: "Ingested") -> list[str]:
-    others = {name: found for name, found in done.protocols.items() if name != "kafka" and found[1]}
+    others = {name: counts for name, counts in done.protocols.items() if name != "kafka" and counts[1]}
     if not others:
         return []
-    told = [
+    parts = [
         f"{plural(count, 'connection')} {_PROTOCOLS.get(name, name)} ({size(seen)})"
         for name, (count, seen) in others.items()
     ]
-    lines = [f"  left alone: {', '.join(told)}"]
+    lines = [f"  left alone: {', '.join(parts)}"]
     total = sum(seen for _, seen in done.protocols.values())
     if "tls" in others and others["tls"][1] >= MUCH_TLS * total:
         lines.append(f"  {INSTEAD.replace('kafkascope read ', 'kafkascope ingest ')}")
@@ -130,8 +130,8 @@ def _span(done: "Ingested") -> str:
 
 
 def _ends(done: "Ingested") -> tuple[datetime | None, datetime | None]:
-    firsts = [one.first_ns for one in done.accounts.values() if one.first_ns is not None]
-    lasts = [one.last_ns for one in done.accounts.values() if one.last_ns is not None]
+    firsts = [account.first_ns for account in done.accounts.values() if account.first_ns is not None]
+    lasts = [account.last_ns for account in done.accounts.values() if account.last_ns is not None]
     if not firsts or not lasts:
         return None, None
     return datetime.fromtimestamp(min(firsts) // 1000 / 1e6, UTC), datetime.fromtimestamp(max(lasts) // 1000 / 1e6, UTC)
@@ -149,7 +149,7 @@ def account_json(
     accounts = done.accounts.values()
     first, last = _ends(done)
     counts = {
-        name: sum(getattr(one, name) for one in accounts)
+        name: sum(getattr(account, name) for account in accounts)
         for name in (
             "packets",
             "log_lines",
@@ -184,5 +184,5 @@ def account_json(
         "rows": done.rows,
         "marts": marts,
         "findings": severities,
-        "seconds": {step: round(one, 3) for step, one in seconds.items()},
+        "seconds": {step: round(duration, 3) for step, duration in seconds.items()},
     }

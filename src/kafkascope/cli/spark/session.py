@@ -40,12 +40,12 @@ class Waiting:
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._text = ""
         self._far: IngestProgress | None = None
-        self._began = self._told = 0.0
+        self._began = self._reported_at = 0.0
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
         self._text, self._far = text, None
-        self._began = self._told = time.monotonic()
+        self._began = self._reported_at = time.monotonic()
         stop = Event()
         drawing = Thread(target=self._draw, args=(stop,), daemon=True)
         if self._terminal:
@@ -64,9 +64,9 @@ class Waiting:
     def hear(self, far: "IngestProgress") -> None:
         """How far the step is."""
         self._far = far
-        if self._terminal is None and time.monotonic() - self._told >= PLAIN_SECONDS:
-            self._told = time.monotonic()
-            note(f"{self._text}: {far_text(far, self._told - self._began)}")
+        if self._terminal is None and time.monotonic() - self._reported_at >= PLAIN_SECONDS:
+            self._reported_at = time.monotonic()
+            note(f"{self._text}: {far_text(far, self._reported_at - self._began)}")
 
     def _draw(self, stop: Event) -> None:
         while not stop.is_set():
@@ -92,8 +92,8 @@ def far_text(far: "IngestProgress", seconds: float) -> str:
         return f"{whole}, {seconds:.0f} s"
     left = f", {seconds * (1 - share) / share:.0f} s left" if FIRST_SHARE < share < 1 else ""
     rate = size(round(far.read_bytes / max(seconds, 0.001)))
-    found = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
-    return f"{whole}, {rate}/s{left}, {found}{', writing' if share == 1 else ''}"
+    contents = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
+    return f"{whole}, {rate}/s{left}, {contents}{', writing' if share == 1 else ''}"
 
 
 def bar_line(far: "IngestProgress", seconds: float, room: int) -> str:
@@ -166,10 +166,10 @@ def _no_orphans() -> Iterator[None]:
 
 def _children() -> set[int]:
     try:
-        said = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        output = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
     except OSError:
         return set()
-    pairs = [line.split() for line in said.splitlines()]
+    pairs = [line.split() for line in output.splitlines()]
     return {int(pid) for pid, parent in pairs if int(parent) == os.getpid()}
 
 
@@ -187,7 +187,7 @@ def _logging_to(path: str) -> Iterator[None]:
 
 def took(seconds: dict[str, float]) -> str:
     """`31 s: starting Spark 8 s, reading 10 s, building the marts 13 s`"""
-    steps = ", ".join(f"{step} {lasting(one)}" for step, one in seconds.items())
+    steps = ", ".join(f"{step} {lasting(duration)}" for step, duration in seconds.items())
     return f"{lasting(sum(seconds.values()))}: {steps}"
 
 

@@ -45,11 +45,11 @@ async def _fetch(sasl: Sasl, url: str) -> Secret:
     place = endpoint_of(sasl) or "the given URL"
     answer = _json(reply)
     if reply.status != 200:
-        told = " ".join(
+        problem = " ".join(
             str(answer[name]) for name in ("error", "error_description") if isinstance(answer.get(name), str)
         )
-        told = sanitize(told, [secret])
-        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({told})' if told else ''}")
+        problem = sanitize(problem, [secret])
+        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({problem})' if problem else ''}")
     # Java takes either, in this order
     token = answer.get("access_token") or answer.get("id_token")
     if not isinstance(token, str):

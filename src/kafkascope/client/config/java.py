@@ -164,8 +164,8 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
         return settings, ()
     module = mechanism.java_module
     if login.module != module:
-        there = login.module if login.module in _MODULES else "another login module"
-        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {there}, not {module}")
+        module_there = login.module if login.module in _MODULES else "another login module"
+        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {module_there}, not {module}")
     return settings | _user(login), tuple(
         f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
         for name in login.options

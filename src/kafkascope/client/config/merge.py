@@ -219,8 +219,8 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
 def _password(partial: PartialSettings, mechanism: str, prompt: Callable[[str], Secret | None]) -> Secret:
     if partial.username is None:
         path, _, key = partial.origins.get("username", "").rpartition(": ")
-        there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
-        ways = there if key else "or set KAFKASCOPE_USERNAME"
+        ways_with_file = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
+        ways = ways_with_file if key else "or set KAFKASCOPE_USERNAME"
         raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
     password = partial.password or prompt(f"password of {partial.username}")
     if password is None:

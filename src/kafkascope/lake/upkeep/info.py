@@ -44,15 +44,15 @@ def info(lake: Lake) -> LakeInfo:
     opened, seen = as_of_now(lake, lake.tables())
     known = {name: table_as_found(name, table) for name, table in opened.items()}
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        found = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
-        files = dict(zip(opened, found, strict=True))
+        listed = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
+        files = dict(zip(opened, listed, strict=True))
     tables = tuple(_table(lake, known[name], some, seen) for name, some in files.items())
     return LakeInfo(
         uri=lake.uri,
         format=lake.format,
         tables=tables,
         recordings=next((table.rows for table in tables if table.name == CAPTURES), 0),
-        ingests=sum(not one.endswith(PENDING) for one in seen),
+        ingests=sum(not name.endswith(PENDING) for name in seen),
         running=tuple(running_now(lake)),
         half_done=tuple(half_done(lake, files)),
     )

@@ -46,18 +46,18 @@ def upgraded(lake: Lake) -> Lake:
 
 def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
     for _ in range(ATTEMPTS):
-        found = find_table(lake, name)
-        if found is None:
+        delta = find_table(lake, name)
+        if delta is None:
             return
-        former = table_as_found(name, found)
+        former = table_as_found(name, delta)
         if not names.keys() & set(former.schema.names):
             return
         fields = [field.with_name(names.get(field.name, field.name)) for field in former.schema]
         renamed = replace(former, schema=pa.schema(fields))
-        files = _written(lake, found, former, renamed)
-        turn = (transaction_version(found, MAINTENANCE) or 0) + 1
+        files = _written(lake, delta, former, renamed)
+        turn = (transaction_version(delta, MAINTENANCE) or 0) + 1
         try:
-            found.create_write_transaction(
+            delta.create_write_transaction(
                 [add_action(file, data_change=False) for file in files],
                 mode="overwrite",
                 schema=Schema.from_arrow(renamed.schema),
@@ -72,12 +72,12 @@ def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
     raise InputError(f"{lake.table(name).uri}: other programs keep changing it; run this again once they have ended")
 
 
-def _written(lake: Lake, found: DeltaTable, former: LakeTable, renamed: LakeTable) -> list[NewFile]:
+def _written(lake: Lake, delta: DeltaTable, former: LakeTable, renamed: LakeTable) -> list[NewFile]:
     """All rows under the new names. A file of one ingest keeps it in its name."""
     writers: dict[str, Files] = {}
     mart = f"mart-{uuid4().hex}"
     try:
-        for file in active_files(found):
+        for file in active_files(delta):
             with filesystem_errors(lake.table(former.name).uri):
                 for batch in rows_of(lake, former.name, former.file_schema, [file]).to_batches():
                     rows = pa.Table.from_batches([batch], former.file_schema).rename_columns(renamed.file_schema.names)

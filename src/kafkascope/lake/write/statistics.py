@@ -59,8 +59,8 @@ class Statistics:
             if missing == footer.num_rows or pa.types.is_binary(kind):
                 continue
             if low is None:
-                found = pc.min_max(_column(read(name), path)).as_py()
-                low, high = found["min"].encode(), found["max"].encode()
+                extremes = pc.min_max(_column(read(name), path)).as_py()
+                low, high = extremes["min"].encode(), extremes["max"].encode()
             first, last = (-_LARGEST, _LARGEST) if self._floats.get(path) else _bounds(kind, low, high)
             _put(lows, path, first)
             _put(highs, path, last)
@@ -99,12 +99,12 @@ def _over_groups(footer: pq.FileMetaData, column: int) -> tuple[Any, Any, int]:
     known = True
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
-        found = group.column(column).statistics
-        nulls += found.null_count
-        if found.has_min_max:
-            low = found.min_raw if low is None else min(low, found.min_raw)
-            high = found.max_raw if high is None else max(high, found.max_raw)
-        elif found.null_count < group.num_rows:
+        statistics = group.column(column).statistics
+        nulls += statistics.null_count
+        if statistics.has_min_max:
+            low = statistics.min_raw if low is None else min(low, statistics.min_raw)
+            high = statistics.max_raw if high is None else max(high, statistics.max_raw)
+        elif statistics.null_count < group.num_rows:
             known = False
     return (low, high, nulls) if known else (None, None, nulls)
 
@@ -132,10 +132,10 @@ def _prefix_above(text: str) -> str:
 def _moment(us: int) -> str | None:
     """None for what no calendar has."""
     try:
-        found = _EPOCH + timedelta(milliseconds=us // 1000)
+        moment = _EPOCH + timedelta(milliseconds=us // 1000)
     except OverflowError:
         return None
-    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _put(values: dict[str, Any], path: Path, value: Any) -> None:

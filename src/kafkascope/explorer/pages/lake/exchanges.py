@@ -10,7 +10,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import ANY_ERROR, Asked, exchanges, parse_place, place_of
+from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, exchanges, parse_place, place_of
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import find_error
@@ -31,7 +31,7 @@ _LONGEST = 32_767
 def make(lake: Lake, **values: str) -> Page:
     values = {name: values.get(name, "").strip()[:_LONGEST] for name in QUERY}
     values |= {"api": _api(values["api"]), "error": _error(values["error"]), "status": _status(values["status"])}
-    selection = Asked(
+    selection = ExchangeFilters(
         api=values["api"],
         client=values["client"],
         group=values["group"],
