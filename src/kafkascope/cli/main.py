@@ -157,7 +157,8 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from kafkascope.cli.terminal import note, printable
+    from kafkascope.cli.terminal import note
+    from kafkascope.formatting import printable
 
     note(printable(" ".join(message.split())))
     return code

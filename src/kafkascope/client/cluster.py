@@ -30,6 +30,7 @@ from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.client.transport.negotiate import Ranges, choose_version
 from kafkascope.client.writes import READS
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.formatting import first_names
 from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
@@ -469,8 +470,7 @@ class Cluster:
 
 
 def _node_list(nodes: list[int]) -> str:
-    unnamed = f" and {len(nodes) - _FEW_NODES:,} more" if len(nodes) > _FEW_NODES else ""
-    return ", ".join(map(str, nodes[:_FEW_NODES])) + unnamed
+    return first_names(list(map(str, nodes)), _FEW_NODES)
 
 
 def _metadata_request(topic: Topic, version: int) -> dict[str, Any]:

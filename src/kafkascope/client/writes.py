@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafkascope.codec.json_form import uuid_text
+from kafkascope.formatting import first_names
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -208,8 +209,7 @@ def _names(value: Any, path: list[str], topics: Mapping[UUID, str]) -> Iterator[
 def _phrase(does: str, names: list[str]) -> str:
     if not names:
         return does
-    unnamed = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{does}: {', '.join(names[:_MOST_NAMES])}{unnamed}"
+    return f"{does}: {first_names(names, _MOST_NAMES)}"
 
 
 async def has_topic(cluster: "Cluster", name: str) -> bool:

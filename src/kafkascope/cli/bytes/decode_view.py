@@ -5,13 +5,14 @@ from typing import Any
 from kafkascope.cli.bytes.hex_view import print_hex
 from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
-from kafkascope.cli.terminal import heading, printable, prose, title
+from kafkascope.cli.terminal import heading, prose, title
 from kafkascope.codec.annotations.annotate import annotate
 from kafkascope.codec.annotations.frame import annotations_of
 from kafkascope.codec.identify.identify import Identified, identify
 from kafkascope.codec.json_form import to_json
 from kafkascope.codec.records.records_form import records_json
 from kafkascope.codec.result import Decoded
+from kafkascope.formatting import printable
 from kafkascope.schema.layouts.layout import layout
 
 

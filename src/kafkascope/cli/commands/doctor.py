@@ -6,13 +6,12 @@ import click
 
 from kafkascope.cli.arguments import json_option
 
-# Extra to the modules that it brings and what it is for.
-EXTRAS = {
-    "columns": (("numba", "pyarrow"), "decode many frames into Arrow columns, read captures"),
-    "live": (("cryptography",), "TLS key stores and SASL for live clusters"),
-    "lake": (("deltalake", "numba", "pyarrow"), "Delta tables and reports"),
-    "spark": (("pyspark", "pandas"), "the pipeline: ingest and marts"),
-    "explorer": (("starlette", "uvicorn", "jinja2"), "the web explorer"),
+PURPOSES = {
+    "columns": "decode many frames into Arrow columns, read captures",
+    "live": "TLS key stores and SASL for live clusters",
+    "lake": "Delta tables and reports",
+    "spark": "the pipeline: ingest and marts",
+    "explorer": "the web explorer",
 }
 
 
@@ -35,7 +34,7 @@ def run(start: bool, as_json: bool) -> int:
         _module("cramjam", "record batches"),
         _module("crc32c", "record batches"),
     ]
-    extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
+    extras = [_extra(name, purpose) for name, purpose in PURPOSES.items()]
     here = _here({str(extra["what"]) for extra in extras if extra["ok"]}, start)
     whole = all(check["ok"] for check in checks)
     ok = whole and (not start or bool(here[-1]["ok"]))
@@ -56,6 +55,7 @@ def run(start: bool, as_json: bool) -> int:
 def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
     """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
     from kafkascope.cli.spark.doctor import java, places, session
+    from kafkascope.extras import install_line
 
     findings = []
     if "[columns]" in extras:
@@ -65,7 +65,7 @@ def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
     if not start:
         return findings
     if "[spark]" not in extras:
-        fix = "pip install 'kafkascope[spark]'"
+        fix = install_line("spark")
         return [*findings, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
     if not runs["ok"]:
         return [*findings, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
@@ -116,10 +116,10 @@ def _kernels() -> dict[str, object]:
     """What reads many frames and packets is compiled once per version and kept, for workers of Spark too."""
     import os
 
-    from kafkascope.cli.units import size
     from kafkascope.columnar.compiling.kernel_folder import base_folder, contents, folder
     from kafkascope.columnar.kernel.entry import warm_up
     from kafkascope.errors import UsageError
+    from kafkascope.formatting import size
 
     fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"
     try:
@@ -148,13 +148,15 @@ def _module(name: str, purpose: str) -> dict[str, object]:
         return {"what": name, "ok": False, "found": f"for {purpose}", "fix": f"pip install {name}"}
 
 
-def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
+def _extra(name: str, purpose: str) -> dict[str, object]:
     from importlib.metadata import PackageNotFoundError, version
 
+    from kafkascope.extras import EXTRAS, install_line
+
     installed = {}
-    for module in modules:
+    for module in EXTRAS[name]:
         with suppress(PackageNotFoundError):
             installed[module] = version(module)
-    ok = len(installed) == len(modules)
+    ok = len(installed) == len(EXTRAS[name])
     detail = f"{purpose} ({', '.join(f'{module} {installed[module]}' for module in installed)})" if ok else purpose
-    return {"what": f"[{name}]", "ok": ok, "found": detail, "fix": f"pip install 'kafkascope[{name}]'"}
+    return {"what": f"[{name}]", "ok": ok, "found": detail, "fix": install_line(name)}

@@ -53,7 +53,7 @@ def run(
         raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
     if every is not None and (no_marts or not follow):
         raise UsageError("--marts-every goes with --follow, and without --no-marts")
-    need_spark()
+    need_spark("ingest")
     from kafkascope.cli.spark.ingest_run import Command
     from kafkascope.pipeline.ingestion.ingest import Options
     from kafkascope.pipeline.mart_rebuilder import EVERY_SECONDS

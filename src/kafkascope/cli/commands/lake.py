@@ -115,13 +115,9 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
 
 
 def _open(where: str) -> "Lake":
-    from importlib.util import find_spec
+    from kafkascope.extras import need_extras
 
-    from kafkascope.errors import UsageError
-
-    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"lake needs {' and '.join(missing)}: pip install 'kafkascope[columns,lake]'")
+    need_extras("lake", "lake")
     from kafkascope.lake.home import open_lake
 
     return open_lake(where)
@@ -147,23 +143,25 @@ def _plain(value: Any) -> Any:
     from dataclasses import fields, is_dataclass
     from datetime import datetime
 
+    from kafkascope.times import iso
+
     if is_dataclass(value):
         return {
             field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _INTERNAL
         }
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value.isoformat() if isinstance(value, datetime) else value
+    return iso(value) if isinstance(value, datetime) else value
 
 
 def _print_info(lake: "LakeInfo") -> None:
     from kafkascope.cli.tables import table
     from kafkascope.cli.terminal import heading, title
-    from kafkascope.cli.units import number, plural, size
+    from kafkascope.formatting import count, number, size
 
     title(
         lake.uri,
-        f"{plural(lake.recordings, 'recording')} in {plural(lake.ingests, 'ingest')}, format {lake.format}",
+        f"{count(lake.recordings, 'recording')} in {count(lake.ingests, 'ingest')}, format {lake.format}",
     )
     rows = [
         (
@@ -192,7 +190,7 @@ def _print_info(lake: "LakeInfo") -> None:
             [
                 (
                     half_done.ingest_id,
-                    f"{plural(half_done.rows, 'row')} in {', '.join(half_done.tables)}, {size(half_done.bytes)}",
+                    f"{count(half_done.rows, 'row')} in {', '.join(half_done.tables)}, {size(half_done.bytes)}",
                 )
                 for half_done in lake.half_done
             ]
@@ -200,19 +198,19 @@ def _print_info(lake: "LakeInfo") -> None:
 
 
 def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
-    from kafkascope.cli.units import plural, size
+    from kafkascope.formatting import count, size
 
     if done.ingests:
         print(f"Of ingests that died ({', '.join(done.ingests)}): " + _goes(dry_run, "taken out"))
         _print_taken(done.taken_out)
-    print(f"{plural(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
+    print(f"{count(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
     if done.waiting_files:
-        print(f"{plural(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
+        print(f"{count(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
 
 
 def _print_taken(taken: "list[TakenOut] | tuple[TakenOut, ...]") -> None:
     from kafkascope.cli.tables import table
-    from kafkascope.cli.units import number, size
+    from kafkascope.formatting import number, size
 
     rows = [(out.table, number(out.rows), number(out.files), size(out.bytes)) for out in taken]
     table(rows, ("table", "rows", "files", "size"), right=_COUNTS)

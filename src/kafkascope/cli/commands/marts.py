@@ -19,7 +19,7 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     this is for other thresholds, and after `ingest --no-marts` or `lake expire`.
     """
     limits = parse_thresholds(thresholds)
-    need_spark()
+    need_spark("marts")
     from kafkascope.cli.spark.marts_state import severities
     from kafkascope.cli.spark.session import Waiting, spark_session
     from kafkascope.lake.home import find_lake
@@ -49,7 +49,7 @@ def _print(where: str, rows: dict[str, int], severity_counts: dict[str, int], se
     from kafkascope.cli.spark.ingest_account import findings_text, print_lines
     from kafkascope.cli.spark.session import took
     from kafkascope.cli.tables import table
-    from kafkascope.cli.units import number
+    from kafkascope.formatting import number
 
     table([(number(count), name) for name, count in rows.items()], right=(0,))
     print_lines([findings_text(severity_counts), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])

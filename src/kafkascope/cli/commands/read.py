@@ -110,11 +110,12 @@ def _selection(
 ) -> "Wanted":
     from kafkascope.cli.units import parse_duration, parse_moment
     from kafkascope.errors import UsageError
+    from kafkascope.extras import need_extras
 
     span = (parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None
     if between and span and span[0] and span[1] and span[0] >= span[1]:
         raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
-    need_columns()
+    need_extras("read", "columns")
     from kafkascope.capture.query.select import Wanted
 
     condition = None
@@ -169,14 +170,3 @@ def _api_key(name: str) -> int:
     if api is None:
         raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
     return message(f"{api}Request").key or 0
-
-
-def need_columns() -> None:
-    """One line where the extra is missing."""
-    from importlib.util import find_spec
-
-    from kafkascope.errors import UsageError
-
-    missing = [name for name in ("numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"read needs {' and '.join(missing)}: pip install 'kafkascope[columns]'")

@@ -4,6 +4,7 @@ from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, prose, remark, title
 from kafkascope.client.describe.apis import ApisView, ClientFit, NodeApis
+from kafkascope.formatting import first_names
 
 MOST_NAMED = 5
 
@@ -38,9 +39,7 @@ def show_apis(view: ApisView, everything: bool) -> None:
 
 def _node(node: NodeApis) -> tuple[Content, ...]:
     names = " or ".join(node.releases) if len(node.releases) <= 3 else f"{node.releases[0]} to {node.releases[-1]}"
-    fit = f", but for {', '.join(node.differences[:MOST_NAMED])}" if node.differences else ""
-    if node.differences[MOST_NAMED:]:
-        fit += f" and {len(node.differences) - MOST_NAMED} more"
+    fit = f", but for {first_names(node.differences, MOST_NAMED)}" if node.differences else ""
     return node.node.node_id, node.node.address, f"Kafka {names}{fit}"
 
 

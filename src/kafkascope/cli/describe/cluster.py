@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from kafkascope.cli.describe.gaps import show_gaps, show_refused
 from kafkascope.cli.describe.share import held
 from kafkascope.cli.tables import Cell, Content, bad, good, grid
-from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
-from kafkascope.cli.units import UNKNOWN, number
+from kafkascope.cli.terminal import heading, paint, prose, remark, title
 from kafkascope.client.describe.cluster import ClusterView
 from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList
-from kafkascope.health.findings.words import span
+from kafkascope.formatting import UNKNOWN, count, first_names, number, span
 
 MOST_NAMED = 10
 
@@ -34,7 +33,7 @@ def show_cluster(view: ClusterView) -> None:
     print()
     if view.topics is not None and view.partitions is not None:
         whose = "" if "Describe" in view.operations else " that we may describe"
-        print(f"  {plural(view.topics, 'topic')}, {plural(view.partitions, 'partition')}{whose}")
+        print(f"  {count(view.topics, 'topic')}, {count(view.partitions, 'partition')}{whose}")
     else:
         print("  Topics and brokers are known to brokers alone; these nodes are controllers.")
     _named("without a leader", view.without_leader)
@@ -46,8 +45,7 @@ def show_cluster(view: ClusterView) -> None:
 
 def _named(what: str, names: Sequence[str]) -> None:
     if names:
-        some = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
-        prose(f"{paint(f'{len(names)} {what}', 'red')}: {some}", "    ", "  ")
+        prose(f"{paint(f'{len(names)} {what}', 'red')}: {first_names(names, MOST_NAMED)}", "    ", "  ")
 
 
 def show_features(view: FeaturesView) -> None:
@@ -87,7 +85,7 @@ def _supported(feature: Feature) -> str:
 
 
 def show_transactions(view: TransactionList) -> int:
-    title(plural(len(view.transactions), "transaction"))
+    title(count(len(view.transactions), "transaction"))
     if view.transactions:
         print()
     grid(

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from kafkascope.cli.terminal import heading, note, prose
 from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER, NOT_SERVED, UNASKED, Gap
+from kafkascope.formatting import first_names
+
+MOST_NAMED = 5
 
 
 def show_gaps(gaps: Sequence[Gap]) -> None:
@@ -15,8 +18,7 @@ def show_gaps(gaps: Sequence[Gap]) -> None:
     for gap in gaps:
         reasons.setdefault(reason(gap), []).append(gap.what)
     for why, whats in reasons.items():
-        some = ", ".join(whats[:5]) + (f" and {len(whats) - 5} more" if len(whats) > 5 else "")
-        prose(f"{some}: {why}", "    ", "  ")
+        prose(f"{first_names(whats, MOST_NAMED)}: {why}", "    ", "  ")
 
 
 def reason(lack: Gap) -> str:

@@ -3,10 +3,10 @@
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import STATE_STYLES, group_title, held, named, short, show_members
 from kafkascope.cli.tables import Cell, Content, grid
-from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
-from kafkascope.cli.units import number
+from kafkascope.cli.terminal import heading, paint, prose, remark, title
 from kafkascope.client.describe.group import ConsumerGroupView, GroupMember
 from kafkascope.client.describe.groups import GroupList, GroupListing
+from kafkascope.formatting import count, number
 
 
 def show_group(group: ConsumerGroupView) -> None:
@@ -63,7 +63,7 @@ def _member(member: GroupMember) -> tuple[Content, ...]:
 
 
 def show_groups(view: GroupList) -> None:
-    title(plural(len(view.groups), "group"), _by_type(view.groups))
+    title(count(len(view.groups), "group"), _by_type(view.groups))
     if view.groups:
         print()
     rows: list[tuple[Content, ...]] = [
@@ -86,4 +86,4 @@ def show_groups(view: GroupList) -> None:
 
 def _by_type(groups: tuple[GroupListing, ...]) -> str:
     counts = {kind: sum(group.type == kind for group in groups) for kind in sorted({group.type for group in groups})}
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return ", ".join(f"{groups_of} {kind}" for kind, groups_of in counts.items())

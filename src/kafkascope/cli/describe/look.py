@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from kafkascope import formatting
 from kafkascope.cli import terminal
 from kafkascope.cli.arguments import json_option
 from kafkascope.cli.live.options import live_options, note_of_client, settings_from
 from kafkascope.errors import ReachError, RefusedError, UsageError
+from kafkascope.times import iso
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -29,7 +31,6 @@ T = TypeVar("T")
 
 SECONDS = "2"
 LEAST_SECONDS = 0.1
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\033[H", "\033[K", "\033[J"
 CLEAR_ALL, HIDE_CURSOR, SHOW_CURSOR = "\033[2J", "\033[?25l", "\033[?25h"
 
@@ -111,7 +112,7 @@ async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", sc
         with cluster.look():
             return await ask(cluster)
     except ReachError as error:
-        notice = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
+        notice = f"{datetime.now(UTC):%H:%M:%S} {formatting.printable(str(error))}; trying again"
         if screen:
             sys.stdout.write(HOME + terminal.paint(notice, "red") + CLEAR_LINE)
             sys.stdout.flush()
@@ -193,14 +194,14 @@ def printable(value: T) -> T:
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isprintable() else "".join(c if c.isprintable() else REPLACEMENT for c in value)
+        return formatting.printable(value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: _printable(getattr(value, field.name)) for field in fields(value)})
     return tuple(map(_printable, value)) if isinstance(value, tuple) else value
 
 
 def _stamped(view: Any) -> dict[str, Any]:
-    return {"observed_at": datetime.now(UTC).isoformat(timespec="milliseconds"), **plain(view)}
+    return {"observed_at": iso(datetime.now(UTC), "milliseconds"), **plain(view)}
 
 
 def refusals_of(view: Any) -> int:

@@ -3,9 +3,8 @@
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark, title
-from kafkascope.cli.units import number
 from kafkascope.client.describe.quorum import QuorumView, ReplicaView
-from kafkascope.health.findings.words import span
+from kafkascope.formatting import number, span
 
 
 def show_quorum(view: QuorumView) -> None:

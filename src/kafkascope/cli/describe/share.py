@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, title
-from kafkascope.cli.units import number, number_runs
+from kafkascope.cli.units import number_runs
 from kafkascope.client.describe.share_group import ShareGroupView, SharePartition
 from kafkascope.client.describe.values import NodeAddress, Setting, TopicAssignment
+from kafkascope.formatting import number
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red", "NotReady": "red"}

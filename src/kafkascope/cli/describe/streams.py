@@ -4,7 +4,6 @@ from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import group_title, short, show_settings
 from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark
-from kafkascope.cli.units import number
 from kafkascope.client.describe.streams_values import (
     InputPartition,
     InternalTopic,
@@ -13,6 +12,7 @@ from kafkascope.client.describe.streams_values import (
     Subtopology,
     Tasks,
 )
+from kafkascope.formatting import number
 
 ROLES = ("active", "standby", "warmup")
 

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, grid
-from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title, width
-from kafkascope.cli.units import number, number_runs
+from kafkascope.cli.terminal import heading, paint, prose, remark, title, width
+from kafkascope.cli.units import number_runs
 from kafkascope.client.describe.configs import DEFAULT, ResourceConfigs
 from kafkascope.client.describe.topic import PartitionView, TopicView
 from kafkascope.client.describe.values import Setting
+from kafkascope.formatting import count, number
 
 
 def show_topic(view: TopicView) -> None:
-    facts = [plural(len(view.partitions), "partition")]
+    facts = [count(len(view.partitions), "partition")]
     if view.topic_id:
         facts.append(f"id {view.topic_id}")
     if view.internal:
@@ -74,7 +75,7 @@ def show_configs(view: ResourceConfigs, everything: bool) -> None:
     name = view.name or "(all)"
     shown = [setting for setting in view.settings if everything or setting.source != DEFAULT]
     rest = len(view.settings) - len(shown)
-    title(f"{view.kind} {name}", f"{plural(rest, 'default')} left out, --all shows them" if rest else "")
+    title(f"{view.kind} {name}", f"{count(rest, 'default')} left out, --all shows them" if rest else "")
     for source in sorted({setting.source for setting in shown}, key=lambda name: (name == DEFAULT, name)):
         print(f"  from {paint(source, 'bold')}")
         for setting in shown:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.live.check_targets import ALL
 from kafkascope.cli.live.options import note_of_client, settings_from
-from kafkascope.cli.terminal import printable
 from kafkascope.cli.thresholds import parse_thresholds
 from kafkascope.cli.units import parse_duration
 from kafkascope.client.check.run import (
@@ -25,6 +24,7 @@ from kafkascope.client.check.run import (
 from kafkascope.client.check.verdicts import CheckLimits, summary_line
 from kafkascope.client.cluster import connect, time_limit
 from kafkascope.errors import ReachError, UsageError
+from kafkascope.formatting import printable
 
 if TYPE_CHECKING:
     from kafkascope.client.settings import Settings

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note, notes_width, takes_commands
-from kafkascope.cli.units import number, plural
 from kafkascope.client.cluster import connect, time_limit
 from kafkascope.client.observe.buffer import PollBatch, PollBuffer
 from kafkascope.client.observe.observer import Observer, Poll
+from kafkascope.formatting import count, number
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.client_calls import Called, Key
@@ -213,8 +213,8 @@ class _Run:
         }
         written = self._writer.totals
         self._watched.line(
-            f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "
-            f"lake {plural(written.exchanges, 'exchange')} by {plural(written.commits, 'commit')}"
+            f"poll {number(self.polled)}: {count(len(poll.answers), 'call')}, {count(poll.groups, 'group')}; in the "
+            f"lake {count(written.exchanges, 'exchange')} by {count(written.commits, 'commit')}"
             + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
         )
 
@@ -280,6 +280,6 @@ def _account(totals: dict[str, Any], where: str) -> str:
 
     missed = f", {number(totals['unanswered'])} of them without all answers" if totals["unanswered"] else ""
     return (
-        f"{plural(totals['polls'], 'poll')}{missed}; {plural(totals['exchanges'], 'exchange')} in "
-        f"{plural(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
+        f"{count(totals['polls'], 'poll')}{missed}; {count(totals['exchanges'], 'exchange')} in "
+        f"{count(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
     )

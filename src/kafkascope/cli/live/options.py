@@ -105,7 +105,8 @@ def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
 
 def note_of_client(text: str) -> None:
     """What a client has to say beside its answers, as that brokers were left out."""
-    from kafkascope.cli.terminal import note, printable
+    from kafkascope.cli.terminal import note
+    from kafkascope.formatting import printable
 
     note(f"kafkascope: {printable(text)}")
 

@@ -6,10 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.cli.output import json_text
-from kafkascope.cli.terminal import paint, printable
+from kafkascope.cli.terminal import paint
 from kafkascope.codec.annotations.annotate import API_KEYS
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.result import UNKNOWN_TAGS
+from kafkascope.formatting import printable
 from kafkascope.limits import MAX_SHOWN_ITEMS
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import error_name

@@ -9,11 +9,11 @@ from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
 from kafkascope.cli.read.summary import SOFTWARE_LETTERS, shortened
 from kafkascope.cli.tables import table
-from kafkascope.cli.terminal import heading, paint, printable, prose
-from kafkascope.cli.units import latency, size
+from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.codec.annotations.frame import annotations_of
 from kafkascope.codec.records.records_form import records_json
 from kafkascope.errors import DecodeError
+from kafkascope.formatting import latency, printable, size
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.read.summary import cut_middle, summary
-from kafkascope.cli.terminal import cells, cut, padded, paint, printable, width
-from kafkascope.cli.units import latency, size
+from kafkascope.cli.terminal import cells, cut, padded, paint, width
+from kafkascope.formatting import latency, printable, size
 
 if TYPE_CHECKING:
     from datetime import datetime

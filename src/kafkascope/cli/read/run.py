@@ -20,9 +20,11 @@ from kafkascope.cli.output import json_text, print_json
 from kafkascope.cli.read.account import Progress, nothing_found, print_account
 from kafkascope.cli.read.lines import Lines
 from kafkascope.cli.read.stats import print_stats, stats_json
-from kafkascope.cli.terminal import note, printable
+from kafkascope.cli.terminal import note
 from kafkascope.errors import InputError, NotFoundError, UsageError
+from kafkascope.formatting import printable
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
+from kafkascope.times import iso
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchanges import ExchangeBatch
@@ -229,7 +231,7 @@ def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat(timespec="microseconds").replace("+00:00", "Z") if isinstance(value, datetime) else value
+    return iso(value) if isinstance(value, datetime) else value
 
 
 def _total(files: tuple[str, ...]) -> int | None:

@@ -9,7 +9,7 @@ from kafkascope.capture.query.tallies import PERCENTILES, Tallies, Tally
 from kafkascope.cli.read.summary import cut_middle
 from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import cells, heading, padded, paint, remark, width
-from kafkascope.cli.units import latency, number, size
+from kafkascope.formatting import latency, number, size
 
 # Connections and clients beyond these are not for reading; --json has all.
 MOST_ROWS = 20
@@ -110,6 +110,6 @@ def _json(tally: Tally) -> dict[str, Any]:
         "response_bytes": tally.response_bytes,
         "errors": tally.errors,
         "unanswered": tally.unanswered,
-        **{f"p{percent}_us": latency for percent, latency in zip(PERCENTILES, tally.percentiles, strict=True)},
+        **{f"p{percent}_us": figure for percent, figure in zip(PERCENTILES, tally.percentiles, strict=True)},
         "slowest_us": tally.slowest_us,
     }

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.terminal import cells, cut, plural, printable
+from kafkascope.cli.terminal import cells, cut
 from kafkascope.errors import DecodeError
+from kafkascope.formatting import count, printable, size
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange
@@ -97,20 +98,14 @@ def _records_bytes(value: Value, *path: str) -> int:
     return sum(len(records) for records in _inner(value, *path))
 
 
-def _size(count: int) -> str:
-    from kafkascope.cli.units import size
-
-    return size(count)
-
-
 def _produce(request: Value, _: Value) -> list[str]:
     partitions = len(_inner(request, "topicData", "partitionData"))
     data = _records_bytes(request, "topicData", "partitionData", "records")
     acks = {0: "acks 0", 1: "acks 1"}.get(request["acks"], "")
     transaction = request.get("transactionalId")
     return [
-        plural(partitions, "partition"),
-        f"{_size(data)} of records" if data else "",
+        count(partitions, "partition"),
+        f"{size(data)} of records" if data else "",
         acks,
         f"transaction {shortened(transaction, 24)}" if transaction else "",
     ]
@@ -121,9 +116,9 @@ def _fetch(request: Value, response: Value) -> list[str]:
     data = _records_bytes(response, "responses", "partitions", "records")
     session = request.get("sessionId", 0)
     return [
-        plural(partitions, "partition") if partitions else "",
+        count(partitions, "partition") if partitions else "",
         f"session {session} epoch {request['sessionEpoch']}" if session else "",
-        (f"{_size(data)} of records" if data else "nothing new") if response else "",
+        (f"{size(data)} of records" if data else "nothing new") if response else "",
     ]
 
 
@@ -131,11 +126,11 @@ def _acknowledged(request: Value) -> list[str]:
     counter: Counter[str] = Counter()
     for batch in _inner(request, "topics", "partitions", "acknowledgementBatches"):
         kinds = batch["acknowledgeTypes"]
-        count = batch["lastOffset"] - batch["firstOffset"] + 1
+        records = batch["lastOffset"] - batch["firstOffset"] + 1
         for kind in kinds:
             word = ACKNOWLEDGE_TYPES[kind] if 0 <= kind < len(ACKNOWLEDGE_TYPES) else f"type {kind}"
-            counter[word] += count if len(kinds) == 1 else 1
-    return [f"{count} {word}" for word, count in counter.items()]
+            counter[word] += records if len(kinds) == 1 else 1
+    return [f"{number} {word}" for word, number in counter.items()]
 
 
 def _share_fetch(request: Value, response: Value) -> list[str]:
@@ -164,7 +159,7 @@ def _heartbeat(request: Value, response: Value) -> list[str]:
             words.append(f"{sum(len(task['partitions']) for task in tasks)} {noun}")
     partitions = (response.get("assignment") or {}).get("topicPartitions")
     if partitions is not None:
-        words.append(plural(sum(len(topic["partitions"]) for topic in partitions), "partition"))
+        words.append(count(sum(len(topic["partitions"]) for topic in partitions), "partition"))
     return words
 
 
@@ -183,13 +178,13 @@ def _metadata(request: Value, response: Value) -> list[str]:
     everything = request.get("topics") is None
     return [
         "all topics" if everything else "",
-        plural(len(response.get("brokers") or ()), "broker") if response else "",
+        count(len(response.get("brokers") or ()), "broker") if response else "",
     ]
 
 
 def _api_versions(request: Value, response: Value) -> list[str]:
     software = " ".join(request.get(name) or "" for name in ("clientSoftwareName", "clientSoftwareVersion"))
-    return [shortened(software.strip(), SOFTWARE_LETTERS), plural(len(response["apiKeys"]), "API") if response else ""]
+    return [shortened(software.strip(), SOFTWARE_LETTERS), count(len(response["apiKeys"]), "API") if response else ""]
 
 
 def _coordinator(_: Value, response: Value) -> list[str]:
@@ -204,7 +199,7 @@ def _offsets(request: Value, _: Value) -> list[str]:
     partitions = len(_inner(request, "topics", "partitions")) + len(
         _inner(request, "groups", "topics", "partitionIndexes")
     )
-    return [plural(partitions, "partition")] if partitions else []
+    return [count(partitions, "partition")] if partitions else []
 
 
 def _mechanism(request: Value, _: Value) -> list[str]:
@@ -234,7 +229,7 @@ def _quorum(_: Value, response: Value) -> list[str]:
     words = []
     for partition in _inner(response, "topics", "partitions")[:1]:
         words += [f"leader {partition['leaderId']}", f"epoch {partition['leaderEpoch']}"]
-        words += [plural(len(partition["currentVoters"]), "voter"), plural(len(partition["observers"]), "observer")]
+        words += [count(len(partition["currentVoters"]), "voter"), count(len(partition["observers"]), "observer")]
     return words
 
 

@@ -58,7 +58,7 @@ def session() -> Check:
 def _place(what: str, folder: str, fix: str) -> Check:
     import shutil
 
-    from kafkascope.cli.units import size
+    from kafkascope.formatting import size
 
     if not _writable(folder):
         return {"what": what, "ok": False, "found": f"{folder} cannot be written to", "fix": fix}

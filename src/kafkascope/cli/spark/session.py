@@ -14,18 +14,16 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any
 
+from kafkascope.cli.progress import BAR_LETTERS, bar, pace_text
 from kafkascope.cli.spark.interrupts import after_interrupt, one_interrupt
 from kafkascope.cli.terminal import note, takes_commands, width
-from kafkascope.cli.units import number, plural, size
 from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.formatting import count, size, span
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.progress import IngestProgress
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
-BAR_LETTERS = 20
-# Before that much is read nobody knows how long the rest takes.
-FIRST_SHARE = 0.02
 
 
 class Waiting:
@@ -87,13 +85,12 @@ class Waiting:
 
 def far_text(far: "IngestProgress", seconds: float) -> str:
     share = _share(far)
-    whole = f"{share:.0%} of {size(far.total_bytes)} in {plural(far.files, 'file')}"
+    whole = f"{share:.0%} of {size(far.total_bytes)} in {count(far.files, 'file')}"
     if not far.read_bytes:
         return f"{whole}, {seconds:.0f} s"
-    left = f", {seconds * (1 - share) / share:.0f} s left" if FIRST_SHARE < share < 1 else ""
-    rate = size(round(far.read_bytes / max(seconds, 0.001)))
-    contents = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
-    return f"{whole}, {rate}/s{left}, {contents}{', writing' if share == 1 else ''}"
+    contents = count(far.frames, "frame") if far.frames else count(far.exchanges, "exchange")
+    pace = pace_text(far.read_bytes, far.total_bytes, seconds)
+    return f"{whole}, {pace}, {contents}{', writing' if share == 1 else ''}"
 
 
 def bar_line(far: "IngestProgress", seconds: float, room: int) -> str:
@@ -102,7 +99,7 @@ def bar_line(far: "IngestProgress", seconds: float, room: int) -> str:
     letters = min(BAR_LETTERS, room - len(text) - 3)
     if letters < 4:
         return text
-    return f"[{'#' * round(_share(far) * letters):.<{letters}}] {text}"
+    return f"{bar(_share(far), letters)} {text}"
 
 
 def _share(far: "IngestProgress") -> float:
@@ -187,11 +184,5 @@ def _logging_to(path: str) -> Iterator[None]:
 
 def took(seconds: dict[str, float]) -> str:
     """`31 s: starting Spark 8 s, reading 10 s, building the marts 13 s`"""
-    steps = ", ".join(f"{step} {lasting(duration)}" for step, duration in seconds.items())
-    return f"{lasting(sum(seconds.values()))}: {steps}"
-
-
-def lasting(seconds: float) -> str:
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{number(round(seconds / 60))} min"
+    steps = ", ".join(f"{step} {span(1000 * duration)}" for step, duration in seconds.items())
+    return f"{span(1000 * sum(seconds.values()))}: {steps}"

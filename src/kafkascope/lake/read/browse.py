@@ -19,10 +19,10 @@ from kafkascope.lake.read.time_ordered import (
     RowFilter,
     files_in_time,
     first_rows,
-    microseconds,
 )
 from kafkascope.lake.tables import EXCHANGE_ID, body_table, body_table_name
 from kafkascope.schema.catalog import apis
+from kafkascope.times import microseconds_of
 
 EXCHANGES = "exchanges"
 GROUP = "group_id"
@@ -99,7 +99,7 @@ def bodies(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
 
 def place_of(row: dict[str, Any]) -> Place:
     moment: datetime | None = row[AT] or row[OTHERWISE]
-    return Place(0 if moment is None else microseconds(moment), row[EXCHANGE_ID])
+    return Place(0 if moment is None else microseconds_of(moment), row[EXCHANGE_ID])
 
 
 def _row_filter(filters: ExchangeFilters) -> RowFilter:

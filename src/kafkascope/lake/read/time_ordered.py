@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from typing import Any
 
 import numpy as np
@@ -31,17 +31,13 @@ from kafkascope.lake.read.visible_rows import (
 )
 from kafkascope.lake.tables import EXCHANGE_ID, INGEST_ID, LakeTable, table_named
 from kafkascope.lake.write.files import NO_DATE
+from kafkascope.times import microseconds_of
 
 AT = "request_at"
 # An answer whose request is not in the recording has this alone.
 OTHERWISE = "response_at"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Before and behind all that a column of times can hold.
 FIRST, LAST = -(2**63), 2**63 - 1
-
-
-def microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 # Opening a table waits for its log most of the time.
@@ -178,9 +174,9 @@ def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile, se
     )
     low, high = FIRST, LAST
     if file.low is not None and file.high is not None:
-        low, high = microseconds(file.low), microseconds(file.high)
+        low, high = microseconds_of(file.low), microseconds_of(file.high)
     elif file.date is not None and file.date != NO_DATE:
-        low = microseconds(datetime.combine(file.date, time(), UTC))
+        low = microseconds_of(datetime.combine(file.date, time(), UTC))
         high = low + 86_400_000_000
     return TimedFile(low, high, schema, fragment, is_of(seen) if must_filter(table, file) else None)
 

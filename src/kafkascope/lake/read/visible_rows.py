@@ -4,7 +4,7 @@ way, or was killed, shows nothing."""
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -20,13 +20,10 @@ from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, recorded_names, table_named
 from kafkascope.lake.write.commit import LANDING, find_table, transaction_version
+from kafkascope.times import microseconds_of
 
 CAPTURES = "captures"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CALENDAR = tuple(
-    (end - _EPOCH) // timedelta(microseconds=1)
-    for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-)
+_CALENDAR = tuple(microseconds_of(end) for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)))
 FOLLOWS = "follows"
 # Opening a table waits for its log most of the time.
 _OPENED_AT_ONCE = 8

@@ -7,18 +7,18 @@ cannot be written, wider ones are."""
 import json
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope.times import iso, moment_of
+
 # As many characters of a text as delta-spark keeps.
 PREFIX_CHARACTERS = 32
 # Sorts after every other character.
 _LAST_CHARACTER = "\U0010ffff"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MOMENT, _LAST_MOMENT = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
 _LARGEST = sys.float_info.max
 
@@ -131,11 +131,8 @@ def _prefix_above(text: str) -> str:
 
 def _moment(us: int) -> str | None:
     """None for what no calendar has."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=us // 1000)
-    except OverflowError:
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = moment_of(us // 1000 * 1000)
+    return None if moment is None else iso(moment, "milliseconds")
 
 
 def _put(values: dict[str, Any], path: Path, value: Any) -> None:

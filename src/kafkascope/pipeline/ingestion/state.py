@@ -4,7 +4,7 @@ import io
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -22,13 +22,13 @@ from kafkascope.lake.tables import INGEST_ID
 from kafkascope.pipeline.ingestion.inputs import InputFile, file_digest
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.pseudonyms import unseal
+from kafkascope.times import EPOCH, microseconds_of
 
 # Files of lines, and the column that counts them.
 _LINES = {LOG: "log_lines", FRAMES: "frames"}
 # Of a folder's logs that may have grown since: those that were read last.
 _MAX_LOGS = 16
 _PIECE = 1 << 20
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +228,10 @@ def _unfinished(lake: Lake, heads: list[str]) -> tuple[UnfinishedConnection, ...
         table = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
     rows = of_a_calendar(table).to_pylist()
     return tuple(
-        UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "")
+        UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or EPOCH), row["state"] or "")
         for row in rows
     )
 
 
 def _ns(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND * 1000
+    return microseconds_of(moment) * 1000
