@@ -32,8 +32,8 @@ def test_options() -> None:
 
 
 def test_show_offers_apis_and_messages_in_any_case() -> None:
-    found = complete("show", "sharef")
-    assert found == ["ShareFetch", "ShareFetchRequest", "ShareFetchResponse"]
+    offered = complete("show", "sharef")
+    assert offered == ["ShareFetch", "ShareFetchRequest", "ShareFetchResponse"]
 
 
 def test_nothing_typed_offers_all() -> None:

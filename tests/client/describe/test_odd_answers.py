@@ -55,8 +55,8 @@ VIEWS: dict[str, tuple[Callable[[Cluster], Awaitable[Any]], Callable[[Any], Any]
 def tame(value: Any) -> Any:
     """Without error codes: what they do is told elsewhere, and here they would hide the rest."""
     if isinstance(value, dict):
-        return {name: 0 if name == "errorCode" else tame(one) for name, one in value.items()}
-    return [tame(one) for one in value] if isinstance(value, list) else value
+        return {name: 0 if name == "errorCode" else tame(inner) for name, inner in value.items()}
+    return [tame(inner) for inner in value] if isinstance(value, list) else value
 
 
 def name_the_log(value: dict[str, Any]) -> None:

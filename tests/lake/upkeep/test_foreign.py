@@ -130,11 +130,11 @@ def test_a_file_that_another_tool_merges_meanwhile_is_not_there_twice(
     inner = commits.carrying
     times: list[int] = []
 
-    def first_the_other(*given: tuple[str, int], retries: int = commits.RETRIES) -> object:
+    def first_the_other(*contents: tuple[str, int], retries: int = commits.RETRIES) -> object:
         if not times and retries == 0:
             times.append(1)
             optimize(uri_of(lake))
-        return inner(*given, retries=retries)
+        return inner(*contents, retries=retries)
 
     monkeypatch.setattr(commits, "carrying", first_the_other)
     if where == "compact":
@@ -161,5 +161,5 @@ def test_a_filter_on_time_finds_rows_of_the_last_microsecond_in_files_of_other_t
     land(lake, "i1", exchanges(["a"]))
     land(lake, "i2", exchanges(["b"], last))
     optimize(uri_of(lake))
-    found = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") >= last)
-    assert found.column("exchange_id").to_pylist() == ["b"]
+    table = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") >= last)
+    assert table.column("exchange_id").to_pylist() == ["b"]

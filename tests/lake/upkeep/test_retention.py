@@ -119,11 +119,11 @@ def test_dry_run_tells_the_same_and_changes_nothing(lake: Lake) -> None:
     age(lake, old.path, days(2))
     run = fall_silent(lake, begin(lake, "i3"))
     versions = {name: open_table(lake, name).version() for name in lake.tables()}
-    told = vacuum(lake, dry_run=True)
+    out = vacuum(lake, dry_run=True)
     assert {name: open_table(lake, name).version() for name in lake.tables()} == versions
     assert old.path in on_disk(lake) and running_ingests(lake) == [run]
     done = vacuum(lake)
-    assert (told.ingests, told.taken_out, told.deleted_files) == (done.ingests, done.taken_out, done.deleted_files)
+    assert (out.ingests, out.taken_out, out.deleted_files) == (done.ingests, done.taken_out, done.deleted_files)
     assert running_ingests(lake) == []
 
 
@@ -156,9 +156,9 @@ def test_ingest_that_is_begun_anew_meanwhile_keeps_what_is_there(lake: Lake, mon
     runs = []
 
     def and_then_it_begins(lake: Lake, ingest: str) -> bool:
-        said = real(lake, ingest)
+        outcome = real(lake, ingest)
         runs.append(begin(lake, ingest))
-        return said
+        return outcome
 
     monkeypatch.setattr(module, "_tell", and_then_it_begins)
     vacuum(lake)
