@@ -1,4 +1,4 @@
-"""What the Tab key offers for a message, a version, an error or a release; and the option that all commands have."""
+"""Completes messages, versions, errors and releases for the Tab key, and defines the option `--json`."""
 
 import click
 

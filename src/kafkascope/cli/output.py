@@ -1,4 +1,4 @@
-"""JSON for other programs; a terminal that shows it is not steered by what is in it."""
+"""Prints JSON for other programs, with everything escaped that would steer a terminal."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A report in, its short form for a terminal out: the verdict, what was found, and each part in a line."""
+"""Prints the short form of a report: the verdict, the findings, and one line for each part."""
 
 from collections.abc import Sequence
 from textwrap import wrap

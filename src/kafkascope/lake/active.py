@@ -1,4 +1,4 @@
-"""A Delta table in, the files that its log names out, each with what the log says of it."""
+"""Lists the files that the log of a Delta table names, each with what the log says of it."""
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta

@@ -1,5 +1,5 @@
-"""Where a lake is and whether it is one of ours: a folder with a small file that says its format, and a table a folder
-beside it."""
+"""Finds a lake and checks that it is one: a folder with a small file that names its format, and a folder for each
+table."""
 
 import json
 import os

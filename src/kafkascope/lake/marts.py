@@ -1,4 +1,4 @@
-"""The marts by name: the columns that the rows of `health/` and the questions about APIs become."""
+"""Declares the marts by name: the columns that the rows of `health/` and the questions about APIs become."""
 
 import dataclasses
 from typing import Any, get_type_hints

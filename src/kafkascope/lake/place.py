@@ -1,5 +1,5 @@
-"""A path or URI in, the filesystem that serves it and the path there out; local disks, HDFS, S3 and the other object
-stores that `pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
+"""Resolves a path or URI to the filesystem that serves it: local disks, HDFS, S3 and the other object stores that
+`pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Columns as the decoder gives them in, columns that Delta and Spark can hold out: uuids become Kafka's text form,
-unsigned numbers the next wider signed ones. Nesting and nulls stay."""
+"""Converts decoded columns to types that Delta and Spark can hold: uuids become Kafka's text form, unsigned numbers the
+next wider signed ones. Nesting and nulls stay."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The tables of the lake by name: their columns, the column that their date is of."""
+"""Declares the tables of the lake by name: their columns, and the column that their date comes from."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""A decoded frame or body in, text or JSON out."""
+"""Prints a decoded frame or body as text or as JSON."""
 
 from typing import Any
 

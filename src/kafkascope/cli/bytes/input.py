@@ -1,4 +1,4 @@
-"""What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; typed, from a file or piped.
+"""Reads bytes as hex in any notation, a hex dump, base64 or raw: typed, from a file or piped.
 
 Nothing larger than the limits is read, and long text is never held as a whole.
 """

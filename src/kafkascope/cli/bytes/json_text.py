@@ -1,4 +1,4 @@
-"""JSON text in, values out; `InputError` names line and column, or a key that stands twice, never the text."""
+"""Parses JSON text. An `InputError` names line and column, or a key that occurs twice, never the text."""
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE

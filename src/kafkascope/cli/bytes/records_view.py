@@ -1,4 +1,4 @@
-"""Record data inside a decoded message: its batches as lines; keys, values and headers only when asked for."""
+"""Prints the record batches inside a message; keys, values and headers only when asked for."""
 
 from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.codec.records.record_data import decode_records

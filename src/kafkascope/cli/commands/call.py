@@ -1,4 +1,5 @@
-"""`kafkascope call HOST API [JSON]`: any request to a running cluster; what changes something needs a word more."""
+"""`kafkascope call HOST API [JSON]` sends any request to a running cluster; requests that change something need
+`--write`."""
 
 from typing import Any
 

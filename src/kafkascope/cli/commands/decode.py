@@ -1,4 +1,4 @@
-"""`kafkascope decode`: bytes in, what they say out: a tree beside the annotated bytes, or JSON."""
+"""`kafkascope decode` prints what bytes mean: a tree beside the annotated bytes, or JSON."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`kafkascope describe`: a cluster and what of it in, a view for people or JSON out, once or again and again."""
+"""`kafkascope describe` shows a part of a running cluster, once or repeatedly, as text or JSON."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`kafkascope doctor`: what this machine has and lacks for each part, and the command that mends it."""
+"""`kafkascope doctor` lists what this machine has and lacks for each part, and the command that fixes it."""
 
 from contextlib import suppress
 

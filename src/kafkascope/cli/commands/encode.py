@@ -1,4 +1,4 @@
-"""`kafkascope encode NAME:V [JSON]`: Kafka's JSON form in, bytes out as hex, base64, raw or annotated."""
+"""`kafkascope encode NAME:V [JSON]` encodes Kafka's JSON form as hex, base64, raw bytes or annotated bytes."""
 
 import click
 

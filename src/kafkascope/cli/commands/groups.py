@@ -1,4 +1,4 @@
-"""`kafkascope groups`: a cluster in, every group by type, state, members and coordinator out."""
+"""`kafkascope groups` lists every group of a cluster by type, with state, members and coordinator."""
 
 from typing import TYPE_CHECKING, Any
 

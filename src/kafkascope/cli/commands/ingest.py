@@ -1,4 +1,4 @@
-"""`kafkascope ingest`: recordings in, tables of a lake out, and the marts brought up to date."""
+"""`kafkascope ingest` reads recordings into the tables of a lake and updates its marts."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`kafkascope lake`: a lake in, an account of it out; leftovers and old days taken out of it."""
+"""`kafkascope lake` reports on a lake, and deletes leftovers and old days from it."""
 
 from shlex import quote
 from typing import TYPE_CHECKING, Any

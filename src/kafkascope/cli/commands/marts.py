@@ -1,4 +1,4 @@
-"""`kafkascope marts`: the tables of a lake in, its marts anew out."""
+"""`kafkascope marts` rebuilds the marts of a lake from its tables."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`kafkascope observe HOST --lake DIR`: a running cluster in, its history in the tables of a lake out."""
+"""`kafkascope observe HOST --lake DIR` polls a running cluster and records its history in the tables of a lake."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""`kafkascope probe HOST`: every version of every API that a node offers, called and checked byte for byte."""
+"""`kafkascope probe HOST` calls every version of every API that a node offers and checks each response byte for
+byte."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""`kafkascope read`: recordings in, one line an exchange out; or one of them whole, statistics, or JSON."""
+"""`kafkascope read` lists the exchanges of recordings, one per line, or shows one whole, statistics, or JSON."""
 
 import sys
 from typing import TYPE_CHECKING

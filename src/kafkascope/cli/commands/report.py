@@ -1,4 +1,4 @@
-"""`kafkascope report`: the marts of a lake in, a verdict on the terminal out; page and JSON document as files."""
+"""`kafkascope report` prints a verdict on the marts of a lake, and writes it as a page and as JSON."""
 
 from typing import TYPE_CHECKING
 

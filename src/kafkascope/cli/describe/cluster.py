@@ -1,4 +1,4 @@
-"""`ClusterView`, `FeaturesView` and `TransactionList` in, text out."""
+"""Prints a `ClusterView`, a `FeaturesView` and a `TransactionList`."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a view lacks in, lines out that name the ACL for it; nothing where nothing is missing."""
+"""Prints what a view lacks and the ACL that would show it; nothing where the view is complete."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""`ConsumerGroupView` and `GroupList` in, text out: members, lag by partition; every group of a cluster by type."""
+"""Prints a `ConsumerGroupView` with members and lag by partition, and a `GroupList` by type."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import STATE_STYLES, group_title, held, named, short, show_members

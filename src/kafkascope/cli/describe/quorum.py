@@ -1,4 +1,4 @@
-"""`QuorumView` in, text out: who controls, every replica with its lag and times, who falls behind."""
+"""Prints a `QuorumView`: the leader, every replica with its lag and times, and who falls behind."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd

@@ -1,4 +1,4 @@
-"""`ShareGroupView` in, text out: state, members, every partition with start, end and lag, delivery settings."""
+"""Prints a `ShareGroupView`: state, members, every partition with start, end and lag, delivery settings."""
 
 import re
 from collections.abc import Sequence

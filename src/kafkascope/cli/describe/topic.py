@@ -1,4 +1,4 @@
-"""`TopicView` and `ResourceConfigs` in, text out."""
+"""Prints a `TopicView` and `ResourceConfigs`."""
 
 from collections.abc import Sequence
 

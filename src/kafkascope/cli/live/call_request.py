@@ -1,4 +1,4 @@
-"""What was typed for a request in, a request that is checked and ready to be sent out; no connection is needed."""
+"""Checks what was typed for a request and makes the request, without a connection."""
 
 from dataclasses import dataclass
 from typing import Any

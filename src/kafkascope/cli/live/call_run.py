@@ -1,4 +1,5 @@
-"""A request that was typed in, its answers printed, an exit code out; nothing that changes state goes out unasked."""
+"""Runs `call`: sends a request that was typed in and prints its responses. Nothing that changes state is sent without
+`--write`."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Answers of a cluster in, what people or programs read out: a header line, JSON with remarks, hex, or times."""
+"""Prints the responses of a cluster: a header line, JSON with remarks, hex, or times."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`check` at work: flags turned into what is wanted, a look, one line or JSON or metrics, and the exit code."""
+"""Runs `check`: turns flags into limits, takes a look, and prints one line, JSON or metrics."""
 
 import asyncio
 import sys

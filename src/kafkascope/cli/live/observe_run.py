@@ -1,4 +1,4 @@
-"""`observe` at work: polls on time, commits beside them, a line for whoever watches, an end that loses nothing."""
+"""Runs `observe`: polls on time, commits beside them, a line for whoever watches, and an end that loses nothing."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A probe in, its account as text out: a row an API, what was proven, and what was not and why."""
+"""Prints the results of a probe: one row per API, what was proven, and what was not and why."""
 
 from collections.abc import Iterator
 from itertools import groupby

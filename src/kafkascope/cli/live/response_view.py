@@ -1,4 +1,4 @@
-"""A decoded value in, JSON for people out: what a code means and which topic an id is stand beside it, as comments."""
+"""Prints a decoded value as JSON for people, with the meaning of codes and the topics of ids as comments."""
 
 import json
 from collections.abc import Iterator, Mapping

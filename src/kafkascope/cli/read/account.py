@@ -1,4 +1,4 @@
-"""What was read, lost and why, on stderr: a line that moves while a person waits, and an account at the end."""
+"""Reports on stderr what was read, lost and why: a progress line while a person waits, and an account at the end."""
 
 import sys
 import time

@@ -1,5 +1,5 @@
-"""One exchange whole: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets are
-hidden always, record data unless asked for."""
+"""Prints one exchange whole: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets
+are always hidden, record data unless asked for."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Exchanges in, one aligned and coloured line each out: time, client, broker, API, latency, sizes, what it is about."""
+"""Prints one aligned line per exchange: time, client, broker, API, latency, sizes, what it is about."""
 
 import sys
 from dataclasses import dataclass

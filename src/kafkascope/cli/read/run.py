@@ -1,4 +1,4 @@
-"""One run of `read`: files and what is wanted of them in; lines, JSON, statistics or one exchange out."""
+"""Runs `read`: lines, JSON, statistics or one exchange of the selected files."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Statistics of a recording in, tables or JSON out."""
+"""Prints statistics of a recording as tables or JSON."""
 
 from collections.abc import Callable
 from heapq import nsmallest

@@ -1,5 +1,5 @@
-"""An exchange in, what matters of its bodies in a few words out: groups, members, topics, counts; never contents of
-records and never secrets."""
+"""Summarises the bodies of an exchange in a few words: groups, members, topics, counts; never contents of records and
+never secrets."""
 
 from collections import Counter
 from collections.abc import Callable, Collection

@@ -1,4 +1,4 @@
-"""Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
+"""Prints the errors of a message as tables, one per field that carries them, with the source of each."""
 
 from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import prose, remark

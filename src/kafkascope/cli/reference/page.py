@@ -1,4 +1,4 @@
-"""The page of one message at one version: what it is, errors, the wire, every field, schema and example."""
+"""Prints the page of one message at one version: description, errors, wire layout, every field, schema and example."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two releases in, what changed between them out: APIs, versions that came and went, layouts, records, errors."""
+"""Prints what changed between two releases: APIs, versions, layouts, records, errors."""
 
 from kafkascope.cli.output import print_json
 from kafkascope.cli.tables import table

@@ -1,4 +1,4 @@
-"""What `doctor` says of the pipeline: Java, folders that are written to, and a session that runs, if asked for."""
+"""Checks for `doctor` what the pipeline needs: Java, writable folders, and a session that runs, if asked for."""
 
 import os
 import re

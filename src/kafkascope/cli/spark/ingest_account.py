@@ -1,5 +1,5 @@
-"""What an ingest did in, lines for a person or one object for a program out: what was read, what was lost and why,
-where it is now, what to do next."""
+"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it is now,
+what to do next."""
 
 import shlex
 import sys

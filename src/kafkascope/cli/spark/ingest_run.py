@@ -1,4 +1,4 @@
-"""`ingest` at work: recordings found before Spark takes its seconds, read, the marts brought up to date, an account."""
+"""Runs `ingest`: finds the recordings before Spark starts, reads them, updates the marts, prints an account."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a lake's marts say at a glance: whether they are older than its recordings, and how many findings they have."""
+"""Reads the state of a lake's marts: whether they are older than its recordings, and their findings by severity."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What `ingest` and `marts` share on the command line: cores, and one line that says what Spark lacks here."""
+"""Options and checks that `ingest` and `marts` share."""
 
 import click
 

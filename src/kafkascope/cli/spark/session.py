@@ -1,5 +1,5 @@
-"""A command at work on Spark: a session on this machine, one line that moves while a person waits, Spark's own words in
-a file that is kept only where something goes wrong that is not ours."""
+"""Runs a command on Spark: a session on this machine, a progress line, and Spark's own log in a file that is kept only
+for errors that aren't ours."""
 
 import logging
 import os

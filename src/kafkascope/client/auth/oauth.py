@@ -1,5 +1,5 @@
-"""What the settings say about a token in, a token out: as given, from its file, or from a token endpoint by client
-credentials (RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
+"""Obtains the token that the settings name: as given, from its file, or from a token endpoint by client credentials
+(RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
 
 import base64
 import json

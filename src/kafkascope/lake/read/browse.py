@@ -1,4 +1,5 @@
-"""What is asked of a lake in, a page of its exchanges in the order of time out; however large it is, little is read."""
+"""Reads one page of the exchanges of a lake in the order of time, with filters; however large the lake is, little is
+read."""
 
 import re
 from dataclasses import dataclass

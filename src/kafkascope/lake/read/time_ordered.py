@@ -1,4 +1,4 @@
-"""Files of tables in, their first rows in the order of time out; however many there are, little is read.
+"""Finds the first rows of tables in the order of time; however many files there are, little is read.
 
 A file or row group that begins later than the last of these rows is not opened. Columns that nothing is asked about are
 read of the row groups that the rows are in, no others.

@@ -1,4 +1,5 @@
-"""A lake in, the small files of each day merged; the same rows, whoever reads or ingests at the same time."""
+"""Merges the small files of each day into larger ones; the rows stay the same for everyone who reads or ingests
+meanwhile."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

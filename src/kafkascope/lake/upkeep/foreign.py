@@ -1,5 +1,5 @@
-"""Files that another tool wrote, an OPTIMIZE for example: which ingests their rows are of, and how to divide them where
-some of these rows have to go and others stay."""
+"""Divides files that another tool wrote, an OPTIMIZE for example, where the rows of some ingests have to go and others
+stay."""
 
 from collections.abc import Iterator
 from contextlib import suppress

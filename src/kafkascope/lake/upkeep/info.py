@@ -1,4 +1,4 @@
-"""A lake in, an account of it out: tables with rows, files, bytes and times, and ingests by their state."""
+"""Collects an account of a lake: tables with rows, files, bytes and times, and ingests by their state."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""A lake in, what it no longer needs taken out: leftovers of ingests that died, days before a date, files that no log
-names. Readers see each table as before or as after."""
+"""Removes what a lake no longer needs: leftovers of ingests that died, days before a date, files that no log names.
+Readers see each table as before or as after."""
 
 import json
 from collections.abc import Callable, Mapping

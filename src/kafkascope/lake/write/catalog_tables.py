@@ -1,5 +1,5 @@
-"""The catalog in, three tables of the lake out, to join with: messages, their fields, error codes. They are written
-once, and again only when the catalog has changed."""
+"""Writes the catalog as three tables to join with: messages, their fields, error codes. They are written once, and
+again only when the catalog has changed."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""New files in, a commit of their table out; with the name of its ingest, so that a second time adds nothing."""
+"""Commits new files to their table under the name of their ingest, so that a repeated commit adds nothing."""
 
 import json
 import time

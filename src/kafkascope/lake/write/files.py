@@ -1,5 +1,5 @@
-"""Tables in, Parquet files of the lake out, named after their ingest and listed for the commit. Nothing is in the lake
-until the commit names it."""
+"""Writes tables as Parquet files that are named after their ingest, and lists them for the commit. Nothing is in the
+lake until the commit names it."""
 
 from collections.abc import Iterator
 from contextlib import suppress

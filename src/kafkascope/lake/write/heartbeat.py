@@ -1,5 +1,5 @@
-"""An ingest in, its sign of life in the lake out: a small file that it renews while it runs, so that `vacuum` leaves
-its files alone. The last commit lands only if nobody has taken the ingest for dead."""
+"""Renews a small file while an ingest runs, so that `vacuum` leaves its files alone. The last commit lands only if
+nobody has taken the ingest for dead."""
 
 import getpass
 import json

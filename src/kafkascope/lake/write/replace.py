@@ -1,4 +1,4 @@
-"""A table's new files in, a commit that puts them in the place of all that were there out."""
+"""Replaces all files of a table by new ones in one commit."""
 
 from collections.abc import Iterable
 

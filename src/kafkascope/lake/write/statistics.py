@@ -1,5 +1,5 @@
-"""Delta's statistics of a file, from the footer that its Parquet writer made: minimum, maximum and null count of every
-column that can have them.
+"""Computes Delta's statistics of a file from its Parquet footer: minimum, maximum and null count of every column that
+can have them.
 
 Readers skip files by them, and some take a column without bounds for null. So none is left out: where the exact ones
 cannot be written, wider ones are."""
