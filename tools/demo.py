@@ -67,7 +67,7 @@ def _incidents() -> None:
     _line()
     heading("The recorded incidents")
     prose(_STORY)
-    need_spark()
+    need_spark("the demo")
     from kafkascope.lake.home import make_lake
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts

@@ -51,7 +51,7 @@ def test_a_file_that_breaks_its_reader_is_left_out_and_the_others_land(
     lake = tmp_path / "lake"
     files = [first, middle, last]
     options = {"follow": str(folder)} if plan == "follow" else {"plan": plan}
-    report = run.ingest(lake, files, wanted=options)
+    report = run.ingest(lake, files, options=options)
     assert report is not None and list(report["bad"]) == [str(middle)], report
     why = report["bad"][str(middle)]
     assert why.startswith(f"{middle}: {says}") and "0102030405" not in why

@@ -190,7 +190,7 @@ def test_the_same_leaders_epochs_and_lags_of_the_quorum(seen: Seen, record_prope
             for candidate in rows_of_mart
             if candidate["role"] == "leader"
         }
-        for row in marts:
+        for row in rows_of_mart:
             if row["lag"] is not None:
                 assert row["lag"] == ends[row["observed_at"]] - row["log_end_offset"]
     record_property("measured", f"observe and capture: {compared} of {len(observed)} quorum rows compared")

@@ -26,8 +26,8 @@ def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: boo
     port = listening.getsockname()[1]
     address = f"http://{_shown(host)}:{port}/"
     # One line, so that a program can wait for it.
-    listening = json.dumps({"address": address, "host": host, "port": port, "lake": lake})
-    print(listening if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
+    announcement = json.dumps({"address": address, "host": host, "port": port, "lake": lake})
+    print(announcement if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
     if browser and has_browser():
         webbrowser.open(address)
     # uvicorn ends in good order, then hands the signal on to whoever had it before.

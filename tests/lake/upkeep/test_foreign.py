@@ -9,7 +9,7 @@ from deltalake import DeltaTable, write_deltalake
 from kafkascope.lake.active import active_files
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import Asked
+from kafkascope.lake.read.browse import ExchangeFilters
 from kafkascope.lake.read.browse import exchanges as page
 from kafkascope.lake.read.visible_rows import dataset, pending_rows
 from kafkascope.lake.upkeep.compact import compact
@@ -60,7 +60,7 @@ def merged(lake: Lake) -> Lake:
 
 def test_rows_of_one_file_show_by_their_own_ingest(merged: Lake) -> None:
     assert seen(merged) == ["a", "b", "p"]
-    assert [row["exchange_id"] for row in page(merged, Asked(), None, 10).rows] == ["a", "b", "p"]
+    assert [row["exchange_id"] for row in page(merged, ExchangeFilters(), None, 10).rows] == ["a", "b", "p"]
     assert {table.name: table.rows for table in info(merged).tables}["exchanges"] == 3
     assert pending_rows(merged, "exchanges", {"i1"}).column("exchange_id").to_pylist() == ["p"]
     commit(merged, CAPTURES, written(merged, "i2", CAPTURES, capture("i2")), "i2")

@@ -58,7 +58,7 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
             for rows in _rows(lake, table, file, frozenset(some)):
                 writer.add(table, rows)
             made += writer.close()
-        whole = sum(file.rows for file in made) == file.rows
+        whole = sum(part.rows for part in made) == file.rows
         landed = whole and maintain(delta, [file], made, data_change=False)
     except BaseException:
         for writer in writers:
