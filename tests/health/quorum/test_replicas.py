@@ -83,9 +83,10 @@ def test_fetches_alone_show_the_lag_of_a_replica_that_fell_silent() -> None:
     result = last(
         fetched(0.1, 2, 1, 4, 10), fetched(0.1, 3, 1, 4, 10),
         fetch(0.2, 2, 4, 10), fetch(0.2, 3, 4, 10),
-        fetched(0.5, 2, 1, 4, 10, asked=0.2, records_bytes=70), fetched(0.5, 3, 1, 4, 10, asked=0.2, records_bytes=70),
-        fetch(0.6, 3, 4, 11), fetched(1.1, 3, 1, 4, 11, asked=0.6, records_bytes=140),
-        fetch(1.2, 3, 4, 13), fetched(2.5, 3, 1, 4, 13, asked=1.2, high_watermark=11),
+        fetched(0.5, 2, 1, 4, 10, asked_at=0.2, records_bytes=70),
+        fetched(0.5, 3, 1, 4, 10, asked_at=0.2, records_bytes=70),
+        fetch(0.6, 3, 4, 11), fetched(1.1, 3, 1, 4, 11, asked_at=0.6, records_bytes=140),
+        fetch(1.2, 3, 4, 13), fetched(2.5, 3, 1, 4, 13, asked_at=1.2, high_watermark=11),
     )  # fmt: skip
     assert (result[1].role, result[1].log_end_offset, result[1].lag) == ("leader", 13, 0)
     assert (result[3].log_end_offset, result[3].lag, result[3].lag_ms) == (13, 0, 0)
@@ -96,7 +97,10 @@ def test_fetches_alone_show_the_lag_of_a_replica_that_fell_silent() -> None:
 
 def test_a_fetch_counts_when_it_comes_and_again_when_it_is_answered() -> None:
     result = last(
-        fetched(0.1, 2, 1, 4, 10), fetch(0.2, 2, 4, 10), fetched(0.7, 2, 1, 4, 10, asked=0.2), fetched(1.2, 3, 1, 4, 10)
+        fetched(0.1, 2, 1, 4, 10),
+        fetch(0.2, 2, 4, 10),
+        fetched(0.7, 2, 1, 4, 10, asked_at=0.2),
+        fetched(1.2, 3, 1, 4, 10),
     )
     assert (result[2].last_fetch_at, result[2].last_caught_up_at) == (700000, 700000)
 
