@@ -12,7 +12,7 @@ from tempfile import gettempdir
 import pytest
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text
-from kafkascope.cli.spark.session import bar_line, far_text, took
+from kafkascope.cli.spark.session import bar_line, progress_text, timings
 from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingestion.ingest import Ingested
 from kafkascope.pipeline.ingestion.progress import IngestProgress
@@ -87,8 +87,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
 # Ctrl-C reaches the JVM too, which can end while the session waits for it to stop. Frozen, it takes the call and dies.
 JVM_DIES_IN_STOP = """
 import os, signal, subprocess, sys, threading
-from kafkascope.cli.spark.session import Waiting, spark_session
-with spark_session(1, Waiting()):
+from kafkascope.cli.spark.session import ProgressLine, spark_session
+with spark_session(1, ProgressLine()):
     jvm = int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "java"]))
     os.kill(jvm, signal.SIGSTOP)
     threading.Timer(1, os.kill, (jvm, signal.SIGKILL)).start()
@@ -199,7 +199,7 @@ def test_the_account_tells_losses_and_what_was_left_alone() -> None:
     assert "kafkascope ingest kafka-request.log" in printed[6]
     assert "2 files in the lake already: nothing added of them" in printed
     assert "not read: 2 more; --json names them all" in printed
-    assert printed[-3:] == ["marts: no findings", "took 2.0 s: reading 2.0 s", "next: kafkascope report 'my lake'"]
+    assert printed[-3:] == ["marts: no findings", "took 2 s: reading 2 s", "next: kafkascope report 'my lake'"]
 
 
 def test_plain_frames_are_told_as_such() -> None:
@@ -216,24 +216,24 @@ def test_the_bar_has_bytes_files_rate_time_left_and_frames() -> None:
     half = IngestProgress(
         files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, frames=1_234_567, exchanges=617_000
     )
-    assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
-    assert far_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
-    assert bar_line(half, 5, 119) == f"[#####...............] {far_text(half, 5)}"
+    assert progress_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
+    assert progress_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
+    assert bar_line(half, 5, 119) == f"[#####...............] {progress_text(half, 5)}"
 
 
 def test_the_bar_gives_way_in_a_narrow_window() -> None:
     half = IngestProgress(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
-    for room in range(len(far_text(half, 5)), 120):
+    for room in range(len(progress_text(half, 5)), 120):
         assert len(bar_line(half, 5, room)) <= room
-    assert bar_line(half, 5, 70) == far_text(half, 5)
+    assert bar_line(half, 5, 70) == progress_text(half, 5)
 
 
 def test_the_bar_knows_no_rest_before_the_first_byte_and_none_after_the_last() -> None:
     start = IngestProgress(files=1, total_bytes=1_000)
-    assert far_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
-    assert far_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
-    assert far_text(IngestProgress(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
+    assert progress_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
+    assert progress_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
+    assert progress_text(IngestProgress(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
 
 
 def test_steps_are_told_with_their_time() -> None:
-    assert took({"starting Spark": 4.23, "reading": 130}) == "2 min 14 s: starting Spark 4.2 s, reading 2 min 10 s"
+    assert timings({"starting Spark": 4.23, "reading": 130}) == "2 min 14 s: starting Spark 4.2 s, reading 2 min 10 s"

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kafkascope.lake.home import Lake
-from kafkascope.lake.upkeep.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import remove_superseded
 from tests.judge.delta_spark import run_statements
 from tests.lake.build import exchanges, half_land, land, seen
 from tests.lake.test_other_readers import QUESTIONS, ROWS, START, four_files
@@ -39,7 +39,7 @@ def test_what_delta_spark_merges_shows_by_the_ingest_of_its_rows(lake: Lake) -> 
     run_statements(f"OPTIMIZE {table}", f"OPTIMIZE {table} ZORDER BY (exchange_id)", f"VACUUM {table} RETAIN 0 HOURS")
     assert (seen(lake), everything(lake)) == (["a", "p"], ["a", "p", "x"])
     land_after(lake, "i3", "i1", "p", "q")
-    take_out_superseded(lake)
+    remove_superseded(lake)
     assert (seen(lake), everything(lake)) == (["a", "p", "q"], ["a", "p", "q", "x"])
     (rows,) = run_statements(f"SELECT exchange_id FROM {table}")  # noqa: S608
     assert sorted(row["exchange_id"] for row in rows) == ["a", "p", "q", "x"]

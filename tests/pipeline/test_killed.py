@@ -331,7 +331,7 @@ def late(monkeypatch: pytest.MonkeyPatch, count: int, *, at_seal: bool = False) 
     `at_seal` they have looked whose turn it is too, and all write their commit of `captures` now."""
     barrier, waited = Barrier(count), count
     at: Any = commits if at_seal else module
-    name = "carrying" if at_seal else "_commit"
+    name = "transaction_properties" if at_seal else "_commit"
     inner = getattr(at, name)
 
     def held(*arguments: Any, **named: Any) -> Any:

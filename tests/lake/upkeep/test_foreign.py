@@ -15,7 +15,7 @@ from kafkascope.lake.read.visible_rows import dataset, pending_rows
 from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.upkeep.info import info
 from kafkascope.lake.upkeep.retention import expire, half_done, vacuum
-from kafkascope.lake.upkeep.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import remove_superseded
 from kafkascope.lake.write import commit as commits
 from kafkascope.lake.write.commit import commit, maintain, open_table
 from kafkascope.lake.write.files import Files
@@ -71,10 +71,10 @@ def test_superseded_rows_leave_a_file_that_has_others_too(merged: Lake) -> None:
     land_after(merged, "i3", "i1", "p", "q")
     assert seen(merged) == ["a", "b", "p", "q"]
     assert everything(merged) == ["a", "b", "p", "p", "q", "x"]
-    take_out_superseded(merged)
+    remove_superseded(merged)
     assert seen(merged) == ["a", "b", "p", "q"]
     assert everything(merged) == ["a", "b", "p", "q", "x"]
-    take_out_superseded(merged)
+    remove_superseded(merged)
     assert everything(merged) == ["a", "b", "p", "q", "x"]
 
 
@@ -127,7 +127,7 @@ def test_a_file_that_another_tool_merges_meanwhile_is_not_there_twice(
     land(lake, "i1", exchanges(["a"]))
     land_pending(lake, "i1", "p")
     land_after(lake, "i2", "i1", "p")
-    inner = commits.carrying
+    inner = commits.transaction_properties
     times: list[int] = []
 
     def first_the_other(*contents: tuple[str, int], retries: int = commits.RETRIES) -> object:
@@ -136,11 +136,11 @@ def test_a_file_that_another_tool_merges_meanwhile_is_not_there_twice(
             optimize(uri_of(lake))
         return inner(*contents, retries=retries)
 
-    monkeypatch.setattr(commits, "carrying", first_the_other)
+    monkeypatch.setattr(commits, "transaction_properties", first_the_other)
     if where == "compact":
         compact(lake, most_small=1)
     else:
-        take_out_superseded(lake)
+        remove_superseded(lake)
     assert times
     assert everything(lake) == seen(lake) == ["a", "p"]
 

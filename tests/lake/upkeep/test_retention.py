@@ -12,7 +12,7 @@ from kafkascope.lake.read.visible_rows import dataset, visible_ingests
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep import retention as module
 from kafkascope.lake.upkeep.compact import compact
-from kafkascope.lake.upkeep.retention import UNSIGNED_AGE, TakenOut, expire, half_done, vacuum
+from kafkascope.lake.upkeep.retention import UNSIGNED_AGE, RemovedRows, expire, half_done, vacuum
 from kafkascope.lake.write.commit import commit, open_table
 from kafkascope.lake.write.files import Files
 from kafkascope.lake.write.heartbeat import begin, end, running_ingests
@@ -137,15 +137,15 @@ def test_ingest_is_done_again_after_a_vacuum(lake: Lake) -> None:
 
 def test_rows_that_an_ingest_begun_anew_counts_on_are_put_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     half_land(lake, "i1", exchanges(["a"]))
-    real = module._take_out
+    real = module._remove_rows
 
-    def and_then_it_lands(lake: Lake, name: str, *others: object) -> TakenOut:
+    def and_then_it_lands(lake: Lake, name: str, *others: object) -> RemovedRows:
         """The same ingest has looked at the table just before, found itself there, and ends at once."""
         out = real(lake, name, *others)  # type: ignore[arg-type]
         commit(lake, CAPTURES, written(lake, "i1", CAPTURES, capture("i1")), "i1")
         return out
 
-    monkeypatch.setattr(module, "_take_out", and_then_it_lands)
+    monkeypatch.setattr(module, "_remove_rows", and_then_it_lands)
     assert vacuum(lake).ingests == ()
     assert seen(lake) == ["a"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kafkascope.lake.home import Lake
     from kafkascope.lake.upkeep.info import LakeInfo
-    from kafkascope.lake.upkeep.retention import TakenOut, Vacuumed
+    from kafkascope.lake.upkeep.retention import RemovedRows, Vacuumed
 
 # Of every table that is printed here: rows, files, size.
 _COUNTS = (1, 2, 3)
@@ -208,7 +208,7 @@ def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
         print(f"{count(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
 
 
-def _print_taken(taken: "list[TakenOut] | tuple[TakenOut, ...]") -> None:
+def _print_taken(taken: "list[RemovedRows] | tuple[RemovedRows, ...]") -> None:
     from kafkascope.cli.tables import table
     from kafkascope.formatting import number, size
 

@@ -37,20 +37,20 @@ def session() -> Check:
     """A session, and one Python worker that answers: what every ingest needs."""
     import time
 
-    from kafkascope.cli.spark.session import Waiting, spark_session
+    from kafkascope.cli.spark.session import ProgressLine, spark_session
     from kafkascope.errors import KafkascopeError
 
-    waiting = Waiting()
+    progress = ProgressLine()
     try:
-        with spark_session(1, waiting) as spark:
+        with spark_session(1, progress) as spark:
             began = time.monotonic()
-            with waiting.step("asking a worker"):
+            with progress.step("asking a worker"):
                 answer = spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
             assert answer == 3
             worked = time.monotonic() - began
     except KafkascopeError as error:
         return {"what": "Spark", "ok": False, "found": str(error), "fix": "see what its log says"}
-    started = waiting.seconds["starting Spark"]
+    started = progress.seconds["starting Spark"]
     timing = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
     return {"what": "Spark", "ok": True, "found": timing, "fix": ""}
 

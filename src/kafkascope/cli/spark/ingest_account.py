@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.read.account_words import odd_statuses, other_protocols
-from kafkascope.cli.spark.session import took
+from kafkascope.cli.spark.session import timings
 from kafkascope.cli.terminal import folded, width
 from kafkascope.formatting import count, join_names, number, size
 from kafkascope.times import iso, moment_of
@@ -42,7 +42,7 @@ def account_lines(
     if severities is not None:
         lines.append(f"marts: {findings_text(severities)}")
     if seconds and (done.new or marts is not None):
-        lines.append(f"took {took(dict(seconds))}")
+        lines.append(f"took {timings(dict(seconds))}")
     if marts is not None:
         lines.append(f"next: kafkascope report {shlex.quote(where)}")
     elif done.new and not following:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text, print_lines
 from kafkascope.cli.spark.interrupts import StopRequest
-from kafkascope.cli.spark.session import Waiting, spark_session, took
+from kafkascope.cli.spark.session import ProgressLine, spark_session, timings
 from kafkascope.cli.terminal import note
 from kafkascope.errors import InputError, NotFoundError, UsageError
 
@@ -28,7 +28,7 @@ class Command:
     ) -> None:  # fmt: skip
         self._uris, self._where, self._options = uris, where, options
         self._thresholds, self._as_json, self._every = thresholds, as_json, every
-        self._waiting = Waiting()
+        self._progress = ProgressLine()
         self._stop = StopRequest()
 
     def once(self) -> int:
@@ -41,7 +41,7 @@ class Command:
         lake = lake_to_write(self._where)
         landed = False
         try:
-            with spark_session(self._options.tasks, self._waiting) as spark:
+            with spark_session(self._options.tasks, self._progress) as spark:
                 done = self._read(spark, lake)
                 landed = True
                 # Of two files with the same bytes one is read, and then the lake has the other.
@@ -70,12 +70,12 @@ class Command:
         if not os.path.isdir(place.path):
             raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
         lake = lake_to_write(self._where)
-        with spark_session(self._options.tasks, self._waiting) as spark:
+        with spark_session(self._options.tasks, self._progress) as spark:
             note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
 
             def report_batch(done: "Ingested") -> None:
                 # Those of the session's start, and of the batch before.
-                self._waiting.seconds.clear()
+                self._progress.seconds.clear()
                 self._report(lake, done, None, following=True)
 
             rebuilder = None
@@ -94,9 +94,9 @@ class Command:
         from kafkascope.cli.spark.marts_state import severities
         from kafkascope.pipeline.mart.build import build_marts
 
-        self._waiting.seconds.clear()
+        self._progress.seconds.clear()
         try:
-            with self._waiting.step(BUILDING), self._stop.abandonable():
+            with self._progress.step(BUILDING), self._stop.abandonable():
                 rows = build_marts(spark, lake, self._thresholds)
         except KeyboardInterrupt:
             note(f"interrupted; the marts are as before, kafkascope marts {self._where} builds them")
@@ -104,17 +104,17 @@ class Command:
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            seconds = {step: round(duration, 3) for step, duration in self._waiting.seconds.items()}
+            seconds = {step: round(duration, 3) for step, duration in self._progress.seconds.items()}
             print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
         else:
-            print_lines([f"marts: {findings_text(severities(lake))}", f"took {took(self._waiting.seconds)}"])
+            print_lines([f"marts: {findings_text(severities(lake))}", f"took {timings(self._progress.seconds)}"])
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
         from kafkascope.lake.place import readable
         from kafkascope.pipeline.ingestion.ingest import ingest
 
-        with readable(self._where), self._waiting.step(READING):
-            return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
+        with readable(self._where), self._progress.step(READING):
+            return ingest(spark, self._uris, lake, self._options, self._progress.update)
 
     def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
         """Also where nothing is new but an earlier run was cut off, or made none."""
@@ -124,7 +124,7 @@ class Command:
             return None
         from kafkascope.pipeline.mart.build import build_marts
 
-        with self._waiting.step(BUILDING):
+        with self._progress.step(BUILDING):
             return build_marts(spark, lake, self._thresholds)
 
     def _report(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
@@ -134,7 +134,7 @@ class Command:
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            print_json(account_json(done, lake.uri, rows, severity_counts, self._waiting.seconds))
+            print_json(account_json(done, lake.uri, rows, severity_counts, self._progress.seconds))
         else:
-            lines = account_lines(done, self._where, rows, severity_counts, self._waiting.seconds, following=following)
+            lines = account_lines(done, self._where, rows, severity_counts, self._progress.seconds, following=following)
             print_lines(lines)

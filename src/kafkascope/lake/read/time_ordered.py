@@ -21,13 +21,13 @@ from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import (
-    as_of_now,
     holds,
     is_of,
     is_visible,
     must_filter,
-    of_a_calendar,
-    table_as_found,
+    open_as_of_now,
+    table_as_stored,
+    within_calendar,
 )
 from kafkascope.lake.tables import EXCHANGE_ID, INGEST_ID, LakeTable, table_named
 from kafkascope.lake.write.files import NO_DATE
@@ -140,7 +140,7 @@ class Hits:
         by_order: dict[int, dict[str, Any]] = {}
         for number, some in by_group.items():
             group = self.groups[number]
-            read = of_a_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
+            read = within_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
             by_order.update(zip((order for order, _ in some), read.to_pylist(), strict=True))
         return [by_order[order] for order in range(len(self))]
 
@@ -151,7 +151,7 @@ def _has_bounds(statistics: Any) -> bool:
 
 def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]]:
     """Of those tables that are there, what is visible."""
-    opened, seen = as_of_now(lake, names)
+    opened, seen = open_as_of_now(lake, names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         files = dict(zip(opened, pool.map(_files, opened, opened.values()), strict=True))
     return {
@@ -161,7 +161,7 @@ def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]
 
 
 def _files(name: str, delta: DeltaTable) -> tuple[LakeTable, pa.Schema, list[ActiveFile]]:
-    table = table_as_found(name, delta)
+    table = table_as_stored(name, delta)
     # Of an older kafkascope's table the columns that are new since are null.
     new = [field for field in table_named(name).schema if field.name not in table.schema.names]
     return table, pa.schema([*table.schema, *new]), active_files(delta, table.time)

@@ -57,7 +57,7 @@ def _names(lake: Lake, captures: DeltaTable | None) -> frozenset[str]:
     return named | frozenset(pending(name) for name in named - followed)
 
 
-def as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
+def open_as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
     """Those tables that are there, and the names of their visible rows, as of one moment. Where an ingest lands in
     between it is looked at again: what it supersedes leaves the tables then."""
     needed = list(names)
@@ -93,13 +93,13 @@ def _captures_rows(lake: Lake, table: DeltaTable | None, columns: list[str]) -> 
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
         ).to_table()
-    rows: list[dict[str, Any]] = of_a_calendar(content).to_pylist()
+    rows: list[dict[str, Any]] = within_calendar(content).to_pylist()
     if INGEST_ID in columns and not all(row[INGEST_ID] for row in rows):
         raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope writes no such row")
     return rows
 
 
-def of_a_calendar(rows: pa.Table) -> pa.Table:
+def within_calendar(rows: pa.Table) -> pa.Table:
     """A time that no calendar has is null: nobody could write it."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
@@ -112,7 +112,7 @@ def of_a_calendar(rows: pa.Table) -> pa.Table:
 def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list[str] | None = None) -> pa.Table:
     """What these ingests left pending in a table, whether it shows or not; without the date."""
     delta = find_table(lake, name)
-    table = known_table(name) if delta is None else table_as_found(name, delta)
+    table = known_table(name) if delta is None else table_as_stored(name, delta)
     names = {pending(name) for name in ingests}
     # Compaction leaves such files alone, other tools do not.
     files = [] if delta is None else [file for file in active_files(delta) if file.foreign or file.ingest in names]
@@ -159,7 +159,7 @@ def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], name
 
 def visible_files(lake: Lake, name: str) -> list[str]:
     """Paths within the table's folder. Rows of those that another tool wrote have to be chosen by their `ingest_id`."""
-    tables, names = as_of_now(lake, [name])
+    tables, names = open_as_of_now(lake, [name])
     return [file.path for table in tables.values() for file in active_files(table) if is_visible(name, file, names)]
 
 
@@ -168,11 +168,11 @@ def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> d
     filter on the date or the time opens only the files that can have such rows. `ingests` are `visible_names` of an
     earlier moment."""
     if ingests is None:
-        tables, seen = as_of_now(lake, [name])
+        tables, seen = open_as_of_now(lake, [name])
         delta = tables.get(name)
     else:
         delta, seen = find_table(lake, name), frozenset(ingests)
-    table = known_table(name) if delta is None else table_as_found(name, delta)
+    table = known_table(name) if delta is None else table_as_stored(name, delta)
     files = [] if delta is None else [f for f in active_files(delta, table.time) if is_visible(name, f, seen)]
     place = lake.table(name)
     with filesystem_errors(place.uri):
@@ -203,7 +203,7 @@ def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
 def table_in(lake: Lake, name: str) -> LakeTable:
     """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
     delta = find_table(lake, name)
-    return known_table(name) if delta is None else table_as_found(name, delta)
+    return known_table(name) if delta is None else table_as_stored(name, delta)
 
 
 def known_names() -> list[str]:
@@ -227,7 +227,7 @@ def known_table(name: str) -> LakeTable:
         return made[name]
 
 
-def table_as_found(name: str, delta: DeltaTable) -> LakeTable:
+def table_as_stored(name: str, delta: DeltaTable) -> LakeTable:
     schema = pa.schema(delta.schema().to_arrow())
     try:
         known = known_table(name)

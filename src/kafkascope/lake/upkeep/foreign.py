@@ -11,7 +11,7 @@ from kafkascope.lake.active import ActiveFile
 from kafkascope.lake.file_names import COMPACTED
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
-from kafkascope.lake.read.visible_rows import is_of, rows_of, table_as_found, visible_ingests
+from kafkascope.lake.read.visible_rows import is_of, rows_of, table_as_stored, visible_ingests
 from kafkascope.lake.tables import INGEST_ID, LakeTable
 from kafkascope.lake.write.commit import find_table, maintain
 from kafkascope.lake.write.files import NO_DATE, Files, discard
@@ -45,7 +45,7 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
     delta = find_table(lake, table.name)
     if delta is None:
         return False
-    table = table_as_found(table.name, delta)
+    table = table_as_stored(table.name, delta)
     names = rows_by_name(lake, table, file).keys()
     merged = frozenset() if file.date == NO_DATE else names & visible_ingests(lake)
     writers = [Files(lake, name) for name in sorted(names - merged)]

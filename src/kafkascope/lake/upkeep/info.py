@@ -7,7 +7,7 @@ from datetime import datetime
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import PENDING
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import CAPTURES, as_of_now, is_visible, table_as_found, visible_rows
+from kafkascope.lake.read.visible_rows import CAPTURES, is_visible, open_as_of_now, table_as_stored, visible_rows
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep.retention import HalfDone, half_done
 from kafkascope.lake.write.heartbeat import Running, running_now
@@ -41,8 +41,8 @@ class LakeInfo:
 
 
 def info(lake: Lake) -> LakeInfo:
-    opened, seen = as_of_now(lake, lake.tables())
-    known = {name: table_as_found(name, table) for name, table in opened.items()}
+    opened, seen = open_as_of_now(lake, lake.tables())
+    known = {name: table_as_stored(name, table) for name, table in opened.items()}
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         listed = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
         files = dict(zip(opened, listed, strict=True))

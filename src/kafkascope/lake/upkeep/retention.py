@@ -38,7 +38,7 @@ UNSIGNED_AGE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOut:
+class RemovedRows:
     """Rows that left a table; their files stay until `vacuum` deletes them."""
 
     table: str
@@ -52,7 +52,7 @@ class Vacuumed:
     """`deleted` files are gone from the disk; `waiting` ones are not old enough yet."""
 
     ingests: tuple[str, ...]
-    taken_out: tuple[TakenOut, ...]
+    taken_out: tuple[RemovedRows, ...]
     deleted_files: int
     deleted_bytes: int
     waiting_files: int
@@ -106,24 +106,24 @@ def _half_done(ingest: str, tables: dict[str, list[ActiveFile]]) -> HalfDone:
 
 def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> Vacuumed:
     """`dry_run` counts what would go. Files of an ingest that runs are spared, and all that are younger than `age`."""
-    taken: dict[str, TakenOut] = {}
+    taken: dict[str, RemovedRows] = {}
     ingests = []
     superseded = superseded_names(lake)
     landed = visible_ingests(lake)
     _divide(lake, lambda names: not names <= landed, dry_run)
     for name in lake.tables() if superseded else ():
-        out = _take_out(lake, name, lambda file: file.ingest in superseded, dry_run)
+        out = _remove_rows(lake, name, lambda file: file.ingest in superseded, dry_run)
         if out.files:
             taken[name] = out
     for ingest in half_done(lake):
-        rows = _give_up(lake, ingest, dry_run=dry_run)
+        rows = _remove_half_done(lake, ingest, dry_run=dry_run)
         if rows is None:
             continue
         ingests.append(ingest.ingest_id)
         for out in rows:
             taken[out.table] = _sum(taken.get(out.table), out)
     if not dry_run:
-        _bury(lake)
+        _delete_signs(lake)
     deleted = waiting = deleted_bytes = waiting_bytes = 0
     for name in _folders(lake):
         for place, size, old in _unnamed(lake, name, age):
@@ -147,7 +147,7 @@ def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: boo
                     divide(lake, table, file)
 
 
-def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]:
+def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[RemovedRows]:
     """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
     `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
     without a date go with their ingest, once all of its recordings end before that day."""
@@ -163,7 +163,7 @@ def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]
             return file.ingest in over
         return file.date is not None and file.date < before
 
-    taken = [_take_out(lake, name, old, dry_run) for name in lake.tables() if name != CAPTURES]
+    taken = [_remove_rows(lake, name, old, dry_run) for name in lake.tables() if name != CAPTURES]
     return [out for out in taken if out.files]
 
 
@@ -177,13 +177,13 @@ def _over(lake: Lake, before: date) -> frozenset[str]:
     return over | frozenset(pending(name) for name in over)
 
 
-def _take_out(
+def _remove_rows(
     lake: Lake, name: str, chosen: Callable[[ActiveFile], bool], dry_run: bool, ingest: str | None = None
-) -> TakenOut:
+) -> RemovedRows:
     for _ in range(ATTEMPTS):
         table = find_table(lake, name)
         files = [file for file in active_files(table) if chosen(file)] if table is not None else []
-        removed = TakenOut(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
+        removed = RemovedRows(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
         if table is None or not files or dry_run:
             return removed
         version = transaction_version(table, ingest) if ingest is not None else None
@@ -193,14 +193,14 @@ def _take_out(
     raise InputError(f"{lake.table(name).uri}: others change this table all the time; try again later")
 
 
-def _give_up(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[TakenOut] | None:
+def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[RemovedRows] | None:
     """None where the ingest came to its end after all."""
 
     def of_ingest(file: ActiveFile) -> bool:
         return file.ingest == ingest.ingest_id
 
     if dry_run:
-        return [_take_out(lake, name, of_ingest, dry_run) for name in ingest.tables]
+        return [_remove_rows(lake, name, of_ingest, dry_run) for name in ingest.tables]
     # `captures` hears it first: the driver, should it wake, can no longer land.
     if not _tell(lake, ingest.ingest_id):
         return None
@@ -211,7 +211,7 @@ def _give_up(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[TakenOut] |
         kept[name] = [file for file in active_files(table) if of_ingest(file)] if table is not None else []
         if ingest.ingest_id in alive_names(lake):
             break
-        taken.append(_take_out(lake, name, of_ingest, dry_run, ingest.ingest_id))
+        taken.append(_remove_rows(lake, name, of_ingest, dry_run, ingest.ingest_id))
     # And again: the same ingest, begun anew, may have counted on what was taken out just after.
     if not _tell(lake, ingest.ingest_id):
         for out in taken:
@@ -255,7 +255,7 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
     )
 
 
-def _bury(lake: Lake) -> None:
+def _delete_signs(lake: Lake) -> None:
     """Signs of life of the dead, and of nobody; and what tasks of the dead said of their progress."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
@@ -304,7 +304,7 @@ def _removed(table: DeltaTable, age: timedelta) -> set[str]:
         return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
 
 
-def _sum(total: TakenOut | None, other: TakenOut) -> TakenOut:
+def _sum(total: RemovedRows | None, other: RemovedRows) -> RemovedRows:
     if total is None:
         return other
-    return TakenOut(total.table, total.rows + other.rows, total.files + other.files, total.bytes + other.bytes)
+    return RemovedRows(total.table, total.rows + other.rows, total.files + other.files, total.bytes + other.bytes)

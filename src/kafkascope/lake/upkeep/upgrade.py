@@ -17,9 +17,15 @@ from kafkascope.lake.file_names import COMPACTED, PREFIX
 from kafkascope.lake.home import FORMAT, SIGN, Lake, ensure_lake, find_lake, sign_of
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.former_names import FORMER_NAMES
-from kafkascope.lake.read.visible_rows import rows_of, table_as_found
+from kafkascope.lake.read.visible_rows import rows_of, table_as_stored
 from kafkascope.lake.tables import INGEST_ID, LakeTable
-from kafkascope.lake.write.commit import ATTEMPTS, MAINTENANCE, add_action, carrying, find_table, transaction_version
+from kafkascope.lake.write.commit import (
+    ATTEMPTS,
+    MAINTENANCE,
+    add_action,
+    find_table,
+    transaction_version,
+)
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import running_now
 
@@ -49,7 +55,7 @@ def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
         delta = find_table(lake, name)
         if delta is None:
             return
-        former = table_as_found(name, delta)
+        former = table_as_stored(name, delta)
         if not names.keys() & set(former.schema.names):
             return
         fields = [field.with_name(names.get(field.name, field.name)) for field in former.schema]
@@ -62,7 +68,7 @@ def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
                 mode="overwrite",
                 schema=Schema.from_arrow(renamed.schema),
                 partition_by=renamed.partition_by,
-                commit_properties=carrying((MAINTENANCE, turn), retries=0),
+                commit_properties=transaction_properties((MAINTENANCE, turn), retries=0),
             )
         except DeltaError:
             # Another commit came in between: its rows are needed too.

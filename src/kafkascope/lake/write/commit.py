@@ -159,7 +159,7 @@ def _commit(
             mode="append",
             schema=delta.schema(),
             partition_by=table.partition_by,
-            commit_properties=carrying(
+            commit_properties=transaction_properties(
                 (transaction, (version or 0) + 1), *(((LANDING, turn + 1),) if turn is not None else ()),
                 retries=0 if removed else RETRIES,
             ),
@@ -201,7 +201,7 @@ def maintain(
                     mode="append",
                     schema=table.schema(),
                     partition_by=table.metadata().partition_columns,
-                    commit_properties=carrying(*carried, retries=0),
+                    commit_properties=transaction_properties(*carried, retries=0),
                 )
             except CommitFailedError:
                 # Others commit too. Tried again by the library, a file that another tool has merged in the meantime
@@ -218,7 +218,7 @@ def maintain(
     return False
 
 
-def carrying(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
+def transaction_properties(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
     """With `retries` 0 the commit is of the version that the table was opened with, or none."""
     committed = [Transaction(name, version) for name, version in transactions]
     return CommitProperties(app_transactions=committed, max_commit_retries=retries)

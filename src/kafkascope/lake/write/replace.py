@@ -14,8 +14,8 @@ from kafkascope.lake.write.commit import (
     ATTEMPTS,
     MAINTENANCE,
     add_action,
-    carrying,
     open_or_create,
+    transaction_properties,
     transaction_version,
 )
 from kafkascope.lake.write.files import NewFile
@@ -46,5 +46,5 @@ def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveActio
         schema=Schema.from_arrow(table.schema),
         partition_by=table.partition_by,
         # Files that another tool merges at the same time must not stay.
-        commit_properties=carrying((MAINTENANCE, turn), retries=0),
+        commit_properties=transaction_properties((MAINTENANCE, turn), retries=0),
     )

@@ -17,7 +17,7 @@ from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors, place_of, readable
-from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, of_a_calendar
+from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, within_calendar
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.pipeline.ingestion.inputs import InputFile, file_digest
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
@@ -226,7 +226,7 @@ def _unfinished(lake: Lake, heads: list[str]) -> tuple[UnfinishedConnection, ...
         return ()
     with readable(lake.table("unfinished").uri):
         table = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
-    rows = of_a_calendar(table).to_pylist()
+    rows = within_calendar(table).to_pylist()
     return tuple(
         UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or EPOCH), row["state"] or "")
         for row in rows
