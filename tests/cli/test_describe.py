@@ -18,13 +18,14 @@ from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.group import show_group, show_groups
-from kafkascope.cli.describe.look import _again, _next, _once, plain, printable
 from kafkascope.cli.describe.quorum import show_quorum
+from kafkascope.cli.describe.run_view import _once, _refresh, _view_or_none, printable
 from kafkascope.cli.describe.share import short, show_share_group
 from kafkascope.cli.describe.streams import show_streams_group
 from kafkascope.cli.describe.topic import show_configs, show_topic
 from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import main
+from kafkascope.cli.output import plain
 from kafkascope.cli.tables import grid
 from kafkascope.cli.units import number_runs
 from kafkascope.client.describe.apis import apis_of, parse_client
@@ -191,7 +192,7 @@ def test_member_ids_are_short_and_short_ones_whole() -> None:
 
 def test_a_look_as_json_is_one_line_that_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     view = GroupList((GroupListing("a\u2028b\x9b31m", "classic", "Empty", 0, NodeAddress(1, "h:1"), ""),), True, ())
-    _again(view, show_groups, True, 1.0, False)
+    _refresh(view, show_groups, True, 1.0, False)
     (line,) = capsys.readouterr().out.splitlines()
     assert r"a\u2028b\u009b31m" in line
 
@@ -200,7 +201,7 @@ def test_a_look_that_finds_nobody_steers_no_terminal(capsys: pytest.CaptureFixtu
     async def ask(_: Any) -> None:
         raise ReachError("a\x1b[2Jb: no answer")
 
-    asyncio.run(_next(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
+    asyncio.run(_view_or_none(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
     assert "a\ufffd[2Jb: no answer; trying again" in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe.look import several
+from kafkascope.cli.describe.run_view import describe_several
 from kafkascope.client import Cluster
 from kafkascope.client.check.run import GROUP, check_cluster
 from kafkascope.client.check.verdicts import CheckLimits
@@ -63,7 +63,9 @@ def test_offsets_and_configs_that_cannot_be_read_leave_the_rest() -> None:
 def test_a_group_that_cannot_be_read_does_not_hide_another() -> None:
     script = garbled((2, "ConsumerGroupDescribe"))
     groups, refused = with_two(
-        script, lambda cluster: several(("near", "far"), lambda name: describe_group(cluster, name)), timeout=PATIENCE
+        script,
+        lambda cluster: describe_several(("near", "far"), lambda name: describe_group(cluster, name)),
+        timeout=PATIENCE,
     )
     assert [group.group_id for group in groups] == ["near"]
     assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")

@@ -11,11 +11,11 @@ import pytest
 from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.group import show_group, show_groups
-from kafkascope.cli.describe.look import plain
 from kafkascope.cli.describe.quorum import show_quorum
 from kafkascope.cli.describe.share import show_share_group
 from kafkascope.cli.describe.streams import show_streams_group
 from kafkascope.cli.describe.topic import show_configs, show_topic
+from kafkascope.cli.output import plain
 from kafkascope.client import Cluster, connect
 from kafkascope.client.describe.apis import describe_apis
 from kafkascope.client.describe.cluster import describe_cluster

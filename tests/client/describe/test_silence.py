@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe.look import several
+from kafkascope.cli.describe.run_view import describe_several
 from kafkascope.client import Cluster
 from kafkascope.client.check.run import GROUP, QUORUM, SHARE, CheckReport, check_cluster, render_metrics
 from kafkascope.client.check.verdicts import CheckLimits, summary_line
@@ -55,13 +55,13 @@ def test_a_group_whose_coordinator_does_not_answer_does_not_hide_another() -> No
     silent = Two(silent={(2, "ConsumerGroupDescribe")})
 
     async def ask(cluster: Cluster) -> Any:
-        return await several(("near", "far", "near"), lambda name: describe_group(cluster, name))
+        return await describe_several(("near", "far", "near"), lambda name: describe_group(cluster, name))
 
     groups, refused = with_two(silent, ask)
     assert [group.group_id for group in groups] == ["near"]
     assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")
     with pytest.raises(ReachError):
-        with_two(silent, lambda cluster: several(("far",), lambda name: describe_group(cluster, name)))
+        with_two(silent, lambda cluster: describe_several(("far",), lambda name: describe_group(cluster, name)))
 
 
 def test_a_group_whose_coordinator_does_not_answer_is_not_healthy_and_does_not_hide_another() -> None:

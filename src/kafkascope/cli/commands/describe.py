@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkascope.cli.describe.look import as_seconds, look, several, view_options
+from kafkascope.cli.describe.run_view import as_seconds, describe_several, run_view, view_options
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -67,7 +67,7 @@ def quorum(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.quorum import show_quorum
     from kafkascope.client.describe.quorum import describe_quorum
 
-    return look(host, options, describe_quorum, show_quorum)
+    return run_view(host, options, describe_quorum, show_quorum)
 
 
 @run.command(name="share-group")
@@ -104,9 +104,9 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "share")
-        return SeveralGroups(*await several(names, lambda name: describe_one(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_one(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_share_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_share_group))
 
 
 @run.command(name="streams-group")
@@ -124,9 +124,9 @@ def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "streams")
-        return SeveralGroups(*await several(names, lambda name: describe_streams_group(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_streams_group(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_streams_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_streams_group))
 
 
 @run.command(name="group")
@@ -143,9 +143,9 @@ def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "classic", "consumer")
-        return SeveralGroups(*await several(names, lambda name: describe_group(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_group(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_group))
 
 
 @run.command
@@ -156,7 +156,7 @@ def cluster(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.cluster import show_cluster
     from kafkascope.client.describe.cluster import describe_cluster
 
-    return look(host, options, describe_cluster, show_cluster)
+    return run_view(host, options, describe_cluster, show_cluster)
 
 
 @run.command
@@ -167,7 +167,7 @@ def features(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.cluster import show_features
     from kafkascope.client.describe.features import describe_features
 
-    return look(host, options, describe_features, show_features)
+    return run_view(host, options, describe_features, show_features)
 
 
 @run.command
@@ -184,7 +184,7 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
     from kafkascope.client.describe.topic import describe_topic
 
     async def ask(cluster: "Cluster") -> SeveralTopics:
-        return SeveralTopics(*await several(topic, lambda name: describe_topic(cluster, name)))
+        return SeveralTopics(*await describe_several(topic, lambda name: describe_topic(cluster, name)))
 
     def show(view: SeveralTopics) -> int:
         for number, topic_view in enumerate(view.topics):
@@ -193,7 +193,7 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
             show_topic(topic_view)
         return show_refused(view.refused)
 
-    return look(host, options, ask, show)
+    return run_view(host, options, ask, show)
 
 
 @run.command
@@ -214,7 +214,7 @@ def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str
     async def ask(cluster: "Cluster") -> "TransactionList":
         return await describe_transactions(cluster, transactional_id, states)
 
-    return look(host, options, ask, show_transactions)
+    return run_view(host, options, ask, show_transactions)
 
 
 @run.command
@@ -248,7 +248,7 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
             show_configs(settings, everything)
         return int(view.refused)
 
-    return look(host, options, ask, show)
+    return run_view(host, options, ask, show)
 
 
 @run.command(name="apis")
@@ -271,7 +271,7 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
     async def ask(cluster: "Cluster") -> "ApisView":
         return await describe_apis(cluster, known_clients)
 
-    return look(host, options, ask, lambda view: show_apis(view, everything))
+    return run_view(host, options, ask, lambda view: show_apis(view, everything))
 
 
 async def _names(cluster: "Cluster", named: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":

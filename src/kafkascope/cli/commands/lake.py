@@ -1,7 +1,7 @@
 """`kafkascope lake` reports on a lake, and deletes leftovers and old days from it."""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -38,14 +38,14 @@ def info_command(where: str, as_json: bool) -> int:
     Tables with rows, files, bytes and times; ingests that run, and leftovers of those that died.
     """
     lake = _open(where)
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
     from kafkascope.lake.place import readable
     from kafkascope.lake.upkeep.info import info
 
     with readable(where):
         lake_info = info(lake)
     if as_json:
-        print_json(_plain(lake_info))
+        print_json(plain(lake_info, _INTERNAL))
     else:
         _print_info(lake_info)
     return 0
@@ -65,7 +65,7 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
     """
     from datetime import timedelta
 
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
     from kafkascope.cli.units import parse_duration
 
     age = timedelta(microseconds=parse_duration(older_than, "--older-than"))
@@ -76,7 +76,7 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
     with readable(where):
         done = vacuum(lake, dry_run=dry_run, age=age)
     if as_json:
-        print_json({"dry_run": dry_run, **_plain(done)})
+        print_json({"dry_run": dry_run, **plain(done, _INTERNAL)})
     else:
         _print_vacuum(done, dry_run)
     return 0
@@ -92,7 +92,7 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
 
     What was recorded stays known: the same recordings are not ingested again. `vacuum` deletes the files later.
     """
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
 
     day = _day(before)
     lake = _open(where)
@@ -102,7 +102,9 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
     with readable(where):
         taken = expire(lake, day, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, "before": day.isoformat(), "taken_out": [_plain(out) for out in taken]})
+        print_json(
+            {"dry_run": dry_run, "before": day.isoformat(), "taken_out": [plain(out, _INTERNAL) for out in taken]}
+        )
     elif taken:
         from kafkascope.cli.terminal import remark
 
@@ -136,22 +138,6 @@ def _day(text: str) -> "date":
 
 # Of a running ingest: between its driver and the lake.
 _INTERNAL = ("token", "given_up")
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it: objects by field, times in ISO form."""
-    from dataclasses import fields, is_dataclass
-    from datetime import datetime
-
-    from kafkascope.times import iso
-
-    if is_dataclass(value):
-        return {
-            field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _INTERNAL
-        }
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return iso(value) if isinstance(value, datetime) else value
 
 
 def _print_info(lake: "LakeInfo") -> None:

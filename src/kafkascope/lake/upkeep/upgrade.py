@@ -24,6 +24,7 @@ from kafkascope.lake.write.commit import (
     MAINTENANCE,
     add_action,
     find_table,
+    transaction_properties,
     transaction_version,
 )
 from kafkascope.lake.write.files import Files, NewFile, discard

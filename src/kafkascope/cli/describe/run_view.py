@@ -1,6 +1,6 @@
-"""A question and how to show its answer in; one look at a cluster out, or one after another with `--watch`.
+"""Runs a command that shows a view of a cluster, once, or every few seconds with `--watch`.
 
-On a terminal the next look takes the place of the last. Elsewhere each is a block of its own, and JSON a line.
+On a terminal the next view replaces the last. Elsewhere each is a block of its own, and JSON a line.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def as_seconds(_: click.Context, parameter: click.Parameter, text: str | None) -
     return seconds
 
 
-def look(
+def run_view(
     host: str,
     options: Mapping[str, Any],
     ask: "Callable[[Cluster], Awaitable[V]]",
@@ -72,10 +72,10 @@ def look(
     """`options` are the command's own. `show` prints, and gives an exit code where it is not 0."""
     every: float | None = options["watch"]
     settings = settings_from(host, options)
-    return asyncio.run(_look(settings, ask, show, bool(options["as_json"]), every))
+    return asyncio.run(_run_view(settings, ask, show, bool(options["as_json"]), every))
 
 
-async def _look(
+async def _run_view(
     settings: Any,
     ask: "Callable[[Cluster], Awaitable[V]]",
     show: Callable[[V], int | None],
@@ -97,16 +97,16 @@ async def _look(
                 sys.stdout.write(HIDE_CURSOR + CLEAR_ALL)
             while True:
                 if view is not None:
-                    _again(view, show, as_json, every, screen)
+                    _refresh(view, show, as_json, every, screen)
                 await asyncio.sleep(every)
-                view = await _next(cluster, ask, screen)
+                view = await _view_or_none(cluster, ask, screen)
         finally:
             if screen:
                 sys.stdout.write(SHOW_CURSOR)
                 sys.stdout.flush()
 
 
-async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
+async def _view_or_none(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
     """None where nobody answered: a watch outlives a restart."""
     try:
         with cluster.look():
@@ -130,7 +130,7 @@ def _once(view: Any, show: Callable[[Any], int | None], as_json: bool) -> int:
     return show(printable(view)) or 0
 
 
-def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
+def _refresh(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
     if as_json:
         from kafkascope.cli.output import json_text
 
@@ -153,7 +153,9 @@ def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: f
     sys.stdout.flush()
 
 
-async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
+async def describe_several(
+    names: Sequence[str], ask: Callable[[str], Awaitable[T]]
+) -> tuple[tuple[T, ...], tuple[str, ...]]:
     """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
     where nothing is left."""
     from kafkascope.client.describe.calls import map_limited
@@ -165,7 +167,7 @@ async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> t
         except RefusedError as error:
             return error
         except FAILURES as error:
-            # it names a node, and not what was asked of it
+            # it names a node, and not the subject
             return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
     answers = await map_limited(dict.fromkeys(names), ask_or_error)
@@ -174,17 +176,6 @@ async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> t
     if refusals and not views:
         raise refusals[0]
     return tuple(views), tuple(map(str, refusals))
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it: dataclasses by field, tuples as lists."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return value
 
 
 def printable(value: T) -> T:
@@ -201,6 +192,8 @@ def _printable(value: Any) -> Any:
 
 
 def _stamped(view: Any) -> dict[str, Any]:
+    from kafkascope.cli.output import plain
+
     return {"observed_at": iso(datetime.now(UTC), "milliseconds"), **plain(view)}
 
 
