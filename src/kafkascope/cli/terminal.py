@@ -37,7 +37,7 @@ def colours() -> bool:
 
 
 def takes_commands(stream: TextIO) -> bool:
-    """Whether it is a terminal that paints, and clears a line, when told to."""
+    """Whether it is a terminal that supports colours and clearing a line."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -39,7 +39,7 @@ class Lake:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """What `deltalake` wants told; the rest it reads from the environment as `pyarrow.fs` does."""
+        """The options that `deltalake` needs; the rest it reads from the environment as `pyarrow.fs` does."""
         if not self.uri.startswith("s3://"):
             return {}
         # A commit is a put that fails where the object is there (`If-None-Match`): of two at once one looks again.

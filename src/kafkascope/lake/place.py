@@ -133,7 +133,7 @@ def _is_folder(info: fs.FileInfo) -> bool:
 
 
 class filesystem_errors:  # noqa: N801
-    """What the filesystem says, said as one line that names the place."""
+    """Turns errors of the filesystem into one line that names the place."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri

@@ -14,7 +14,7 @@ _SIGNED = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 @cache
 def lake_type(type_: pa.DataType) -> pa.DataType:
-    """The type under which a column stands in the lake."""
+    """The type that a column has in the lake."""
     if type_ == UUID_TYPE:
         return pa.string()
     if type_ in _SIGNED:

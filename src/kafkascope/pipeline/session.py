@@ -94,7 +94,7 @@ def _java_home(java: str) -> Iterator[None]:
 
 
 def local_session(cores: int | None = None, *, memory: str = "1g", log: str | None = None) -> "SparkSession":
-    """`local[*]`, or as many cores as said. What Spark has to say goes to the file `log`, if there is one."""
+    """`local[*]`, or `cores` of them. Spark's output goes to the file `log`, if there is one."""
     java = find_java()
     need_extras("the pipeline", "spark")
     from pyspark.sql import SparkSession

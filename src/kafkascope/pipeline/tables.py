@@ -95,7 +95,7 @@ def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list
     reader = spark.read.schema(from_arrow_schema(table.schema)).option("basePath", base)
     try:
         rows = reader.parquet(*[f"{base}/{path}" for path in paths])
-        # Over Spark Connect a mistake is told only when it is asked for.
+        # Over Spark Connect an error shows only when its result is asked for.
         assert rows.schema
     except Exception as error:
         if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):

@@ -19,7 +19,7 @@ _SHORT_BYTES = 1 << 20
 
 
 def read_argument(text: str) -> str | bytes:
-    """`-` is standard input, `@file` a file, anything else stands for itself."""
+    """`-` is standard input, `@file` a file, anything else is the text itself."""
     with _opened(text) as source:
         if source is None:
             return text
@@ -30,7 +30,7 @@ def read_argument(text: str) -> str | bytes:
 
 @contextmanager
 def _opened(text: str) -> Iterator[tuple[BinaryIO, str] | None]:
-    """(file, what it is called), None where the text stands for itself."""
+    """(file, what it is called), None where the text is meant itself."""
     if text == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed")
@@ -78,7 +78,7 @@ def _too_large(where: str, most: int) -> InputError:
 
 
 def read_bytes(text: str, form: str = "auto") -> bytes:
-    """The bytes that an argument stands for. `auto` takes what is not text for raw, then tells dump, hex and base64
+    """The bytes that an argument means. `auto` takes what is not text for raw, then tells dump, hex and base64
     apart by their looks, in this order."""
     with _opened(text) as source:
         if source is None:

@@ -10,7 +10,7 @@ MOST_NAMED = 5
 
 
 def show_gaps(gaps: Sequence[Gap]) -> None:
-    """What is missing for the same reason stands in one line."""
+    """What is missing for the same reason shares one line."""
     if not gaps:
         return
     heading("Not shown")

@@ -105,7 +105,7 @@ def _from(setting: Setting) -> Cell:
 
 
 def short(member: str) -> str:
-    """The part of a member id that tells it apart; `--json` has all of it."""
+    """The part of a member id that identifies it; `--json` has all of it."""
     own = _UUID.search(member)
     start = own.start() if own else 0  # behind the client id, which a broker puts before the id of a classic member
     return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]

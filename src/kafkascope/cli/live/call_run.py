@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_call(requested: RequestedApi, content: Any, host: str, options: Mapping[str, Any]) -> int:
-    """Whatever can be said without a connection is said before there is one."""
+    """Everything that can be checked without a connection is checked before connecting."""
     target = _target(options["to"])
     request = newest_fitting(requested.api, requested.candidates, content)
     if not options["dry_run"]:
@@ -165,7 +165,7 @@ class _Run:
         return code
 
     async def _with_node(self, cluster: "Cluster", answer: "Answer") -> "Answer":
-        """Who answered, where nothing had to be known about nodes before; a cluster may refuse to tell."""
+        """Who answered, where nothing had to be known about nodes before; a cluster may refuse to list them."""
         if answer.node is not None:
             return answer
         from contextlib import suppress

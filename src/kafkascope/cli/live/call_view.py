@@ -122,7 +122,7 @@ def percentile(ordered: list[float], percent: int) -> float:
 
 
 def first_error(answer: Answer) -> tuple[str, int] | None:
-    """The first error code of an answer that is not 0, in the order of its fields, and where it stands."""
+    """The first error code of an answer that is not 0, in the order of its fields, and its path."""
     if not answer.value:
         return None
     return _first_error(layout(f"{answer.api}Response", answer.api_version).fields, answer.value, "")

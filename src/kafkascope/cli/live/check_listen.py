@@ -1,5 +1,5 @@
-"""`check --listen`: GET /metrics in, OpenMetrics of a look at the cluster out. A cluster that is gone is told as
-`kafkascope_up 0`, and asked for again at the next scrape."""
+"""Serves `check --listen`: each GET of /metrics looks at the cluster and returns OpenMetrics. A cluster that is gone is
+`kafkascope_up 0`, and is tried again at the next scrape."""
 
 import asyncio
 import signal

@@ -35,7 +35,7 @@ LEAST_POLL_SECONDS = 0.5
 # For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
 # service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
 LANDING_SECONDS = 10.0
-# What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
+# A problem is reported again when it comes back after so many polls without it; a frozen node is asked in some polls
 # and not in others.
 POLLS_UNTIL_WELL = 10
 
@@ -155,7 +155,7 @@ class _Run:
         self._portions = PollBuffer(options.commit_every / MICROSECONDS)
         self._loading: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
-        # What was said, and in which poll it last held.
+        # Problems that were reported, and the last poll that had each.
         self._reported: dict[str, int] = {}
         self._watched = _Watched()
         self.polled = self.unanswered = 0

@@ -1,6 +1,6 @@
 """The flags of every command that talks to a cluster, and the `Settings` that they, the variables and a file make.
 
-No flag takes a secret: what is typed stands in the process list and in the shell's history.
+No flag takes a secret: what is typed shows in the process list and in the shell's history.
 """
 
 import os
@@ -86,7 +86,7 @@ def live_options(command: F) -> F:
 
 
 def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
-    """Flags over variables over the file over defaults. HOST `-` stands for the addresses of KAFKASCOPE_BOOTSTRAP or of
+    """Flags over variables over the file over defaults. HOST `-` means the addresses of KAFKASCOPE_BOOTSTRAP or of
     the file. Names in `options` that are none of ours are left alone."""
     from kafkascope.cli.terminal import note
     from kafkascope.client.config.environment import config_path, from_environment

@@ -106,7 +106,7 @@ class Command:
         if not start or not set(start) <= HEX_DIGITS or len(start) > FULL_ID:
             raise UsageError(f"an exchange id has up to {FULL_ID} hex digits, as the first column shows them")
         matches: list[tuple[Exchange, dict[str, Any]]] = []
-        # By id: a log may hold a line twice, and no digit would tell those apart.
+        # By id: a log may hold a line twice, and no digit would distinguish those.
         fitting: set[str] = set()
         with self._report_on_interrupt():
             for batch, columns, _, names in self._chosen(names=True, quiet=False):
@@ -180,7 +180,7 @@ class Command:
         try:
             yield
         except KeyboardInterrupt:
-            # A second one would only cost what is told now.
+            # A second one would only interrupt this report.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._clear()
             first()

@@ -17,7 +17,7 @@ Value = dict[str, Any]
 
 # More names than these become a count.
 MOST_NAMES = 2
-# A member id is a name and a uuid: the start of it tells members apart.
+# A member id is a name and a uuid: its start identifies a member.
 MEMBER_LETTERS = 16
 SOFTWARE_LETTERS = 60
 ACKNOWLEDGE_TYPES = ("gap", "accepted", "released", "rejected", "renewed")

@@ -24,7 +24,7 @@ def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float], *, following: bool = False,
 ) -> list[str]:  # fmt: skip
-    """What is next is told unless the ingest goes on by itself."""
+    """The next command is named unless the ingest goes on by itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
         lines.append(f"{count(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")

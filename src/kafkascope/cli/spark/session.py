@@ -150,7 +150,7 @@ def _stop(spark: Any) -> None:
 
 @contextmanager
 def _no_orphans() -> Iterator[None]:
-    """A JVM whose start is interrupted finds nobody to tell its port to, and would stay for ever."""
+    """A JVM whose start is interrupted finds nobody to report its port to, and would stay for ever."""
     before = _children()
     try:
         yield

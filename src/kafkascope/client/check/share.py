@@ -64,7 +64,7 @@ def _with_empty_time(problem: CheckProblem, snapshots: Sequence[Snapshot[ShareGr
 
 
 def _without_time(limits: CheckLimits) -> CheckLimits:
-    """The lag of a share group is told in records alone."""
+    """The lag of a share group is known in records only."""
     return CheckLimits(max_lag=limits.max_lag)
 
 

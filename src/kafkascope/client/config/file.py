@@ -13,7 +13,7 @@ from kafkascope.limits import MAX_CONFIG_BYTES
 
 def read_config(path: Path) -> PartialSettings:
     text = _read(path)
-    # librdkafka has no escapes and no continuations; the keys that tell the two apart need neither
+    # librdkafka has no escapes and no continuations; the keys that distinguish the two need neither
     names = set(parse_librdkafka(text))
     if len(names & LIBRDKAFKA_ONLY) > len(names & JAVA_ONLY):
         return from_librdkafka(parse_librdkafka(text), str(path))

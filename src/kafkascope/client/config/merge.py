@@ -194,7 +194,7 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
     name = partial.sasl_mechanism or (by_token().name if has_token else None)
     if name is None:
         raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(mechanism_names())}")
-    # One that we have not is named when the broker has said what it offers.
+    # One that we have not is named once the broker has reported what it offers.
     mechanism = mechanism_named(name.upper())
     needs = mechanism.needs if mechanism else None
     password = _password(partial, name.upper(), prompt) if needs == PASSWORD else partial.password

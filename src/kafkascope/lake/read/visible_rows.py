@@ -201,7 +201,7 @@ def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
 
 
 def table_in(lake: Lake, name: str) -> LakeTable:
-    """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
+    """The table as it is stored in the lake, which may be wider than this kafkascope knows it, or unknown to it."""
     delta = find_table(lake, name)
     return known_table(name) if delta is None else table_as_stored(name, delta)
 

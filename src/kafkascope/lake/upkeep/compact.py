@@ -47,7 +47,7 @@ def compact(
     target_bytes: int = TARGET_BYTES,
 ) -> list[Merged]:
     """Only files of ingests that all can see are touched, once what they supersede is out. Where another changes the
-    same files, this stands back."""
+    same files, this one gives way."""
     merged: list[Merged] = []
     selected = list(lake.tables() if names is None else names)
     superseded = superseded_names(lake)

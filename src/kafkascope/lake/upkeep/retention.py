@@ -212,7 +212,7 @@ def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[Re
         if ingest.ingest_id in alive_names(lake):
             break
         taken.append(_remove_rows(lake, name, of_ingest, dry_run, ingest.ingest_id))
-    # And again: the same ingest, begun anew, may have counted on what was taken out just after.
+    # And again: the same ingest, begun again, may have counted on what was removed just after.
     if not _tell(lake, ingest.ingest_id):
         for out in taken:
             _put_back(lake, out.table, kept[out.table], ingest.ingest_id)
@@ -256,7 +256,7 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
 
 
 def _delete_signs(lake: Lake) -> None:
-    """Signs of life of the dead, and of nobody; and what tasks of the dead said of their progress."""
+    """Deletes the heartbeats of ingests that died or never were, and the progress files of their tasks."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
         if not run.alive(now):

@@ -102,7 +102,7 @@ def _has(lake: Lake, name: str, prefix: str) -> bool:
 
 @cache
 def catalog_digest() -> str:
-    """Of all that the catalog says, and of the columns that it is told in."""
+    """A digest of the catalog and of the columns that hold it."""
     digest = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
     for path in sorted(Path(DATA).rglob("*.txt")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -27,7 +27,7 @@ SILENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """`token` tells two runs of one ingest apart. `given_up` is how often `vacuum` had taken the ingest out when this
+    """`token` distinguishes two runs of one ingest. `given_up` is how often `vacuum` had taken the ingest out when this
     run began, as the version of its transaction in `captures`."""
 
     ingest_id: str

@@ -226,7 +226,7 @@ def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> st
 
 
 def cores_of(spark: "SparkSession", requested: int | None) -> int:
-    """How many tasks run side by side, where the session tells."""
+    """How many tasks run side by side, where the session reports it."""
     if requested:
         return requested
     master = spark.conf.get("spark.master", "") or ""

@@ -177,7 +177,7 @@ def _whole_lines(grown: InputFile, earlier: tuple[int, int, str]) -> int:
 def state_of(lake: Lake) -> LakeState:
     columns = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
     rows = captures_rows(lake, [*columns, "first_at", "last_at", *_LINES.values()])
-    # A row without a kind tells of no recording.
+    # A row without a kind isn't a recording.
     rows = [row for row in rows if row["kind"] is not None]
     _check(lake, rows)
     followed = {ingest_id for row in rows for ingest_id in row[FOLLOWS] or ()}
@@ -190,7 +190,7 @@ def state_of(lake: Lake) -> LakeState:
     for row in rows:
         if row["kind"] != CAPTURE:
             continue
-        # In a ring of files a name stands for other bytes again and again: the last ones may go on.
+        # In a ring of files a name means other bytes from time to time: the last ones may go on.
         sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
         if row["first_at"] is not None and row["last_at"] is not None:
             spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
