@@ -11,7 +11,7 @@ from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.reference.page import show_page
 from kafkascope.cli.spark.ingest_account import print_lines, read_lines
 from kafkascope.cli.spark.options import need_spark
-from kafkascope.cli.spark.session import Waiting, spark_session, took
+from kafkascope.cli.spark.session import ProgressLine, spark_session, timings
 from kafkascope.cli.terminal import heading, paint, prose, width
 from kafkascope.codec.annotations.frame import annotated_frame
 from kafkascope.codec.identify.identify import identify
@@ -67,7 +67,7 @@ def _incidents() -> None:
     _line()
     heading("The recorded incidents")
     prose(_STORY)
-    need_spark()
+    need_spark("the demo")
     from kafkascope.lake.home import make_lake
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
@@ -75,11 +75,11 @@ def _incidents() -> None:
     shutil.rmtree(_HERE, ignore_errors=True)
     lake = make_lake(_HERE / "lake")
     where = os.path.relpath(_HERE / "lake")
-    waiting = Waiting()
-    with spark_session(None, waiting) as spark:
-        with waiting.step("reading"):
-            done = ingest(spark, sorted(CAPTURES.glob("*/capture.pcap.xz")), lake, progress=waiting.hear)
-        with waiting.step("building the marts"):
+    progress = ProgressLine()
+    with spark_session(None, progress) as spark:
+        with progress.step("reading"):
+            done = ingest(spark, sorted(CAPTURES.glob("*/capture.pcap.xz")), lake, progress=progress.update)
+        with progress.step("building the marts"):
             build_marts(spark, lake)
     print()
     print_lines(read_lines(done))
@@ -89,9 +89,9 @@ def _incidents() -> None:
     code = kafkascope(["report", where, "--html", os.path.relpath(_HERE / "report.html")])
     if code > 1:
         raise SystemExit(code)
-    waiting.seconds["the report"] = time.monotonic() - began
+    progress.seconds["the report"] = time.monotonic() - began
     print()
-    print_lines([f"took {took(waiting.seconds)}"])
+    print_lines([f"took {timings(progress.seconds)}"])
     print(f"Next: open {os.path.relpath(_HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
     print("      .venv/bin/kafkascope show ShareFetch; .venv/bin/kafkascope --help")
 

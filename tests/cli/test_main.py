@@ -84,10 +84,10 @@ def test_help_whose_reader_has_seen_enough_ends_quietly(arguments: list[str]) ->
 
 
 def test_json_keeps_its_text_where_the_output_is_not_utf_8() -> None:
-    asked = ("decode", "--as", "ApiVersionsRequest:3", "03c3bc0100", "--json")
-    plain = process(*asked, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C", PYTHONIOENCODING="ascii").stdout
+    arguments = ("decode", "--as", "ApiVersionsRequest:3", "03c3bc0100", "--json")
+    plain = process(*arguments, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C", PYTHONIOENCODING="ascii").stdout
     assert plain.isascii()
-    assert json.loads(plain) == json.loads(process(*asked, PYTHONUTF8="1").stdout)
+    assert json.loads(plain) == json.loads(process(*arguments, PYTHONUTF8="1").stdout)
     assert "\N{LATIN SMALL LETTER U WITH DIAERESIS}" in json.dumps(json.loads(plain), ensure_ascii=False)
 
 

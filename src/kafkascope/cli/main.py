@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else _asked(arguments)
+        where = error.ctx.command_path if error.ctx else _command_path(arguments)
         return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
@@ -145,7 +145,7 @@ def _answer(arguments: list[str]) -> int:
         return 0
 
 
-def _asked(arguments: list[str]) -> str:
+def _command_path(arguments: list[str]) -> str:
     """The command that an option without its value belongs to: click's error does not say."""
     return f"kafkascope {arguments[0]}" if arguments[:1] and arguments[0] in COMMANDS else "kafkascope"
 
@@ -157,7 +157,8 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from kafkascope.cli.terminal import note, printable
+    from kafkascope.cli.terminal import note
+    from kafkascope.formatting import printable
 
     note(printable(" ".join(message.split())))
     return code

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from kafkascope.cli.terminal import cells, paint, printable, prose, remark, width, wrap
+from kafkascope.cli.terminal import cells, paint, prose, remark, width, wrap
 from kafkascope.codec.annotations.annotate import Annotation
+from kafkascope.formatting import printable
 from kafkascope.limits import MAX_SHOWN_BYTES
 
 # Columns of text beside the bytes; narrower than that, the text goes above them.

@@ -33,7 +33,7 @@ def run(words: tuple[str, ...], **options: Any) -> int:
 
     Exits with 0 when everything is healthy, 1 when not, 4 when the cluster can't be reached.
     """
-    from kafkascope.cli.live.check_run import Asked, run_check
+    from kafkascope.cli.live.check_run import CheckOptions, run_check
 
     what, host, groups = split_target(words)
-    return run_check(Asked.of(what, groups, options), host, options)
+    return run_check(CheckOptions.of(what, groups, options), host, options)

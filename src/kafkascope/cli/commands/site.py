@@ -18,9 +18,9 @@ def run(folder: str, force: bool, as_json: bool) -> None:
     """
     from pathlib import Path
 
-    from kafkascope.cli.explorer_extra import check_extra
+    from kafkascope.extras import need_extras
 
-    check_extra("site")
+    need_extras("site", "explorer")
     from kafkascope.explorer.site import site
 
     shows = sys.stderr.isatty()
