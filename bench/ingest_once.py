@@ -66,9 +66,9 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     warm = Options(tasks=options.cores)
     import kafkascope.pipeline.ingestion.plan as plan
 
-    before, plan.SMALL_BYTES = plan.SMALL_BYTES, 0
+    before, plan.SMALL_INPUT_BYTES = plan.SMALL_INPUT_BYTES, 0
     ingest(spark, [small], f"{folder}/warm", warm)
-    plan.SMALL_BYTES = before
+    plan.SMALL_INPUT_BYTES = before
     result["kernels"] = time.perf_counter() - began
     peak = _Peak()
     began = time.perf_counter()

@@ -61,7 +61,7 @@ def read(recording: Path) -> None:
         columns = to_arrow(batch)
         copied(columns, places_of(batch))
         stats.add(columns)
-    assert stats.apis.told()
+    assert stats.apis.summaries()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ class Html:
 Child = Html | str | int | float | None | Iterable["Child"]
 _Attribute = str | int | float | bool | None
 
-NOTHING = Html("")
+NO_HTML = Html("")
 # They have no end tag.
 _VOID = frozenset({"meta", "input", "br", "hr", "wbr"})
 

@@ -44,65 +44,69 @@ def captured(name: str) -> list[Exchange]:
 
 @cache
 def logged(name: str) -> list[Exchange]:
-    return [one for text in request_logs(name).values() for one in read(BytesIO(text.encode()))]
+    return [exchange for text in request_logs(name).values() for exchange in read(BytesIO(text.encode()))]
 
 
 def both(name: str) -> Both:
-    found = Both()
-    in_log = _by_identity(_outer(one) for one in logged(name))
-    for identity, seen in _by_identity(_unwrapped(one) for one in captured(name)).items():
+    both_sides = Both()
+    in_log = _by_identity(_outer(seen_exchange) for seen_exchange in logged(name))
+    for identity, seen in _by_identity(_unwrapped(seen_exchange) for seen_exchange in captured(name)).items():
         lines = in_log.pop(identity, [])
         while seen and lines:
-            found.pairs.append((seen.pop(0), lines.pop(0)))
-        for one in seen:
-            found.only[_why_not_logged(name, one.exchange)].append(one.exchange)
+            both_sides.pairs.append((seen.pop(0), lines.pop(0)))
+        for seen_exchange in seen:
+            both_sides.only[_why_not_logged(name, seen_exchange.exchange)].append(seen_exchange.exchange)
         if lines:
             in_log[identity] = lines
     for lines in in_log.values():
-        for one in lines:
-            found.only[_why_not_captured(name, one.exchange)].append(one.exchange)
-    return found
+        for seen_exchange in lines:
+            both_sides.only[_why_not_captured(name, seen_exchange.exchange)].append(seen_exchange.exchange)
+    return both_sides
 
 
-def _why_not_logged(name: str, one: Exchange) -> str:
+def _why_not_logged(name: str, exchange: Exchange) -> str:
     ports = _ports(name)
-    node, listener = ports[_port(one.broker_address)]
-    if one.api in LOGIN:
+    node, listener = ports[_port(exchange.broker_address)]
+    if exchange.api in LOGIN:
         return "login"
-    if one.api == "ApiVersions" and listener == "SASL" and _before_login(name, one):
+    if exchange.api == "ApiVersions" and listener == "SASL" and _before_login(name, exchange):
         return "ApiVersions before login"
     # the note is written just after the deed
     gone = [event["at"] for event in truth(name) if event["event"] in ENDS and event["node"] == node]
-    if one.status == "unanswered" and not _answered_later(name, one) and any(_time(one) <= at for at in gone):
+    if (
+        exchange.status == "unanswered"
+        and not _answered_later(name, exchange)
+        and any(_time(exchange) <= at for at in gone)
+    ):
         return "unanswered by a node that was killed or stopped"
     return "unexplained"
 
 
-def _why_not_captured(name: str, one: Exchange) -> str:
-    _, listener = _ports(name)[_port(one.broker_address)]
+def _why_not_captured(name: str, exchange: Exchange) -> str:
+    _, listener = _ports(name)[_port(exchange.broker_address)]
     return "within TLS" if listener == "TLS" else "unexplained"
 
 
-def _answered_later(name: str, one: Exchange) -> bool:
-    same = (other for other in captured(name) if other.connection_id == one.connection_id)
-    return any(other.status == "answered" and _time(other) > _time(one) for other in same)
+def _answered_later(name: str, exchange: Exchange) -> bool:
+    same = (other for other in captured(name) if other.connection_id == exchange.connection_id)
+    return any(other.status == "answered" and _time(other) > _time(exchange) for other in same)
 
 
-def _before_login(name: str, one: Exchange) -> bool:
+def _before_login(name: str, exchange: Exchange) -> bool:
     """No SaslHandshake on its connection yet."""
-    first = next(e for e in captured(name) if e.connection_id == one.connection_id and e.api == "SaslHandshake")
-    return _time(one) < _time(first)
+    first = next(e for e in captured(name) if e.connection_id == exchange.connection_id and e.api == "SaslHandshake")
+    return _time(exchange) < _time(first)
 
 
-def _time(one: Exchange) -> float:
+def _time(exchange: Exchange) -> float:
     """Of the request, in microseconds since 1970, as the truth has it."""
-    assert one.request_at is not None
-    return one.request_at.timestamp() * 1e6
+    assert exchange.request_at is not None
+    return exchange.request_at.timestamp() * 1e6
 
 
 def _ports(name: str) -> dict[int, tuple[int, str]]:
-    told = recording(name)["ports"]
-    return {port: (int(node), listener) for node, ports in told.items() for listener, port in ports.items()}
+    ports_by_node = recording(name)["ports"]
+    return {port: (int(node), listener) for node, ports in ports_by_node.items() for listener, port in ports.items()}
 
 
 def _port(address: str) -> int:
@@ -111,25 +115,29 @@ def _port(address: str) -> int:
 
 def _by_identity(seen: Iterable[Seen]) -> dict[tuple[Any, ...], list[Seen]]:
     """In the order of time: clients whose requests a broker forwards on one connection can share correlation ids."""
-    found: dict[tuple[Any, ...], list[Seen]] = defaultdict(list)
-    for one in seen:
-        found[one.identity].append(one)
-    return found
+    by_identity: dict[tuple[Any, ...], list[Seen]] = defaultdict(list)
+    for exchange in seen:
+        by_identity[exchange.identity].append(exchange)
+    return by_identity
 
 
-def _unwrapped(one: Exchange) -> Seen:
-    inner = one.inner()
+def _unwrapped(exchange: Exchange) -> Seen:
+    inner = exchange.inner()
     if not inner:
-        return _outer(one)
-    asked = inner[0]
-    header = (asked.api, asked.version, asked.correlation_id, asked.header.value["clientId"])
-    return Seen(one, (one.client_address, one.broker_address, *header), *(_body(frame) for frame in [*inner, None][:2]))
+        return _outer(exchange)
+    request = inner[0]
+    header = (request.api, request.version, request.correlation_id, request.header.value["clientId"])
+    return Seen(
+        exchange,
+        (exchange.client_address, exchange.broker_address, *header),
+        *(_body(frame) for frame in [*inner, None][:2]),
+    )
 
 
-def _outer(one: Exchange) -> Seen:
-    header = (one.api, one.api_version, one.correlation_id, one.client_id)
-    bodies = [_body(frame) for frame in (one.decode_request(), one.decode_response())]
-    return Seen(one, (one.client_address, one.broker_address, *header), *bodies)
+def _outer(exchange: Exchange) -> Seen:
+    header = (exchange.api, exchange.api_version, exchange.correlation_id, exchange.client_id)
+    bodies = [_body(frame) for frame in (exchange.decode_request(), exchange.decode_response())]
+    return Seen(exchange, (exchange.client_address, exchange.broker_address, *header), *bodies)
 
 
 def _body(frame: DecodedFrame | None) -> Any:

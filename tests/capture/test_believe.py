@@ -27,8 +27,13 @@ def listed(*files: list[Stamped], ports: tuple[int, ...] = ()) -> list[Listed]:
 
 def of_tshark(packets: list[Stamped]) -> list[tuple[int | None, ...]]:
     fields = ("kafka.request_key", "kafka.request.version", "kafka.correlation_id")
-    found = tshark.dissect(pcap(packets), [BROKER[1]])
-    return [tuple(map(one.number, fields)) for ends, all_ in found.items() if ends[1].endswith(":9092") for one in all_]
+    dissected = tshark.dissect(pcap(packets), [BROKER[1]])
+    return [
+        tuple(map(frame.number, fields))
+        for ends, all_ in dissected.items()
+        if ends[1].endswith(":9092")
+        for frame in all_
+    ]
 
 
 def talk(client: tuple[str, int] = CLIENTS[0]) -> Talk:
@@ -129,7 +134,7 @@ def test_tshark_lists_the_same(case: str) -> None:
     made = talk()
     for way, data in messages:
         made.say(way, data)
-    assert of_tshark(made.packets) == [one[:3] for one in expected]
+    assert of_tshark(made.packets) == [row[:3] for row in expected]
 
 
 def test_a_later_api_versions_has_the_error_of_its_response() -> None:
@@ -164,8 +169,8 @@ def test_one_exchange_entered_in_the_middle_has_its_response(client: tuple[str, 
     made = Talk(client=client, server=BROKER)
     made.say(0, request("FindCoordinator", 3, 8)).say(1, response("FindCoordinator", 3, 8))
     packets = ENDS[ended](made).packets
-    sent = [one for one in packets if one[1][26:30] == bytes(map(int, client[0].split(".")))]
-    received = [one for one in packets if one not in sent]
+    sent = [packet for packet in packets if packet[1][26:30] == bytes(map(int, client[0].split(".")))]
+    received = [packet for packet in packets if packet not in sent]
     parts = {"one": [packets], "requests first": [sent, received], "responses first": [received, sent]}[files]
     assert listed(*parts) == [(10, 3, 8, "answered")]
 

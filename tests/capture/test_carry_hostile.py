@@ -29,7 +29,7 @@ def left(data: bytes, seed: int) -> tuple[list[str], list[Named]]:
     reading = Reading([first], part=Part(last=False))
     for _ in reading.batches():
         pass
-    return [one.to_json() for one in reading.carried], [first, second]
+    return [carried.to_json() for carried in reading.carried], [first, second]
 
 
 def test_a_forged_state_is_refused_or_harms_nobody() -> None:
@@ -42,9 +42,9 @@ def test_a_forged_state_is_refused_or_harms_nobody() -> None:
         at = chance.randrange(len(states))
         value, where = changed(json.loads(states[at]), chance)
         print(f"KAFKASCOPE_SEED={SEED}, case {number}: {where}")
-        given = [*states[:at], json.dumps(value), *states[at + 1 :]]
+        forged = [*states[:at], json.dumps(value), *states[at + 1 :]]
         try:
-            carried = [Carried.from_json(one) for one in given]
+            carried = [Carried.from_json(state) for state in forged]
         except InputError as error:
             assert "what an earlier run left" in str(error)  # noqa: PT017
             refused += 1
@@ -93,14 +93,14 @@ def test_a_forged_state_is_refused_or_harms_nobody() -> None:
 )
 def test_numbers_that_reach_a_table_are_those_of_a_run(place: tuple[Any, ...], value: Any) -> None:
     states, _ = left(capture("share"), 3)
-    told = next(one for one in map(json.loads, states) if one["place"] >= 0 and one["slot"])
-    assert Carried.from_json(json.dumps(told))
-    at = told
+    values = next(state for state in map(json.loads, states) if state["place"] >= 0 and state["slot"])
+    assert Carried.from_json(json.dumps(values))
+    at = values
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
     with pytest.raises(InputError, match="cannot be read"):
-        Carried.from_json(json.dumps(told))
+        Carried.from_json(json.dumps(values))
 
 
 def test_deep_json_is_no_state() -> None:

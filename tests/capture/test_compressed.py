@@ -13,7 +13,7 @@ from random import Random
 import cramjam
 import pytest
 
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.files.source import Source
 from kafkascope.errors import InputError
@@ -95,7 +95,7 @@ def test_what_stands_in_the_whole_blocks_before_a_cut_is_kept_to_the_byte(form: 
     data = PACK[form](PLAIN)
     end = len(data) - (8 if form.startswith("lz4") else 4 if "checksum" in form else 0)
     source = Source(Drip(data[: end - 1], 100_000))  # type: ignore[arg-type]
-    unpacked = Unpacked(source)
+    unpacked = Decompressor(source)
     out = bytearray()
     buffer = bytearray(1 << 20)
     while count := unpacked.fill(memoryview(buffer)):

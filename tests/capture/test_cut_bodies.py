@@ -23,7 +23,7 @@ def _cut_frames() -> Wire:
         for version in message(f"{api}Request").all_versions():
             for case in range(6):
                 header = {"correlationId": case} | ({} if (key, version) == (7, 0) else {"clientId": None})
-                asked = encode_frame(
+                request = encode_frame(
                     f"{api}Request", version, sample(layout(f"{api}Request", version), case), header, length=False
                 )
                 value = sample(layout(f"{api}Response", version), case)
@@ -31,10 +31,10 @@ def _cut_frames() -> Wire:
                     value["errorCode"] = facts.UNSUPPORTED_VERSION
                 answered = encode_frame(f"{api}Response", version, value, {"correlationId": case}, length=False)
                 if case in (1, 2):
-                    asked = asked[:10] + _damaged(asked[10:], random)
+                    request = request[:10] + _damaged(request[10:], random)
                 if case in (2, 3, 4, 5):
                     answered = answered[:4] + _damaged(answered[4:], random)
-                wire.raw(asked, 0).raw(answered, 1)
+                wire.raw(request, 0).raw(answered, 1)
     return wire
 
 
@@ -47,8 +47,17 @@ def _damaged(body: bytes, random: Random) -> bytes:
 
 def _rows(wire: Wire) -> list[tuple[Any, ...]]:
     return [
-        (one.api, one.api_version, one.status, one.error_code, one.throttle_ms, one.max_wait_ms, one.topics, one.groups)
-        for one in wire.exchanges()
+        (
+            exchange.api,
+            exchange.api_version,
+            exchange.status,
+            exchange.error_code,
+            exchange.throttle_ms,
+            exchange.max_wait_ms,
+            exchange.topics,
+            exchange.groups,
+        )
+        for exchange in wire.exchanges()
     ]
 
 
@@ -58,7 +67,7 @@ def test_the_codec_says_the_same_of_bodies_that_are_cut(monkeypatch: pytest.Monk
     cut: list[int] = []
     monkeypatch.setattr(facts, "_leave_cut", lambda _, state, *_more: cut.append(int((state & facts.CUT_SHORT).sum())))
     careful = _rows(wire)
-    different = [(one, other) for one, other in zip(left, careful, strict=True) if one != other]
+    different = [(row, careful_row) for row, careful_row in zip(left, careful, strict=True) if row != careful_row]
     assert sum(cut) > 1000
     assert not different, f"seed {SEED}, {len(different)} of {len(left)}: {different[:5]}"
 
@@ -71,4 +80,4 @@ def test_bodies_that_are_cut_are_no_work_for_the_codec(monkeypatch: pytest.Monke
         wire.raw(bytes.fromhex("0003 0001") + number.to_bytes(4, "big") + bytes.fromhex("ffff 7fffffff"), 0)
         wire.ask("Heartbeat", 0, correlation=number + 100)
         wire.raw((number + 100).to_bytes(4, "big") + b"\0", 1)
-    assert {one.status for one in wire.exchanges()} == {"undecoded"}
+    assert {exchange.status for exchange in wire.exchanges()} == {"undecoded"}

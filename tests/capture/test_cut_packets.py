@@ -70,10 +70,15 @@ def test_tshark_names_no_request_of_cut_packets_that_is_not_listed(name: str) ->
 
 def test_problem_of_a_cut_frame_tells_how_much_is_there() -> None:
     packets = Talk().open().say(0, request("ApiVersions", 3, 1)).say(1, response("ApiVersions", 3, 1)).packets
-    (one,) = read(BytesIO(pcap(packets, snap_length=80)))
-    assert (one.api, one.api_version, one.correlation_id, one.status) == ("ApiVersions", 3, 1, "undecoded")
-    assert one.request_bytes == len(request("ApiVersions", 3, 1))
-    assert one.problem == f"22 of {len(request('ApiVersions', 3, 1)) - 4} bytes of the request were recorded"
+    (exchange,) = read(BytesIO(pcap(packets, snap_length=80)))
+    assert (exchange.api, exchange.api_version, exchange.correlation_id, exchange.status) == (
+        "ApiVersions",
+        3,
+        1,
+        "undecoded",
+    )
+    assert exchange.request_bytes == len(request("ApiVersions", 3, 1))
+    assert exchange.problem == f"22 of {len(request('ApiVersions', 3, 1)) - 4} bytes of the request were recorded"
 
 
 def test_frames_of_many_cut_packets_stay_in_step() -> None:
@@ -81,7 +86,7 @@ def test_frames_of_many_cut_packets_stay_in_step() -> None:
     for number in range(4):
         made.say(0, produce(number, 9_000)).say(1, response("Produce", 9, number))
     rows = list(read(BytesIO(pcap(made.close().packets, snap_length=96))))
-    assert [(one.api, one.correlation_id, one.request_bytes) for one in rows] == [
+    assert [(exchange.api, exchange.correlation_id, exchange.request_bytes) for exchange in rows] == [
         ("Produce", number, len(produce(number, 9_000))) for number in range(4)
     ]
-    assert all(one.latency_us for one in rows)
+    assert all(exchange.latency_us for exchange in rows)

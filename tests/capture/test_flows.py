@@ -86,9 +86,9 @@ def test_numbers_of_unused_flows_are_given_to_others() -> None:
         number.to_bytes(2, "big") for number in (5_000, 16, 5_001, 4_000)
     ]
     # The table is full then, and grows.
-    found = reader.feed(batch(packets)).flow.tolist()
-    assert len(set(found)) == 6_000
-    assert found[5_000:5_002] + found[4_000:4_001] == [17, 4_000, 3]
+    numbers = reader.feed(batch(packets)).flow.tolist()
+    assert len(set(numbers)) == 6_000
+    assert numbers[5_000:5_002] + numbers[4_000:4_001] == [17, 4_000, 3]
     assert len(flows.ends) == 6_000
 
 
@@ -97,15 +97,15 @@ def test_flood_of_flows_is_bounded() -> None:
     flows = Flows()
     reader, reassembler = SegmentReader(flows), Reassembler(flows)
     size = limits.MAX_UNUSED_FLOWS // 2
-    one = np.frombuffer(ipv4("11.0.0.0", TARGET, tcp(7, 9092, flags=2)), np.uint8)
+    packet = np.frombuffer(ipv4("11.0.0.0", TARGET, tcp(7, 9092, flags=2)), np.uint8)
     for turn in range(12):
-        made = np.tile(one, (size, 1))
+        made = np.tile(packet, (size, 1))
         made[:, 13:16] = (np.arange(turn * size, (turn + 1) * size)[:, None] >> np.array([16, 8, 0])) & 255
-        sizes = np.full(size, len(one), np.int32)
+        sizes = np.full(size, len(packet), np.int32)
         reassembler.feed(
             reader.feed(
                 Packets(
-                    made.reshape(-1), np.arange(size, dtype=np.int64) * len(one), sizes, sizes,
+                    made.reshape(-1), np.arange(size, dtype=np.int64) * len(packet), sizes, sizes,
                     np.zeros(size, np.int64), np.full(size, 101, np.int32), turn * size,
                 )
             )

@@ -7,7 +7,7 @@ import pytest
 
 from kafkascope.capture import formats
 from kafkascope.capture.files.pcap import PcapReader
-from kafkascope.capture.formats import CAPTURE, COMPRESSIONS, FORMATS, Format, looks_recorded
+from kafkascope.capture.formats import CAPTURE, FILE_COMPRESSIONS, FORMATS, Format, looks_recorded
 from kafkascope.capture.reader import read
 from kafkascope.pipeline.ingestion.inputs import find_inputs
 from kafkascope.pipeline.ingestion.survey import survey_file
@@ -24,11 +24,11 @@ class ToyReader(PcapReader):
 
 
 def test_every_reader_and_opener_is_there() -> None:
-    assert all(callable(each.load()) for each in (*FORMATS, *COMPRESSIONS))
+    assert all(callable(each.load()) for each in (*FORMATS, *FILE_COMPRESSIONS))
 
 
 def test_no_start_belongs_to_two() -> None:
-    starts = [start for each in (*FORMATS, *COMPRESSIONS) for start in each.starts]
+    starts = [start for each in (*FORMATS, *FILE_COMPRESSIONS) for start in each.starts]
     assert not [start for start in starts if sum(other.startswith(start) for other in starts) > 1]
 
 

@@ -29,8 +29,8 @@ def test_frame_has_the_times_of_its_first_and_last_byte() -> None:
     stream = Stream()
     stream.say(*hello())
     first, second = request("Heartbeat", 4, 1), request("Heartbeat", 4, 2)
-    found = stream.say((REQUEST, first[:3]), (REQUEST, first[3:9]), (REQUEST, first[9:] + second))
-    assert [(row.first_ns, row.time_ns, row.packet) for row in found] == [(0, 2, 0), (2, 2, 2)]
+    frames = stream.say((REQUEST, first[:3]), (REQUEST, first[3:9]), (REQUEST, first[9:] + second))
+    assert [(row.first_ns, row.time_ns, row.packet) for row in frames] == [(0, 2, 0), (2, 2, 2)]
 
 
 def test_gap_inside_a_frame_costs_that_frame_alone() -> None:
@@ -43,10 +43,10 @@ def test_gap_inside_a_frame_costs_that_frame_alone() -> None:
         (PieceKind.GAP, REQUEST, 1_000),
         (PieceKind.BYTES, REQUEST, long[3_000:] + after),
     )
-    found = of(stream.rows, REQUEST)
-    assert [row.kind for row in found] == [FrameKind.FRAME] * 3
-    assert (found[1].body, found[1].lost) == (long[4:2_000], len(long) - 2_000)
-    assert found[2].body == after[4:]
+    frames = of(stream.rows, REQUEST)
+    assert [row.kind for row in frames] == [FrameKind.FRAME] * 3
+    assert (frames[1].body, frames[1].lost) == (long[4:2_000], len(long) - 2_000)
+    assert frames[2].body == after[4:]
 
 
 def test_gap_before_the_end_of_a_header_loses_the_frame() -> None:
@@ -58,8 +58,8 @@ def test_gap_before_the_end_of_a_header_loses_the_frame() -> None:
         (PieceKind.GAP, REQUEST, len(first) - 11),
         (PieceKind.BYTES, REQUEST, after),
     )
-    found = of(stream.rows, REQUEST)
-    assert [(row.kind, row.lost) for row in found] == [
+    frames = of(stream.rows, REQUEST)
+    assert [(row.kind, row.lost) for row in frames] == [
         (FrameKind.FRAME, 0),
         (FrameKind.LOST, len(first)),
         (FrameKind.FRAME, 0),
@@ -78,8 +78,8 @@ def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None
         (PieceKind.GAP, REQUEST, until - cut),
         (PieceKind.BYTES, REQUEST, whole[until:]),
     )
-    found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [
+    frames = of(stream.finish(), REQUEST)
+    assert [row.kind for row in frames] == [
         FrameKind.FRAME,
         FrameKind.FRAME,
         FrameKind.LOST,
@@ -87,9 +87,9 @@ def test_after_a_gap_the_next_true_frame_is_found_and_the_loss_counted() -> None
         FrameKind.FRAME,
         FrameKind.FRAME,
     ]
-    assert (found[1].body, found[1].lost) == (messages[0][4:cut], len(messages[0]) - cut)
-    assert found[2].lost == sum(len(message) for message in messages[1:3])
-    assert [row.body for row in found[3:]] == [message[4:] for message in messages[3:]]
+    assert (frames[1].body, frames[1].lost) == (messages[0][4:cut], len(messages[0]) - cut)
+    assert frames[2].lost == sum(len(message) for message in messages[1:3])
+    assert [row.body for row in frames[3:]] == [message[4:] for message in messages[3:]]
 
 
 def test_responses_are_found_again_by_what_was_asked() -> None:
@@ -98,10 +98,10 @@ def test_responses_are_found_again_by_what_was_asked() -> None:
     answers = [response("Heartbeat", 4, identity) for identity in range(1, 5)]
     stream.feed((PieceKind.BYTES, RESPONSE, answers[0][:5]), (PieceKind.GAP, RESPONSE, len(answers[0])))
     stream.say((RESPONSE, answers[1][5:] + answers[2] + answers[3]))
-    found = of(stream.finish(), RESPONSE)
-    assert [row.kind for row in found] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
-    assert [row.body for row in found[2:]] == [answers[2][4:], answers[3][4:]]
-    assert found[1].lost == len(answers[0]) + len(answers[1])
+    frames = of(stream.finish(), RESPONSE)
+    assert [row.kind for row in frames] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
+    assert [row.body for row in frames[2:]] == [answers[2][4:], answers[3][4:]]
+    assert frames[1].lost == len(answers[0]) + len(answers[1])
 
 
 def test_one_header_alone_does_not_end_a_search() -> None:
@@ -114,9 +114,9 @@ def test_one_header_alone_does_not_end_a_search() -> None:
     end = inside.index(request("Heartbeat", 4, 77)) + len(request("Heartbeat", 4, 77))
     stream.feed((PieceKind.GAP, REQUEST, 50), (PieceKind.BYTES, REQUEST, inside[50:end]))
     stream.say((REQUEST, inside[end:] + after[0] + after[1]))
-    found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
-    assert found[1].lost == len(inside)
+    frames = of(stream.finish(), REQUEST)
+    assert [row.kind for row in frames] == [FrameKind.FRAME, FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME]
+    assert frames[1].lost == len(inside)
 
 
 def test_length_that_is_none_ends_trust_until_frames_agree_again() -> None:
@@ -125,9 +125,9 @@ def test_length_that_is_none_ends_trust_until_frames_agree_again() -> None:
     after = [data for _, data in heartbeats(1, 3)]
     for nonsense in (b"\xff\xff\xff\xfe", (limits.MAX_FRAME_BYTES + 1).to_bytes(4, "big")):
         start = stream.offsets[REQUEST]
-        found = of(stream.say((REQUEST, nonsense + b"garbage" + b"".join(after))), REQUEST)
-        assert [(row.kind, row.offset, row.lost) for row in found[:1]] == [(FrameKind.LOST, start, 11)]
-        assert [row.body for row in found[1:]] == [message[4:] for message in after]
+        frames = of(stream.say((REQUEST, nonsense + b"garbage" + b"".join(after))), REQUEST)
+        assert [(row.kind, row.offset, row.lost) for row in frames[:1]] == [(FrameKind.LOST, start, 11)]
+        assert [row.body for row in frames[1:]] == [message[4:] for message in after]
 
 
 def test_largest_length_is_trusted() -> None:
@@ -141,9 +141,9 @@ def test_start_in_the_middle_of_a_frame() -> None:
     stream = Stream(opener=None)
     messages = [data for _, data in heartbeats(1, 4)]
     stream.say((REQUEST, messages[0][9:] + b"".join(messages[1:])))
-    found = of(stream.finish(), REQUEST)
-    assert [row.kind for row in found] == [FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME, FrameKind.FRAME]
-    assert found[0].lost == len(messages[0]) - 9
+    frames = of(stream.finish(), REQUEST)
+    assert [row.kind for row in frames] == [FrameKind.LOST, FrameKind.FRAME, FrameKind.FRAME, FrameKind.FRAME]
+    assert frames[0].lost == len(messages[0]) - 9
     assert (stream.connection.protocol, stream.connection.client) == ("kafka", REQUEST)
 
 
@@ -152,42 +152,42 @@ def test_unknown_version_before_frames_that_agree_is_kept() -> None:
     stream = Stream()
     newer = bytearray(request("ApiVersions", 3, 0))
     newer[7] = 40
-    found = stream.say((REQUEST, bytes(newer)), (REQUEST, request("ApiVersions", 0, 1)), *heartbeats(2, 1))
-    assert [row.body[:4].hex() for row in found] == ["00120028", "00120000", "000c0004"]
+    frames = stream.say((REQUEST, bytes(newer)), (REQUEST, request("ApiVersions", 0, 1)), *heartbeats(2, 1))
+    assert [row.body[:4].hex() for row in frames] == ["00120028", "00120000", "000c0004"]
 
 
 def test_key_that_does_not_exist_is_a_frame_like_others() -> None:
     stream = Stream()
     stream.say(*hello())
     odd = framed(bytes.fromhex("7fff 0063 00000001 fffe"))  # API key 32767, version 99, client id of length -2
-    found = stream.say((REQUEST, odd), *heartbeats(2, 1))
-    assert [row.body for row in found] == [odd[4:], request("Heartbeat", 4, 2)[4:]]
+    frames = stream.say((REQUEST, odd), *heartbeats(2, 1))
+    assert [row.body for row in frames] == [odd[4:], request("Heartbeat", 4, 2)[4:]]
 
 
 def test_sasl_tokens_have_no_header() -> None:
     """protocol notes 6 and 7: raw tokens follow on SaslHandshake v0, and the answer to a PLAIN one is an empty
     frame."""
     stream = Stream()
-    found = stream.say(
+    frames = stream.say(
         *hello(),
         (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
         (REQUEST, framed(b"\0alice\0alice-secret")), (RESPONSE, framed(b"")),
         (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
-    assert kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(frames, REQUEST) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(frames, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME]
 
 
 def test_sasl_tokens_of_several_rounds() -> None:
     stream = Stream()
-    found = stream.say(
+    frames = stream.say(
         (REQUEST, request("SaslHandshake", 0, 1)), (RESPONSE, response("SaslHandshake", 0, 1)),
         (REQUEST, framed(b"n,,n=alice,r=fyko+d2lbbFgONRv9qkxdawL")), (RESPONSE, framed(b"r=fyko,s=QSXCR,i=4096")),
         (REQUEST, framed(b"c=biws,r=fyko,p=v0X8v3Bz2T0CJGbJQyF0X")), (RESPONSE, framed(b"v=rmF9pqV8S7suAoZWja4dJR")),
         (REQUEST, request("Metadata", 12, 2)), (RESPONSE, response("Metadata", 12, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
-    assert kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(frames, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
+    assert kinds(frames, RESPONSE) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.TOKEN, FrameKind.FRAME]
 
 
 @pytest.mark.parametrize("secret", [b"\0u\0hunter2", b"\0u\0\x01hunter2-hunter2", b"n,,n=alice,r=fyko+d2lbbFgONRv9qk"])
@@ -197,19 +197,19 @@ def test_what_follows_a_damaged_request_may_be_a_password(secret: bytes) -> None
     cut = request("SaslHandshake", 0, 1)
     stream.say(*hello(), (REQUEST, cut[:12]))
     stream.feed((PieceKind.GAP, REQUEST, len(cut) - 12))
-    found = stream.say((REQUEST, framed(secret)), (REQUEST, request("Metadata", 12, 2)))
-    assert kinds(found, REQUEST) == [FrameKind.TOKEN, FrameKind.FRAME]
+    frames = stream.say((REQUEST, framed(secret)), (REQUEST, request("Metadata", 12, 2)))
+    assert kinds(frames, REQUEST) == [FrameKind.TOKEN, FrameKind.FRAME]
 
 
 def test_handshake_whose_answer_is_lost_is_kafka_by_what_follows_its_tokens() -> None:
     stream = Stream()
-    asked = [request("SaslHandshake", 0, 1), framed(b"\0alice\0alice-secret")]
-    asked += [request("ApiVersions", 0, 2), request("Metadata", 12, 3)]
+    requests = [request("SaslHandshake", 0, 1), framed(b"\0alice\0alice-secret")]
+    requests += [request("ApiVersions", 0, 2), request("Metadata", 12, 3)]
     stream.feed((PieceKind.GAP, RESPONSE, 36))
-    found = stream.say(
-        *((REQUEST, one) for one in asked), (RESPONSE, framed(b"")), (RESPONSE, response("Metadata", 12, 3))
+    frames = stream.say(
+        *((REQUEST, message) for message in requests), (RESPONSE, framed(b"")), (RESPONSE, response("Metadata", 12, 3))
     )
-    assert kinds(found, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME, FrameKind.FRAME]
+    assert kinds(frames, REQUEST) == [FrameKind.FRAME, FrameKind.TOKEN, FrameKind.FRAME, FrameKind.FRAME]
 
 
 def test_empty_answer_of_a_token_is_passed_on_the_way_to_one_that_fits() -> None:
@@ -243,20 +243,20 @@ def test_answer_behind_lost_tokens_is_a_frame() -> None:
 
 def test_sasl_handshake_of_version_1_is_followed_by_frames() -> None:
     stream = Stream()
-    found = stream.say(
+    frames = stream.say(
         (REQUEST, request("SaslHandshake", 1, 1)), (RESPONSE, response("SaslHandshake", 1, 1)),
         (REQUEST, request("SaslAuthenticate", 2, 2)), (RESPONSE, response("SaslAuthenticate", 2, 2)),
     )  # fmt: skip
-    assert kinds(found, REQUEST) == kinds(found, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME]
+    assert kinds(frames, REQUEST) == kinds(frames, RESPONSE) == [FrameKind.FRAME, FrameKind.FRAME]
 
 
 def test_zeros_are_not_frames_without_end() -> None:
     stream = Stream()
     stream.say(*hello())
     stream.say((RESPONSE, bytes(4_000_000)))
-    found = of(stream.finish(), RESPONSE)[1:]
-    assert len(found) < 40
-    assert found[-1].end == stream.offsets[RESPONSE]
+    frames = of(stream.finish(), RESPONSE)[1:]
+    assert len(frames) < 40
+    assert frames[-1].end == stream.offsets[RESPONSE]
 
 
 def test_unfinished_frames_are_bounded() -> None:
@@ -266,11 +266,13 @@ def test_unfinished_frames_are_bounded() -> None:
     size = limits.MAX_FRAME_BYTES
 
     def feed(number: int, kind: int, offset: int, data: bytes) -> list[Row]:
-        one = np.array([offset], np.int64)
+        offsets = np.array([offset], np.int64)
         stream, zero = np.array([2 * number], np.int32), np.zeros(1, np.int64)
         length = np.array([len(data)], np.int64)
         kind_ = np.array([kind], np.uint8)
-        return rows([framer.feed(Pieces(np.frombuffer(data, np.uint8), kind_, stream, one, zero, length, zero, zero))])
+        return rows(
+            [framer.feed(Pieces(np.frombuffer(data, np.uint8), kind_, stream, offsets, zero, length, zero, zero))]
+        )
 
     opening = b"".join(data for _, data in heartbeats(1, 2)) + size.to_bytes(4, "big")
     part = bytes(1_000_000)
@@ -282,7 +284,7 @@ def test_unfinished_frames_are_bounded() -> None:
     assert framer._tables.pool.nbytes <= limits.MAX_UNFINISHED_BYTES
     rest = bytes(size - 104 * len(part))
     ends = [feed(number, PieceKind.BYTES, len(opening) + 104 * len(part), rest) for number in range(2)]
-    assert [row.kind for found in ends for row in found] == [FrameKind.FRAME, FrameKind.LOST]
+    assert [row.kind for frames in ends for row in frames] == [FrameKind.FRAME, FrameKind.LOST]
     assert ends[1][0].lost == 4 + size
 
 
@@ -296,8 +298,8 @@ def test_search_is_bounded() -> None:
         stream.say((REQUEST, noise))
         assert stream.framer._kept < 2 * limits.MAX_SEARCHED_BYTES
     after = [data for _, data in heartbeats(5, 2)]
-    found = of(stream.say((REQUEST, b"".join(after))), REQUEST)
-    assert [(row.kind, row.lost) for row in found] == [
+    frames = of(stream.say((REQUEST, b"".join(after))), REQUEST)
+    assert [(row.kind, row.lost) for row in frames] == [
         (FrameKind.LOST, 100 + 80_000_000),
         (FrameKind.FRAME, 0),
         (FrameKind.FRAME, 0),
@@ -383,9 +385,9 @@ def test_ended_connections_leave_nothing_behind() -> None:
 
 
 def test_end_of_the_stream_is_told() -> None:
-    connection, found = read_messages([*hello(), *heartbeats(1, 3)])
+    connection, frames = read_messages([*hello(), *heartbeats(1, 3)])
     assert connection.protocol == "kafka"
-    assert [kinds(found, role)[-1] for role in (REQUEST, RESPONSE)] == [FrameKind.ENDED, FrameKind.ENDED]
+    assert [kinds(frames, role)[-1] for role in (REQUEST, RESPONSE)] == [FrameKind.ENDED, FrameKind.ENDED]
     reset = read_messages([*hello(), *heartbeats(1, 3)], Faults(reset=True))[1]
     assert [kinds(reset, role)[-1] for role in (REQUEST, RESPONSE)] == [FrameKind.ENDED, FrameKind.ENDED]
 
@@ -393,5 +395,5 @@ def test_end_of_the_stream_is_told() -> None:
 def test_frame_cut_by_the_end_is_lost() -> None:
     cut = request("Heartbeat", 4, 3)[:-5]
     for faults in (Faults(), Faults(reset=True), Faults(no_end=True)):
-        found = of(read_messages([*hello(), *heartbeats(1, 2), (REQUEST, cut)], faults)[1], REQUEST)
-        assert [(row.kind, row.lost) for row in found if row.kind != FrameKind.ENDED][-1] == (FrameKind.LOST, len(cut))
+        frames = of(read_messages([*hello(), *heartbeats(1, 2), (REQUEST, cut)], faults)[1], REQUEST)
+        assert [(row.kind, row.lost) for row in frames if row.kind != FrameKind.ENDED][-1] == (FrameKind.LOST, len(cut))

@@ -53,10 +53,10 @@ def at(folder: Path) -> Path:
     return path
 
 
-def close(given: Any) -> None:
-    for one in given if isinstance(given, list) else [given]:
-        if hasattr(one, "close"):
-            one.close()
+def close(sources: Any) -> None:
+    for source in sources if isinstance(sources, list) else [sources]:
+        if hasattr(source, "close"):
+            source.close()
 
 
 def mapped(folder: Path) -> Any:
@@ -87,9 +87,9 @@ TAKEN: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("kind", TAKEN)
 def test_paths_and_files_of_every_kind_are_read(tmp_path: Path, kind: str) -> None:
-    given = TAKEN[kind](tmp_path)
-    assert sum(1 for _ in read(given)) == COUNT
-    close(given)
+    source = TAKEN[kind](tmp_path)
+    assert sum(1 for _ in read(source)) == COUNT
+    close(source)
 
 
 def closed(file: Any) -> Any:
@@ -98,8 +98,8 @@ def closed(file: Any) -> Any:
 
 
 class Gives:
-    def __init__(self, given: Any) -> None:
-        self._given = given
+    def __init__(self, target: Any) -> None:
+        self._given = target
 
     def read(self, _: int = -1) -> Any:
         return self._given
@@ -127,11 +127,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_cannot_be_read_from_is_wrong_use(tmp_path: Path, kind: str) -> None:
-    made, said = REFUSED[kind]
-    given = made(tmp_path)
-    with pytest.raises(UsageError, match=said):
-        list(read(given))
-    close(given)
+    made, message = REFUSED[kind]
+    source = made(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        list(read(source))
+    close(source)
 
 
 def test_a_read_that_has_nothing_now_is_at_its_end() -> None:
@@ -154,13 +154,13 @@ def test_what_lies_before_the_cut_of_an_unpacking_file_is_kept(form: str, log: b
     count = 10_000 if form == "bzip2" else COUNT
     data = "".join(log_line(exchange_fields(n)) for n in range(count)).encode() if log else pcap(talk(count).packets)
     reading = Reading(CUT[form](data))
-    found = sum(len(batch) for batch in reading.batches())
-    assert found >= COUNT * 0.8
+    count_read = sum(len(batch) for batch in reading.batches())
+    assert count_read >= COUNT * 0.8
     ((_, problem),) = reading.account.kept["compression"]
     assert "broken" in problem.detail if "broken" in form else problem.detail == "the packed data is cut"
 
 
 def test_an_unpacking_file_out_of_which_nothing_comes_says_so() -> None:
-    given: Any = gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(DATA)[:12]))
+    source: Any = gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(DATA)[:12]))
     with pytest.raises(InputError, match="the file: the packed data is cut, and nothing of it can be unpacked"):
-        list(read(given))
+        list(read(source))

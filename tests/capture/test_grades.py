@@ -35,11 +35,11 @@ def made() -> Iterator[Given]:
 def recorded(name: str) -> Iterator[Given]:
     """Each different frame once."""
     seen: set[Given] = set()
-    for one in recorded_frames(name):
-        given = one.data, one.response_to
-        if given not in seen:
-            seen.add(given)
-            yield given
+    for frame in recorded_frames(name):
+        frame_and_request = frame.data, frame.response_to
+        if frame_and_request not in seen:
+            seen.add(frame_and_request)
+            yield frame_and_request
 
 
 def spoilt(data: bytes, random: Random) -> bytes:
@@ -56,44 +56,44 @@ def spoilt(data: bytes, random: Random) -> bytes:
     return bytes(body)
 
 
-def graded(data: bytes, asked: tuple[int, int] | None) -> Graded:
+def graded(data: bytes, response_to: tuple[int, int] | None) -> Graded:
     """But for which decoder it took."""
-    if asked is None:
+    if response_to is None:
         return grade_request(data, 0)._replace(careful=False)
-    asked_by_id = {int.from_bytes(data[4:8], "big", signed=True): asked}
+    asked_by_id = {int.from_bytes(data[4:8], "big", signed=True): response_to}
     return grade_response(data, 0, asked_by_id)._replace(careful=False)
 
 
-def carefully(data: bytes, asked: tuple[int, int] | None) -> Graded:
+def carefully(data: bytes, response_to: tuple[int, int] | None) -> Graded:
     """By the careful decoder alone."""
     with (
         patch.object(recognise, "_is_plain", lambda *_: False),
-        patch.object(recognise, "_quick", lambda *given: _quick(*given)._replace(least=0)),
+        patch.object(recognise, "_quick", lambda *arguments: _quick(*arguments)._replace(least=0)),
     ):
-        return graded(data, asked)
+        return graded(data, response_to)
 
 
-def agree(given: list[Given], random: Random, times: int) -> Counter[Grade]:
-    found: Counter[Grade] = Counter()
-    for data, asked in given:
+def agree(frames: list[Given], random: Random, times: int) -> Counter[Grade]:
+    grades: Counter[Grade] = Counter()
+    for data, response_to in frames:
         for number in range(times + 1):
-            one = spoilt(data, random) if number else data
-            grade = graded(one, asked)
-            assert grade == carefully(one, asked), (one.hex(), asked)
-            found[grade.grade] += 1
-    return found
+            spoilt_data = spoilt(data, random) if number else data
+            grade = graded(spoilt_data, response_to)
+            assert grade == carefully(spoilt_data, response_to), (spoilt_data.hex(), response_to)
+            grades[grade.grade] += 1
+    return grades
 
 
 def test_quick_grades_of_every_message_are_careful_ones() -> None:
-    found = agree(list(made()), Random(11), 8)
-    assert min(found[grade] for grade in Grade) > 50
+    grades = agree(list(made()), Random(11), 8)
+    assert min(grades[grade] for grade in Grade) > 50
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_grades_of_recorded_frames_are_careful_ones(name: str) -> None:
-    given = list(recorded(name))
-    assert agree(given, Random(12), 0) == {Grade.STRONG: len(given)}
-    agree(given, Random(13), 2)
+    frames = list(recorded(name))
+    assert agree(frames, Random(12), 0) == {Grade.STRONG: len(frames)}
+    agree(frames, Random(13), 2)
 
 
 def test_quick_grades_of_noise_are_careful_ones() -> None:
@@ -102,20 +102,20 @@ def test_quick_grades_of_noise_are_careful_ones() -> None:
     for _ in range(20_000):
         content = bytes(random.choice((0, 0, 0, 1, 2, 3, 18, 255)) for _ in range(random.randint(0, 40)))
         data = len(content).to_bytes(4, "big") + content
-        asked = random.choice((None, (random.randrange(92), random.randrange(14)), (18, random.randrange(5))))
-        assert graded(data, asked) == carefully(data, asked), (data.hex(), asked)
+        response_to = random.choice((None, (random.randrange(92), random.randrange(14)), (18, random.randrange(5))))
+        assert graded(data, response_to) == carefully(data, response_to), (data.hex(), response_to)
 
 
 def test_the_kernel_knows_tls_as_others_do() -> None:
     random = Random(15)
-    found: Counter[bool] = Counter()
+    verdicts: Counter[bool] = Counter()
     for _ in range(20_000):
         data = bytearray(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
         for _ in range(random.randint(0, 2)):
             data[random.randrange(6)] = random.choice((0, 1, 2, 3, 4, 5, 21, 22, 23, 71, 72, 73, 255))
         del data[random.choice((11, 11, 7, 6, 5, 3, 1)) :]
         held = np.frombuffer(bytearray(data), np.uint8)
-        said = bool(is_tls(held, 0, len(data)))
-        assert said == (other_protocol(data, True) == "tls"), data.hex()
-        found[said] += 1
-    assert min(found[True], found[False]) > 1_000
+        says_tls = bool(is_tls(held, 0, len(data)))
+        assert says_tls == (other_protocol(data, True) == "tls"), data.hex()
+        verdicts[says_tls] += 1
+    assert min(verdicts[True], verdicts[False]) > 1_000

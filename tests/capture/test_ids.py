@@ -15,7 +15,7 @@ from tests.support.frames import Wire
 
 
 def _ids(wire: Wire) -> list[tuple[str | None, str | None]]:
-    return [(one.group_id, one.member_id) for one in wire.exchanges()]
+    return [(exchange.group_id, exchange.member_id) for exchange in wire.exchanges()]
 
 
 def test_the_request_names_them_or_the_response_does() -> None:
@@ -33,8 +33,8 @@ def test_of_several_there_is_none() -> None:
     wire = Wire()
     for correlation, groups in enumerate((["a", "b"], ["a", "a"], ["a"]), 1):
         wire.ask("DescribeGroups", 5, {"groups": groups}, correlation=correlation)
-        found = [{"groupId": group, "members": [{"memberId": "m"}]} for group in groups]
-        wire.answer("DescribeGroups", 5, {"groups": found}, correlation=correlation)
+        described = [{"groupId": group, "members": [{"memberId": "m"}]} for group in groups]
+        wire.answer("DescribeGroups", 5, {"groups": described}, correlation=correlation)
     assert _ids(wire) == [(None, None), ("a", None), ("a", None)]
 
 
@@ -55,10 +55,10 @@ def test_what_kafka_writes_otherwise_has_them_too_and_text_of_any_kind() -> None
     wire = Wire()
     for correlation, group in enumerate(("plain", "größer", "plain"), 1):
         header = {"correlationId": correlation, "clientId": "app"}
-        asked = encode_frame("HeartbeatRequest", 4, {"groupId": group, "memberId": "m"}, header, length=False)
+        request = encode_frame("HeartbeatRequest", 4, {"groupId": group, "memberId": "m"}, header, length=False)
         # A tag that nobody knows at the end of the first: the careful codec reads it.
-        asked = asked[:-1] + bytes.fromhex("01 63 00") if correlation == 1 else asked
-        wire.raw(asked, 0).answer("Heartbeat", 4, correlation=correlation)
+        request = request[:-1] + bytes.fromhex("01 63 00") if correlation == 1 else request
+        wire.raw(request, 0).answer("Heartbeat", 4, correlation=correlation)
     wire.raw(bytes.fromhex("000c 0000 00000004 0003 617070 0002 c328 00000001 0001 6d"), 0)  # group "\xc3("
     assert _ids(wire) == [("plain", "m"), ("größer", "m"), ("plain", "m"), ("\ufffd(", "m")]
 
@@ -77,15 +77,15 @@ def test_the_kernel_names_what_the_codec_names_in_every_version_of_every_api() -
                         value["errorCode"] = 0
                     head = header if side == 0 else {"correlationId": case}
                     wire.raw(encode_frame(f"{api}{kind}", version, value, head, length=False), side)
-    found = wire.exchanges()
+    exchanges = wire.exchanges()
     wrong = []
-    for one in found:
-        request, response = decode_request(one.request_frame or b""), None
-        assert request is not None and one.api_key is not None and one.api_version is not None
-        response = decode_response(one.response_frame or b"", one.api_key, one.api_version)
+    for exchange in exchanges:
+        request, response = decode_request(exchange.request_frame or b""), None
+        assert request is not None and exchange.api_key is not None and exchange.api_version is not None
+        response = decode_response(exchange.response_frame or b"", exchange.api_key, exchange.api_version)
         assert response is not None
-        wanted = ids_of(response) | ids_of(request)
-        if (one.group_id, one.member_id) != (wanted.get(Fact.GROUP_AT), wanted.get(Fact.MEMBER_AT)):
-            wrong.append((one.api, one.api_version, one.group_id, one.member_id, wanted))
-    assert sum(one.group_id is not None for one in found) > 400
+        ids = ids_of(response) | ids_of(request)
+        if (exchange.group_id, exchange.member_id) != (ids.get(Fact.GROUP_AT), ids.get(Fact.MEMBER_AT)):
+            wrong.append((exchange.api, exchange.api_version, exchange.group_id, exchange.member_id, ids))
+    assert sum(exchange.group_id is not None for exchange in exchanges) > 400
     assert not wrong, wrong[:5]

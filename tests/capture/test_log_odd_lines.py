@@ -22,9 +22,9 @@ LONE = "\ud800"
 
 
 def header(**odd: Any) -> dict[str, Any]:
-    told = heartbeat()
-    told["requestHeader"] |= odd
-    return told
+    entry = heartbeat()
+    entry["requestHeader"] |= odd
+    return entry
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def header(**odd: Any) -> dict[str, Any]:
 )
 def test_a_line_that_cannot_be_read_is_counted_and_the_others_are_read(odd: dict[str, Any]) -> None:
     good = [line(heartbeat(connection=f"10.0.0.1:9092-10.0.0.2:5123{number}-3-17")) for number in range(3)]
-    (wanted, _) = read("\n".join(good))
+    (expected, _) = read("\n".join(good))
     # Twice, and a new connection between them: the first must not leave half of its own behind.
-    found, log = read("\n".join([good[0], line(odd), good[1], line(odd), good[2]]))
+    exchanges, log = read("\n".join([good[0], line(odd), good[1], line(odd), good[2]]))
     assert (log.lines, log.entries, log.unread) == (5, 3, 2)
-    assert [one.exchange_id for one in found] == [one.exchange_id for one in wanted]
+    assert [exchange.exchange_id for exchange in exchanges] == [exchange.exchange_id for exchange in expected]
 
 
 def test_an_answer_that_cannot_be_read_leaves_the_exchange_undecoded() -> None:
@@ -57,8 +57,8 @@ def test_an_answer_that_cannot_be_read_leaves_the_exchange_undecoded() -> None:
     for _ in range(600):
         nested = [nested]
     odd = [{"errorCode": "x"}, {"errorCode": LONE}, {"errorCode": nested}, {LONE: 1}]
-    found, log = read("\n".join(line(heartbeat(response=one)) for one in odd))
-    assert [one.status for one in found] == ["undecoded"] * len(odd)
+    exchanges, log = read("\n".join(line(heartbeat(response=response)) for response in odd))
+    assert [response.status for response in exchanges] == ["undecoded"] * len(odd)
     assert log.unread == 0
 
 
@@ -66,9 +66,9 @@ def test_client_software_that_no_text_can_be_is_not_told() -> None:
     """Nor does it keep the next line from telling."""
     odd = {"softwareName": LONE, "softwareVersion": [7]}
     (alone_, _) = read(line(heartbeat(clientInformation=odd)))
-    assert [one.client_software for one in alone_] == [None]
-    (found, _) = read("\n".join([line(heartbeat(clientInformation=odd)), line(heartbeat())]))
-    assert found[1].client_software == "librdkafka 2.16.1"
+    assert [exchange.client_software for exchange in alone_] == [None]
+    (exchanges, _) = read("\n".join([line(heartbeat(clientInformation=odd)), line(heartbeat())]))
+    assert exchanges[1].client_software == "librdkafka 2.16.1"
 
 
 TIMES = ["0001-01-01", "1500-01-01", "1677-09-21", "2262-04-11", "9999-12-31", "2026-02-30"]
@@ -76,8 +76,8 @@ TIMES = ["0001-01-01", "1500-01-01", "1677-09-21", "2262-04-11", "9999-12-31", "
 
 @pytest.mark.parametrize("day", TIMES)
 def test_a_day_that_cannot_be_used_costs_the_time_alone(day: str) -> None:
-    ((found,), log) = read(line(heartbeat()).replace("2026-11-15", day))
-    assert (found.request_at, found.response_at, found.latency_us) == (None, None, 2500)
+    ((exchange,), log) = read(line(heartbeat()).replace("2026-11-15", day))
+    assert (exchange.request_at, exchange.response_at, exchange.latency_us) == (None, None, 2500)
     assert (log.entries, log.unread, log.without_time) == (1, 0, 1)
 
 
@@ -106,17 +106,17 @@ STAMPS = [
 @pytest.mark.parametrize("stamp", STAMPS)
 @pytest.mark.parametrize("name", ["@timestamp", "instant", "time"])
 def test_a_time_in_json_that_cannot_be_used_costs_the_time_alone(name: str, stamp: str) -> None:
-    told = json.dumps({"message": f"Completed request:{json.dumps(heartbeat())}", "log": None})
-    ((found,), log) = read(f'{{"{name}": {stamp}, {told[1:]}')
-    assert (found.request_at, found.response_at, found.latency_us) == (None, None, 2500)
+    wrapped = json.dumps({"message": f"Completed request:{json.dumps(heartbeat())}", "log": None})
+    ((exchange,), log) = read(f'{{"{name}": {stamp}, {wrapped[1:]}')
+    assert (exchange.request_at, exchange.response_at, exchange.latency_us) == (None, None, 2500)
     assert (log.entries, log.unread, log.without_time) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("stamp", STAMPS)
 def test_docker_line_whose_time_cannot_be_used_has_that_of_the_broker(stamp: str) -> None:
-    told = json.dumps({"log": line(heartbeat()) + "\n"})
-    ((found,), _) = read(f'{{"stream": {stamp}, "time": {stamp}, {told[1:]}')
-    assert found.response_at is not None and found.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
+    wrapped = json.dumps({"log": line(heartbeat()) + "\n"})
+    ((exchange,), _) = read(f'{{"stream": {stamp}, "time": {stamp}, {wrapped[1:]}')
+    assert exchange.response_at is not None and exchange.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
 
 
 DEEP: Any = []
@@ -136,26 +136,26 @@ ODD_TIMES = [
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is no object and no list, and of empty ones."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    there = list(inside)
-    for key, item in there:
+    items = list(inside)
+    for key, item in items:
         yield from leaves(item, (*path, key))
-    if not there:
+    if not items:
         yield path
 
 
 def with_odd_leaf(text: str, choose: random.Random) -> str:
-    told, tail = _told(text)
-    path = choose.choice(list(leaves(told)))
+    entry, tail = _told(text)
+    path = choose.choice(list(leaves(entry)))
     path = path[: choose.randint(1, len(path))]
-    told = copy.deepcopy(told)
-    holder = told
+    entry = copy.deepcopy(entry)
+    holder = entry
     for key in path[:-1]:
         holder = holder[key]
     if choose.random() < 0.1 and isinstance(holder, dict):
         del holder[path[-1]]
     else:
         holder[path[-1]] = choose.choice(ODD)
-    return f"{text[: text.index(MARK)]}{MARK}{json.dumps(told)}{tail}"
+    return f"{text[: text.index(MARK)]}{MARK}{json.dumps(entry)}{tail}"
 
 
 def with_odd_time(text: str, choose: random.Random) -> str:
@@ -191,28 +191,28 @@ MUTATIONS: list[Callable[[str, random.Random], str]] = [
 
 def _told(text: str) -> tuple[Any, str]:
     at = text.index(MARK) + len(MARK)
-    told, end = json.JSONDecoder().raw_decode(text, at)
-    return told, text[end:]
+    entry, end = json.JSONDecoder().raw_decode(text, at)
+    return entry, text[end:]
 
 
 def one_of_each() -> list[str]:
     """Of every API and version that the recorded logs have."""
-    found: dict[tuple[int, int], str] = {}
+    lines: dict[tuple[int, int], str] = {}
     for name in NAMES:
         for text in request_logs(name).values():
-            for one in text.splitlines():
-                if MARK in one:
-                    head = _told(one)[0]["requestHeader"]
-                    found.setdefault((head["requestApiKey"], head["requestApiVersion"]), one)
-    return list(found.values())
+            for line_ in text.splitlines():
+                if MARK in line_:
+                    head = _told(line_)[0]["requestHeader"]
+                    lines.setdefault((head["requestApiKey"], head["requestApiVersion"]), line_)
+    return list(lines.values())
 
 
 # What later lines of a connection have of earlier ones, or of the file, and the place in it.
 LEARNT = {"groups", "members", "topics", "client_software", "packet"}
 
 
-def alone(one: Exchange) -> tuple[Any, ...]:
-    return tuple(getattr(one, field.name) for field in fields(one) if field.name not in LEARNT)
+def alone(exchange: Exchange) -> tuple[Any, ...]:
+    return tuple(getattr(exchange, field.name) for field in fields(exchange) if field.name not in LEARNT)
 
 
 def test_whatever_a_line_says_nothing_is_raised_and_the_others_are_as_they_were() -> None:
@@ -222,21 +222,21 @@ def test_whatever_a_line_says_nothing_is_raised_and_the_others_are_as_they_were(
     choose = random.Random(seed)
     real = one_of_each()
     (plain, _) = read("\n".join(real))
-    wanted = sorted(map(alone, plain), key=lambda one: str(one[0]))
-    known = {one.exchange_id for one in plain}
-    assert len(wanted) == len(real) > 80
+    expected = sorted(map(alone, plain), key=lambda row: str(row[0]))
+    known = {row.exchange_id for row in plain}
+    assert len(expected) == len(real) > 80
     for number in range(12):
-        lines = [(one, True) for one in real]
+        lines = [(row, True) for row in real]
         for _ in range(100):
             # Another correlation id: one that comes out whole must not be the same line again, which has another id.
             text = re.sub('(?<="correlationId":)', "1", choose.choice(real), count=1)
             odd = choose.choice(MUTATIONS)(text, choose).replace("\n", " ")
-            if not known.intersection(one.exchange_id for one in read(odd.encode(errors="surrogatepass"))[0]):
+            if not known.intersection(row.exchange_id for row in read(odd.encode(errors="surrogatepass"))[0]):
                 lines.insert(choose.randrange(len(lines) + 1), (odd, False))
-        content = "\n".join(one for one, _ in lines).encode(errors="surrogatepass")
-        found, log = read(content)
-        kept = [one for one in found if lines[one.packet][1]]
-        assert sorted(map(alone, kept), key=lambda one: str(one[0])) == wanted, number
-        assert log.lines == len(lines) and len(real) < log.entries == len(found) < len(lines)
+        content = "\n".join(row for row, _ in lines).encode(errors="surrogatepass")
+        exchanges, log = read(content)
+        kept = [row for row in exchanges if lines[row.packet][1]]
+        assert sorted(map(alone, kept), key=lambda row: str(row[0])) == expected, number
+        assert log.lines == len(lines) and len(real) < log.entries == len(exchanges) < len(lines)
         for _ in decode_messages(BytesIO(content)):
             pass

@@ -20,24 +20,27 @@ def with_length(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def recording(asked: bytes, answer: bytes) -> BytesIO:
+def recording(request_bytes: bytes, answer: bytes) -> BytesIO:
     talk = Talk(segment_bytes=60_000, step_ns=1_000).open()
     talk.say(0, request("ApiVersions", 3, 1)).say(1, response("ApiVersions", 3, 1))
-    talk.say(0, asked).say(1, answer)
+    talk.say(0, request_bytes).say(1, answer)
     talk.say(0, request("Metadata", 1, 10)).say(1, response("Metadata", 1, 10)).close()
     return BytesIO(pcap(talk.packets))
 
 
 def test_an_odd_frame_beyond_its_cap_is_undecoded_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """MAX_CAREFUL_FRAME_BYTES: with a byte too many, which only the careful codec reads."""
-    asked = encode_frame("MetadataRequest", 1, {"topics": [{"name": "x" * 900}]}, HEAD, length=False)
+    request_bytes = encode_frame("MetadataRequest", 1, {"topics": [{"name": "x" * 900}]}, HEAD, length=False)
     answer = encode_frame("MetadataResponse", 1, {}, {"correlationId": 9})
-    for most, status in ((len(asked) + 1, "answered"), (len(asked), "undecoded")):
+    for most, status in ((len(request_bytes) + 1, "answered"), (len(request_bytes), "undecoded")):
         for module in ("facts", "exchange", "name_cache"):
             monkeypatch.setattr(f"kafkascope.capture.exchanges.{module}.MAX_CAREFUL_FRAME_BYTES", most)
-        _, odd, following = read(recording(with_length(asked + b"\0"), answer))
+        _, odd, following = read(recording(with_length(request_bytes + b"\0"), answer))
         assert (odd.status, following.status) == (status, "answered")
-    assert odd.problem is not None and f"a frame of {len(asked) + 1} bytes, {len(asked)} are read" in odd.problem
+    assert (
+        odd.problem is not None
+        and f"a frame of {len(request_bytes) + 1} bytes, {len(request_bytes)} are read" in odd.problem
+    )
 
 
 def test_a_body_beyond_its_cap_is_no_table_and_says_so() -> None:
@@ -45,11 +48,11 @@ def test_a_body_beyond_its_cap_is_no_table_and_says_so() -> None:
     topic = bytes.fromhex("0000 02 61 00 01 80000000 00".replace(" ", ""))
     count = limits.MAX_BODY_BYTES // len(topic) + 1
     body = bytes(4) + b"\x01\x00" + b"\xff" * 4 + uvarint(count + 1) + topic * count + bytes(4) + b"\0"
-    asked = encode_frame("MetadataRequest", 9, {"topics": None}, HEAD)
+    request_bytes = encode_frame("MetadataRequest", 9, {"topics": None}, HEAD)
     answer = with_length((9).to_bytes(4, "big") + b"\0" + body)
     rows = [
         row
-        for table in decode_messages(recording(asked, answer))
+        for table in decode_messages(recording(request_bytes, answer))
         if table.name == "MetadataResponse"
         for row in table.table.select(["api_version", ERROR]).to_pylist()
     ]
@@ -69,11 +72,11 @@ def test_records_do_not_count_and_empty_topics_do(topics: int, records: int) -> 
         body = body[:-5] + uvarint(topics + 1) + bytes.fromhex("010100") * topics + b"\0"
     header = encode_frame("ProduceRequest", 9, {"topicData": []}, HEAD, length=False)
     empty = encode("ProduceRequest", 9, {"topicData": []})
-    asked = with_length(header[: -len(empty)] + body)
+    request_bytes = with_length(header[: -len(empty)] + body)
     answer = encode_frame("ProduceResponse", 9, {}, {"correlationId": 9})
     (row,) = [
         row
-        for table in decode_messages(recording(asked, answer))
+        for table in decode_messages(recording(request_bytes, answer))
         if table.name == "ProduceRequest"
         for row in table.table.select([ERROR]).to_pylist()
     ]
@@ -84,8 +87,8 @@ def test_an_exchange_with_very_many_names_is_listed_without() -> None:
     """MAX_NAMES"""
     count = limits.MAX_NAMES + 10
     names = b"".join(b"\0\4%04x" % (n & 0xFFFF) for n in range(count))
-    asked = encode_frame("MetadataRequest", 1, {"topics": []}, HEAD, length=False)
+    request_bytes = encode_frame("MetadataRequest", 1, {"topics": []}, HEAD, length=False)
     answer = encode_frame("MetadataResponse", 1, {}, {"correlationId": 9})
-    _, many, following = read(recording(with_length(asked[:-4] + count.to_bytes(4, "big") + names), answer))
+    _, many, following = read(recording(with_length(request_bytes[:-4] + count.to_bytes(4, "big") + names), answer))
     assert (many.status, many.topics) == ("answered", ())
     assert following.status == "answered"

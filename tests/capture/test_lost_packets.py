@@ -25,14 +25,14 @@ _NAMED_BY = ("client_address", "broker_address", "correlation_id", "api_key")
 
 def places(recorded: bytes) -> list[tuple[int, int]]:
     """Where packets with bytes of a stream begin and end."""
-    found = []
+    places = []
     at = HEADER
     while at < len(recorded):
         (size,) = struct.unpack_from("<I", recorded, at + 8)
         if size > HEADERS_BYTES:
-            found.append((at, at + RECORD + size))
+            places.append((at, at + RECORD + size))
         at += RECORD + size
-    return found
+    return places
 
 
 def answered(recorded: bytes) -> set[tuple[Any, ...]]:
@@ -47,6 +47,6 @@ def test_lost_packet_costs_what_it_carried(name: str) -> None:
     every = places(recorded)
     step = max(1, len(every) // PACKETS) if PACKETS else 1
     for start, end in every[::step]:
-        found = answered(recorded[:start] + recorded[end:])
-        assert found <= whole, f"without the packet at {start}"
-        assert len(whole) - len(found) <= MOST_LOST, f"without the packet at {start}"
+        recovered = answered(recorded[:start] + recorded[end:])
+        assert recovered <= whole, f"without the packet at {start}"
+        assert len(whole) - len(recovered) <= MOST_LOST, f"without the packet at {start}"

@@ -53,5 +53,5 @@ def test_a_capture_with_losses_leaves_nothing(name: str) -> None:
             pass
         lost = reading.account.lost_places
         del reading
-        found = gc.collect()
-    assert lost and found == 0
+        unreachable = gc.collect()
+    assert lost and unreachable == 0

@@ -42,7 +42,7 @@ def test_directions_in_files_of_their_own_meet_where_a_reset_ends_the_connection
     made = talk().reset(by)
     statuses, account = read(of(first, made), of(1 - first, made))
     assert statuses == {"answered": len(APIS)}
-    assert [one.closed for one in account.connections] == ["reset"]
+    assert [connection.closed for connection in account.connections] == ["reset"]
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -68,7 +68,7 @@ def test_start_inside_a_large_frame_hides_nothing_that_is_behind_it(closed: bool
     made = talk(made.say(1, response("Produce", 9, 40)))
     statuses, account = read((made.close() if closed else made).packets[20:])
     assert statuses == {"answered": len(APIS), "answer_only": 1}
-    assert [one.protocol for one in account.connections] == ["kafka"]
+    assert [connection.protocol for connection in account.connections] == ["kafka"]
 
 
 def test_packets_that_the_snap_length_cut_are_told() -> None:

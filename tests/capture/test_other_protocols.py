@@ -36,22 +36,22 @@ def cut(stream: Stream, messages: list[Message], random: Random) -> None:
 
 # Packets of echoed numbers, cut, have Kafka's headers and nothing else.
 CASES = [
-    (number, said)
+    (number, manner)
     for number, made in enumerate(PROTOCOLS)
-    for said in (whole, alone, cut)
-    if (made, said) != (echoed_numbers, cut)
+    for manner in (whole, alone, cut)
+    if (made, manner) != (echoed_numbers, cut)
 ]
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), CASES, ids=[f"{PROTOCOLS[number].__name__}-{said.__name__}" for number, said in CASES]
+    ("number", "manner"), CASES, ids=[f"{PROTOCOLS[number].__name__}-{manner.__name__}" for number, manner in CASES]
 )
 @pytest.mark.parametrize("opener", [REQUEST, None])
-def test_other_protocols_give_nothing(number: int, said: object, opener: int | None) -> None:
+def test_other_protocols_give_nothing(number: int, manner: object, opener: int | None) -> None:
     for turn in range(STREAMS):
         seed = 1_000 * number + turn
         random = Random(seed)
         stream = Stream(opener=opener)
-        said(stream, PROTOCOLS[number](random), random)  # type: ignore[operator]
+        manner(stream, PROTOCOLS[number](random), random)  # type: ignore[operator]
         assert stream.finish() == [], f"seed {seed}"
         assert stream.connection.protocol != "kafka", f"seed {seed}"

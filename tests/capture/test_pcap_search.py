@@ -145,10 +145,10 @@ def test_a_file_that_is_cut_costs_little_of_the_one_behind_it(size: int) -> None
     rest = later(PACKETS, MONTHS)
     for cut in (10, 60):
         packets, problems = read(Drip(RAW[:-cut] + pcap(rest, nano=True), size))
-        found = [packet for packet in packets if packet in seen(rest)]
+        kept = [packet for packet in packets if packet in seen(rest)]
         assert packets[: len(SEEN) - 1] == SEEN[:-1]
-        assert found == seen(rest)[len(rest) - len(found) :]
-        assert len(found) >= len(rest) - 2
+        assert kept == seen(rest)[len(rest) - len(kept) :]
+        assert len(kept) >= len(rest) - 2
         assert "broken record" in {problem.kind for problem in problems}
 
 
@@ -256,14 +256,14 @@ def test_damage_costs_the_records_that_it_touches(big: bool, nano: bool, part: i
             record = sum(at <= start for at in starts) - 1
             if starts[record] + 4 <= start:
                 broken = broken[: starts[record]] + random.randbytes(4) + broken[starts[record] + 4 :]
-        found, _ = read(broken)
-        assert found == read(Drip(broken, random.choice((1, 5, 50))), chunk_bytes=512)[0]
+        recovered, _ = read(broken)
+        assert recovered == read(Drip(broken, random.choice((1, 5, 50))), chunk_bytes=512)[0]
         touched = {
             packet
             for at, (_, packet) in zip(starts, packets, strict=True)
             if at < max(end, start + 1) and at + 16 + len(packet) > start
         }
-        data = [packet.data for packet in found]
+        data = [packet.data for packet in recovered]
         expected = [packet for _, packet in packets if packet not in touched]
         assert [packet for packet in data if packet in set(expected)] == expected, (case, start, end)
         assert len(data) <= len(packets), (case, start, end)
@@ -281,8 +281,8 @@ def test_a_large_file_in_pieces_gives_the_same_as_whole() -> None:
     raw += random.randbytes(10_000) + pcap(packets, big=True, link=113)
     expected = seen(packets[:600] + second) + seen(packets, 113)
     for size, chunk in ((len(raw), 8 << 20), (len(raw), 65_536), (70_001, 1 << 20), (4_999, 200_000)):
-        found, problems = read(Drip(bytes(raw), size), chunk_bytes=chunk)
-        assert found == expected
+        recovered, problems = read(Drip(bytes(raw), size), chunk_bytes=chunk)
+        assert recovered == expected
         assert [(problem.kind, problem.lost_bytes) for problem in problems] == [
             ("broken record", 16 + len(first[300][1])),
             ("broken record", 5_000),

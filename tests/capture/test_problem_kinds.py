@@ -14,8 +14,8 @@ BY_CODE = {
 
 def test_kinds_in_the_docs_are_those_of_the_code() -> None:
     sources = (ROOT / "src" / "kafkascope" / "capture").rglob("*.py")
-    told = {kind for path in sources for kind in TOLD.findall(path.read_text(encoding="utf-8"))}
+    kinds = {kind for path in sources for kind in TOLD.findall(path.read_text(encoding="utf-8"))}
     page = (ROOT / "docs" / "captures.md").read_text(encoding="utf-8")
     part = page[page.index("## What is broken") :].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `([a-z_ ]+)` \|", part, re.MULTILINE)) == told | BY_CODE
-    assert "unfinished" in told
+    assert set(re.findall(r"^\| `([a-z_ ]+)` \|", part, re.MULTILINE)) == kinds | BY_CODE
+    assert "unfinished" in kinds

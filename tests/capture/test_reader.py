@@ -32,16 +32,23 @@ def answer(correlation: int, api: str = "Heartbeat", version: int = 4, **value: 
 
 
 def talk(count: int = 5) -> Talk:
-    told = {"clientSoftwareName": "app", "clientSoftwareVersion": "1"}
-    made = Talk().open().say(0, ask(0, "ApiVersions", 3, **told)).say(1, answer(0, "ApiVersions", 3))
+    software = {"clientSoftwareName": "app", "clientSoftwareVersion": "1"}
+    made = Talk().open().say(0, ask(0, "ApiVersions", 3, **software)).say(1, answer(0, "ApiVersions", 3))
     for number in range(1, count):
         made.say(0, ask(number, groupId="g", memberId="m")).say(1, answer(number))
     return made
 
 
-def identity(one: Exchange) -> tuple[Any, ...]:
+def identity(exchange: Exchange) -> tuple[Any, ...]:
     """What a capture and a request log both tell."""
-    return (one.client_address, one.broker_address, one.correlation_id, one.api, one.api_version, one.client_id)
+    return (
+        exchange.client_address,
+        exchange.broker_address,
+        exchange.correlation_id,
+        exchange.api,
+        exchange.api_version,
+        exchange.client_id,
+    )
 
 
 def test_the_columns_are_those_of_the_table() -> None:
@@ -54,26 +61,26 @@ def test_the_columns_are_those_of_the_table() -> None:
 def test_a_file_given_by_path_handle_or_pipe_reads_the_same(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(talk().packets))
-    ids = [one.exchange_id for one in read(path)]
+    ids = [exchange.exchange_id for exchange in read(path)]
     assert len(ids) == 5
-    assert [one.exchange_id for one in read(str(path))] == ids
-    assert [one.exchange_id for one in read([path])] == ids
+    assert [exchange.exchange_id for exchange in read(str(path))] == ids
+    assert [exchange.exchange_id for exchange in read([path])] == ids
     with path.open("rb") as file:
-        assert [one.exchange_id for one in read(file)] == ids
+        assert [exchange.exchange_id for exchange in read(file)] == ids
 
 
 def test_a_connection_goes_on_from_one_file_to_the_next(tmp_path: Path) -> None:
     packets = talk(20).packets
-    whole = [(one.exchange_id, one.packet) for one in read(BytesIO(pcap(packets)))]
+    whole = [(exchange.exchange_id, exchange.packet) for exchange in read(BytesIO(pcap(packets)))]
     assert len(whole) == 20
     for cut in (4, 9, 17, len(packets) - 1):
         paths = [tmp_path / "a.pcap", tmp_path / "b.pcap"]
         for path, part in zip(paths, (packets[:cut], packets[cut:]), strict=True):
             path.write_bytes(pcap(part))
-        found = list(read(paths))
-        assert [one.exchange_id for one in found] == [name for name, _ in whole], cut
-        for one, (_, packet) in zip(found, whole, strict=True):
-            assert (one.capture_uri, one.packet) == (
+        exchanges = list(read(paths))
+        assert [exchange.exchange_id for exchange in exchanges] == [name for name, _ in whole], cut
+        for exchange, (_, packet) in zip(exchanges, whole, strict=True):
+            assert (exchange.capture_uri, exchange.packet) == (
                 (str(paths[0]), packet) if packet < cut else (str(paths[1]), packet - cut)
             )
 
@@ -82,22 +89,22 @@ def test_requests_without_an_answer_stand_in_their_places() -> None:
     made = talk(3).say(0, ask(7)).close()
     other = Talk(client=("10.0.0.9", 50_000), time_ns=made.time_ns)
     other.open().say(0, ask(1)).say(1, answer(1)).say(0, ask(2)).say(1, answer(2))
-    found = list(read(BytesIO(pcap(made.packets + other.packets))))
-    times = [one.request_at or one.response_at for one in found]
+    exchanges = list(read(BytesIO(pcap(made.packets + other.packets))))
+    times = [exchange.request_at or exchange.response_at for exchange in exchanges]
     assert times == sorted(times, key=lambda at: at.timestamp() if at else 0)
-    assert Counter(one.status for one in found) == {"answered": 5, "unanswered": 1}
+    assert Counter(exchange.status for exchange in exchanges) == {"answered": 5, "unanswered": 1}
 
 
 def test_bodies_are_tables_keyed_by_exchange() -> None:
     recorded = pcap(talk(6).packets)
-    tables = {found.name: found.table for found in decode_messages(BytesIO(recorded))}
+    tables = {message.name: message.table for message in decode_messages(BytesIO(recorded))}
     assert set(tables) == {"ApiVersionsRequest", "ApiVersionsResponse", "HeartbeatRequest", "HeartbeatResponse"}
-    asked = tables["HeartbeatRequest"]
-    ids = [one.exchange_id for one in read(BytesIO(recorded)) if one.api == "Heartbeat"]
-    assert asked.column("exchange_id").to_pylist() == ids
-    assert asked.column("group_id").to_pylist() == ["g"] * 5
-    assert set(asked.column("api_version").to_pylist()) == {4}
-    assert asked.column("_error").null_count == 5
+    requests = tables["HeartbeatRequest"]
+    ids = [exchange.exchange_id for exchange in read(BytesIO(recorded)) if exchange.api == "Heartbeat"]
+    assert requests.column("exchange_id").to_pylist() == ids
+    assert requests.column("group_id").to_pylist() == ["g"] * 5
+    assert set(requests.column("api_version").to_pylist()) == {4}
+    assert requests.column("_error").null_count == 5
 
 
 def test_the_fallback_answer_of_api_versions_is_in_the_table_as_version_0() -> None:
@@ -115,15 +122,15 @@ def test_the_request_within_an_envelope_is_in_its_own_table_under_the_same_excha
     made = talk(3).say(0, ask(9, "Envelope", 0, requestData=inner, requestPrincipal=b"", clientHostAddress=b""))
     made.say(1, answer(9, "Envelope", 0, responseData=answer(3, "DeleteTopics", 6)[4:]))
     recorded = pcap(made.packets)
-    tables = {found.name: found.table for found in decode_messages(BytesIO(recorded))}
-    (outer,) = (one for one in read(BytesIO(recorded)) if one.api == "Envelope")
+    tables = {message.name: message.table for message in decode_messages(BytesIO(recorded))}
+    (outer,) = (exchange for exchange in read(BytesIO(recorded)) if exchange.api == "Envelope")
     for name in ("EnvelopeRequest", "EnvelopeResponse", "DeleteTopicsRequest", "DeleteTopicsResponse"):
         assert tables[name].column("exchange_id").to_pylist() == [outer.exchange_id], name
     assert tables["DeleteTopicsRequest"].column("topics").to_pylist()[0][0]["name"] == "old"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "is empty"),
         (b"hello\nworld\n", "it is text without a line of a broker's request log"),
@@ -131,12 +138,12 @@ def test_the_request_within_an_envelope_is_in_its_own_table_under_the_same_excha
     ],
     ids=["empty", "text", "bytes"],
 )
-def test_what_is_no_recording_is_said(content: bytes, said: str, tmp_path: Path) -> None:
+def test_what_is_no_recording_is_said(content: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(content)
-    for given in (path, BytesIO(content)):
-        with pytest.raises(InputError, match=said):
-            list(read(given))
+    for source in (path, BytesIO(content)):
+        with pytest.raises(InputError, match=reason):
+            list(read(source))
     with pytest.raises(InputError, match="is a directory"):
         list(read(tmp_path))
 
@@ -154,25 +161,27 @@ def test_the_account_tells_what_was_read() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_exchange_of_a_recorded_capture_is_read(name: str) -> None:
     """All plain traffic of the incident decodes, both bodies."""
-    found = list(read(BytesIO(capture(name))))
-    assert len(found) > 100
-    assert not [identity(one) for one in found if one.status == "undecoded"]
-    for one in found:
-        if one.api_key is not None:
-            assert one.request is not None and (one.response_frame is None or one.response is not None), identity(one)
+    exchanges = list(read(BytesIO(capture(name))))
+    assert len(exchanges) > 100
+    assert not [identity(exchange) for exchange in exchanges if exchange.status == "undecoded"]
+    for exchange in exchanges:
+        if exchange.api_key is not None:
+            assert exchange.request is not None and (
+                exchange.response_frame is None or exchange.response is not None
+            ), identity(exchange)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_of_a_recorded_capture_have_a_row_a_body_and_no_error(name: str) -> None:
     path = HERE / name / "capture.pcap.xz"
     rows: Counter[str] = Counter()
-    for found in decode_messages(path):
-        assert isinstance(found.table, pa.Table)
-        assert found.table.column("_error").null_count == found.table.num_rows, found.name
-        rows[found.name] += found.table.num_rows
-    wanted: Counter[str] = Counter()
-    for one in read(path):
-        wanted[f"{one.api}Request"] += one.request is not None
-        wanted[f"{one.api}Response"] += one.response is not None
-        wanted.update(frame.name for frame in one.inner() if frame.name)
-    assert rows == +wanted
+    for message in decode_messages(path):
+        assert isinstance(message.table, pa.Table)
+        assert message.table.column("_error").null_count == message.table.num_rows, message.name
+        rows[message.name] += message.table.num_rows
+    expected: Counter[str] = Counter()
+    for exchange in read(path):
+        expected[f"{exchange.api}Request"] += exchange.request is not None
+        expected[f"{exchange.api}Response"] += exchange.response is not None
+        expected.update(frame.name for frame in exchange.inner() if frame.name)
+    assert rows == +expected

@@ -24,13 +24,13 @@ Part = tuple[str, int, bytes]
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recorded_frame_decodes_exactly_and_encodes_back(name: str) -> None:
     """No recorded frame needs an excuse: what real brokers and clients wrote is what we would have written."""
-    for one in recorded_frames(name):
-        frame = one.decode()
-        where = f"{frame.name} v{frame.version} of exchange {one.exchange_id}"
+    for recorded in recorded_frames(name):
+        frame = recorded.decode()
+        where = f"{frame.name} v{frame.version} of exchange {recorded.exchange_id}"
         assert frame.name is not None and frame.body is not None, where
         assert frame.exact, f"{where}: {frame.reasons}"
-        assert frame.length == len(one.data) - 4, where
-        assert encode_frame(frame.name, frame.version, frame.body.value, frame.header.value) == one.data, where
+        assert frame.length == len(recorded.data) - 4, where
+        assert encode_frame(frame.name, frame.version, frame.body.value, frame.header.value) == recorded.data, where
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,16 +39,16 @@ def test_java_reads_and_rewrites_every_recorded_frame_as_we_do(
 ) -> None:
     """Headers and bodies, each different one once, by a release that has the version."""
     frames = recorded_frames(name)
-    parts = sorted({part for one in frames for part in _parts(one)})
+    parts = sorted({part for recorded in frames for part in _parts(recorded)})
     wrong: list[str] = []
     judged = 0
     for version_name in WHOLE + ONLY_THEIR_OWN:
-        asked = [part for part in parts if _judge_of(*part[:2]) == version_name]
-        if not asked:
+        judged_parts = [part for part in parts if _judge_of(*part[:2]) == version_name]
+        if not judged_parts:
             continue
         release = version_name.rpartition(".")[0]
-        cases = [(message(part[0]).name_in(release), part[1], NOT_ASKED, part[2].hex()) for part in asked]
-        for (message_name, version, data), verdict in zip(asked, judge(version_name, cases), strict=True):
+        cases = [(message(part[0]).name_in(release), part[1], NOT_ASKED, part[2].hex()) for part in judged_parts]
+        for (message_name, version, data), verdict in zip(judged_parts, judge(version_name, cases), strict=True):
             judged += 1
             where = f"{message_name} v{version} in {version_name}"
             if verdict.rewritten != data.hex():
@@ -67,13 +67,13 @@ def test_java_reads_and_rewrites_every_recorded_frame_as_we_do(
     assert judged == len(parts) > 100
 
 
-def _parts(one: Recorded) -> list[Part]:
-    frame = one.decode()
+def _parts(recorded: Recorded) -> list[Part]:
+    frame = recorded.decode()
     assert frame.name is not None
     header = "RequestHeader" if frame.kind == "request" else "ResponseHeader"
     return [
-        (header, header_version(frame.name, frame.version), one.data[frame.header_at : frame.body_at]),
-        (frame.name, frame.version, one.data[frame.body_at :]),
+        (header, header_version(frame.name, frame.version), recorded.data[frame.header_at : frame.body_at]),
+        (frame.name, frame.version, recorded.data[frame.body_at :]),
     ]
 
 
@@ -88,27 +88,31 @@ def _judge_of(name: str, version: int) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_of_every_recorded_frame_have_the_codecs_values(name: str) -> None:
-    wanted: dict[tuple[str, str, int], Any] = {}
-    for one in recorded_frames(name):
-        frame = one.decode()
+    expected_rows: dict[tuple[str, str, int], Any] = {}
+    for recorded in recorded_frames(name):
+        frame = recorded.decode()
         assert frame.name is not None
-        key = (one.exchange_id, frame.name, frame.version)
-        assert key not in wanted
-        wanted[key] = without_nulls(expected((frame.name, frame.version, None), one.data[frame.body_at :]))
-        assert "_error" not in wanted[key], key
-    for found in decode_messages(HERE / name / "capture.pcap.xz"):
-        found.table.validate(full=True)
-        for row in found.table.to_pylist():
-            key = (row.pop("exchange_id"), found.name, row.pop("api_version"))
-            assert without_nulls(row) == wanted.pop(key), key
-    assert not wanted, f"not in the tables: {sorted(wanted)[:10]}"
+        key = (recorded.exchange_id, frame.name, frame.version)
+        assert key not in expected_rows
+        expected_rows[key] = without_nulls(expected((frame.name, frame.version, None), recorded.data[frame.body_at :]))
+        assert "_error" not in expected_rows[key], key
+    for decoded in decode_messages(HERE / name / "capture.pcap.xz"):
+        decoded.table.validate(full=True)
+        for row in decoded.table.to_pylist():
+            key = (row.pop("exchange_id"), decoded.name, row.pop("api_version"))
+            assert without_nulls(row) == expected_rows.pop(key), key
+    assert not expected_rows, f"not in the tables: {sorted(expected_rows)[:10]}"
 
 
 def test_a_request_within_every_recorded_envelope_is_among_the_frames() -> None:
     held = 0
     for name in NAMES:
-        asked = [(one.exchange_id, one.decode().api_key) for one in recorded_frames(name) if one.response_to is None]
-        envelopes = {exchange for exchange, key in asked if key == ENVELOPE}
-        assert {exchange for exchange, key in asked if key != ENVELOPE} >= envelopes, name
+        requests = [
+            (recorded.exchange_id, recorded.decode().api_key)
+            for recorded in recorded_frames(name)
+            if recorded.response_to is None
+        ]
+        envelopes = {exchange for exchange, key in requests if key == ENVELOPE}
+        assert {exchange for exchange, key in requests if key != ENVELOPE} >= envelopes, name
         held += len(envelopes)
     assert held > 20

@@ -49,15 +49,15 @@ def recording(seconds_apart: float) -> bytes:
 def read(data: bytes, carried: Any = (), *, last: bool = True) -> tuple[Any, Any, dict[str, tuple[int, int]], Reading]:
     """(exchanges, connections by their hash, protocols)"""
     gone: list[tuple[Connection, Ends]] = []
-    part = Part(carried=carried, last=last, chunk_bytes=CHUNK, on_gone=lambda *one: gone.append(one))
+    part = Part(carried=carried, last=last, chunk_bytes=CHUNK, on_gone=lambda *ended: gone.append(ended))
     reading = Reading(BytesIO(data), names=True, part=part)
     # Held until the end, as a reader may: the names of a batch stay those of its connections.
     batches = list(reading.batches())
     exchanges = [row for batch in batches for row in to_arrow(batch).to_pylist()]
-    left = [(one, reading.ends[one.number]) for one in reading.account.connections]
+    left = [(ended, reading.ends[ended.number]) for ended in reading.account.connections]
     rows = {row["connection_id"]: row for row in connection_rows([*gone, *left]).to_pylist()}
     assert len(rows) == len(gone) + len(left)
-    assert len({connection_hash(one) for one, _ in gone}) == len(gone)
+    assert len({connection_hash(ended) for ended, _ in gone}) == len(gone)
     return exchanges, rows, reading.account.protocols(), reading
 
 
@@ -66,24 +66,24 @@ def test_what_is_read_is_the_same_however_few_are_remembered(
     seconds_apart: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = recording(seconds_apart)
-    *wanted, whole = read(data)
+    *expected, whole = read(data)
     monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     # Beyond it one is let go before a late retransmission of it can be excluded.
     monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_CONNECTIONS", 2 * COUNT if seconds_apart == 1 else 100)
-    *found, few = read(data)
+    *actual, few = read(data)
     assert len(whole.account.connections) == COUNT
     assert len(few.account.connections) < COUNT * 2 // 3
-    exchanges, connections, protocols = found
+    exchanges, connections, protocols = actual
     if seconds_apart == 1:
-        assert found == wanted
+        assert actual == expected
         return
     # Repeated segments come 30 s after the end here, in whose time all others have come and gone.
-    late = {row["connection_id"] for row in exchanges} - {row["connection_id"] for row in wanted[0]}
-    assert [row for row in exchanges if row["connection_id"] not in late] == wanted[0]
-    assert {name: row["client_bytes"] for name, row in wanted[1].items()}.items() <= {
+    late = {row["connection_id"] for row in exchanges} - {row["connection_id"] for row in expected[0]}
+    assert [row for row in exchanges if row["connection_id"] not in late] == expected[0]
+    assert {name: row["client_bytes"] for name, row in expected[1].items()}.items() <= {
         name: row["client_bytes"] for name, row in connections.items()
     }.items()
-    assert protocols["kafka"][0] >= wanted[2]["kafka"][0]
+    assert protocols["kafka"][0] >= expected[2]["kafka"][0]
 
 
 def test_a_frame_that_waits_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,16 +101,16 @@ def test_a_frame_that_waits_keeps_its_connection(monkeypatch: pytest.MonkeyPatch
 def test_runs_that_are_resumed_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a connection took the number of one that an earlier run left."""
     data = recording(1.0)
-    wanted = read(data)[0]
+    expected = read(data)[0]
     monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     header, rest = data[:24], data[24:]
     *_, first = read(header + rest[: _record_after(rest, len(rest) // 2)], last=False)
     assert first.carried
-    carried = [replace(one) for one in first.carried]
-    assert len({one.number for one in carried}) == len(carried)
+    carried = [replace(connection) for connection in first.carried]
+    assert len({connection.number for connection in carried}) == len(carried)
     later = first.pending()
     pending = {row["exchange_id"] for batch in later for row in to_arrow(batch).to_pylist()}
-    assert pending <= {row["exchange_id"] for row in wanted}
+    assert pending <= {row["exchange_id"] for row in expected}
 
 
 def _record_after(records: bytes, least: int) -> int:

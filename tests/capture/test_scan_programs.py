@@ -53,15 +53,15 @@ def test_arrays_that_a_kernel_may_be_reading_stay_as_they_are() -> None:
 
 @pytest.mark.usefixtures("unknown")
 def test_two_that_compile_beside_each_other_each_keep_their_own() -> None:
-    one, two = ScanPrograms(), ScanPrograms()
-    need(one, (3, 1))
+    first, second = ScanPrograms(), ScanPrograms()
+    need(first, (3, 1))
     # As if `one` had not been there when this one looked.
-    ScanPrograms._latest = np.full_like(one.entry, NOT_COMPILED), one.operations[:0], one.tags[:1]
-    need(two, (1, 12))
-    need(one, (3, 1))
-    assert one.entry[REQUEST, 3, 1] == 0 and two.entry[REQUEST, 1, 12] == 0
-    need(two, (3, 1))
-    assert two.entry[REQUEST, 3, 1] > 0
+    ScanPrograms._latest = np.full_like(first.entry, NOT_COMPILED), first.operations[:0], first.tags[:1]
+    need(second, (1, 12))
+    need(first, (3, 1))
+    assert first.entry[REQUEST, 3, 1] == 0 and second.entry[REQUEST, 1, 12] == 0
+    need(second, (3, 1))
+    assert second.entry[REQUEST, 3, 1] > 0
 
 
 @pytest.mark.usefixtures("unknown")

@@ -49,18 +49,18 @@ def pieces(random: Random, *, opened: bool, losses: float) -> list[Piece]:
     return made + [(PieceKind.CLOSE, way, offsets[way], b"") for way in (REQUEST, RESPONSE)]
 
 
-def framed_in(given: Sequence[Piece], ends: Sequence[int], *, opened: bool) -> tuple[str, list[Row]]:
+def framed_in(pieces_in: Sequence[Piece], ends: Sequence[int], *, opened: bool) -> tuple[str, list[Row]]:
     """What the connection is, and its frames; the pieces in batches that end where `ends` has it."""
     connection = Connection(0, 0, endpoints(0), 0, 0, (None, None), opened, opener=REQUEST if opened else None)
     framer = Framer([connection])
-    found: list[Row] = []
-    for first, last in zip([0, *ends], [*ends, len(given)], strict=True):
-        some = given[first:last]
+    frames: list[Row] = []
+    for first, last in zip([0, *ends], [*ends, len(pieces_in)], strict=True):
+        some = pieces_in[first:last]
         data = b"".join(what for *_, what in some if isinstance(what, bytes))
         sizes = np.array([len(what) if isinstance(what, bytes) else 0 for *_, what in some], np.int64)
         lengths = np.array([what if isinstance(what, int) else len(what) for *_, what in some], np.int64)
         numbers = np.arange(first, last, dtype=np.int64)
-        found += rows(
+        frames += rows(
             [
                 framer.feed(
                     Pieces(
@@ -76,8 +76,8 @@ def framed_in(given: Sequence[Piece], ends: Sequence[int], *, opened: bool) -> t
                 )
             ]
         )
-    found += rows([framer.finish()])
-    return connection.protocol, sorted(found, key=lambda row: (row.is_response, row.offset, row.kind))
+    frames += rows([framer.finish()])
+    return connection.protocol, sorted(frames, key=lambda row: (row.is_response, row.offset, row.kind))
 
 
 @pytest.mark.parametrize("losses", [0.0, 0.03])
@@ -86,9 +86,9 @@ def test_frames_do_not_depend_on_what_comes_together(opened: bool, losses: float
     """Bodies, offsets, and the times and packets in which frames begin and end."""
     for case in range(CASES):
         random = Random(f"{SEED} {case}")
-        given = pieces(random, opened=opened, losses=losses)
-        single = framed_in(given, range(1, len(given)), opened=opened)
-        ends = sorted(random.sample(range(1, len(given)), min(random.randint(0, 3), len(given) - 1)))
-        assert framed_in(given, ends, opened=opened) == single, f"seed {SEED}, case {case}, batches end at {ends}"
+        cut_pieces = pieces(random, opened=opened, losses=losses)
+        single = framed_in(cut_pieces, range(1, len(cut_pieces)), opened=opened)
+        ends = sorted(random.sample(range(1, len(cut_pieces)), min(random.randint(0, 3), len(cut_pieces) - 1)))
+        assert framed_in(cut_pieces, ends, opened=opened) == single, f"seed {SEED}, case {case}, batches end at {ends}"
         if not losses:
             assert single[0] == "kafka", f"seed {SEED}, case {case}"

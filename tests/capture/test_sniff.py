@@ -11,7 +11,7 @@ TEXT, BYTES = "it is text without a line of a broker's request log", "it starts 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"hello\n", TEXT),
         ("Grüße aus Köln\n".encode(), TEXT),
@@ -30,6 +30,6 @@ TEXT, BYTES = "it is text without a line of a broker's request log", "it starts 
     ],
     ids=lambda value: "" if isinstance(value, str) else value[:12].hex(),
 )
-def test_text_is_told_from_bytes(content: bytes, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_text_is_told_from_bytes(content: bytes, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
         sniff(BytesIO(content))

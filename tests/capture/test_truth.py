@@ -31,16 +31,18 @@ ERRORS = {None: 0, "InvalidRecordStateException": 121}
 @pytest.mark.parametrize(("name", "api", "who"), HEARTBEATS, ids=lambda value: str(value))
 def test_every_heartbeat_has_the_body_that_the_client_logged(name: str, api: str, who: str) -> None:
     """All fields both ways: member ids, epochs, topologies, tasks owned and assigned, intervals, statuses."""
-    found = exchanges(name, api, who)
+    heartbeats = exchanges(name, api, who)
     for kind, event in (("request", "sent"), ("response", "received")):
-        wanted = [(told["version"], told["correlationId"], told["body"]) for told in events(name, event, who)]
-        assert [(one.api_version, one.correlation_id, body(one, kind)) for one in found] == wanted
-    assert len(found) >= 2
+        expected = [(entry["version"], entry["correlationId"], entry["body"]) for entry in events(name, event, who)]
+        assert [
+            (exchange.api_version, exchange.correlation_id, body(exchange, kind)) for exchange in heartbeats
+        ] == expected
+    assert len(heartbeats) >= 2
 
 
 @pytest.mark.parametrize(("name", "api", "who"), HEARTBEATS, ids=lambda value: str(value))
 def test_members_that_closed_left_and_those_that_halted_did_not(name: str, api: str, who: str) -> None:
-    epochs = [body(one, "request")["memberEpoch"] for one in exchanges(name, api, who)]
+    epochs = [body(exchange, "request")["memberEpoch"] for exchange in exchanges(name, api, who)]
     assert epochs[0] == 0
     assert epochs.count(-1) == len(events(name, "closed", who))
     assert (epochs[-1] == -1) == bool(events(name, "closed", who)) != bool(events(name, "halted", who))
@@ -48,28 +50,28 @@ def test_members_that_closed_left_and_those_that_halted_did_not(name: str, api: 
 
 def test_a_member_has_one_id_in_all_its_requests() -> None:
     for who in SHARE_MEMBERS:
-        (member,) = {told["body"]["memberId"] for told in events("share", "sent", who)}
+        (member,) = {event["body"]["memberId"] for event in events("share", "sent", who)}
         for api in ("ShareFetch", "ShareAcknowledge"):
-            assert {body(one, "request")["memberId"] for one in exchanges("share", api, who)} <= {member}
-    ids = {told["body"]["memberId"] for told in events("share", "sent")}
+            assert {body(exchange, "request")["memberId"] for exchange in exchanges("share", api, who)} <= {member}
+    ids = {event["body"]["memberId"] for event in events("share", "sent")}
     assert len(ids) == len(SHARE_MEMBERS)
-    asking = {body(one, "request")["memberId"] for one in captured("share") if one.api == "ShareFetch"}
+    asking = {body(exchange, "request")["memberId"] for exchange in captured("share") if exchange.api == "ShareFetch"}
     assert asking == ids
 
 
 @pytest.mark.parametrize("who", SHARE_MEMBERS)
 def test_acquired_ranges_are_those_that_the_client_got(who: str) -> None:
     names = ("correlationId", "topicId", "partition", "firstOffset", "lastOffset", "deliveryCount")
-    wanted = [{name: told[name] for name in names} for told in events("share", "acquired", who)]
-    assert list(acquired("share", who)) == wanted
-    assert wanted
+    expected = [{name: event[name] for name in names} for event in events("share", "acquired", who)]
+    assert list(acquired("share", who)) == expected
+    assert expected
 
 
 def _records(ranges: list[Event]) -> Counter[tuple[Any, ...]]:
     return Counter(
-        (told["topicId"], told["partition"], offset, told["deliveryCount"])
-        for told in ranges
-        for offset in range(told["firstOffset"], told["lastOffset"] + 1)
+        (acquired_range["topicId"], acquired_range["partition"], offset, acquired_range["deliveryCount"])
+        for acquired_range in ranges
+        for offset in range(acquired_range["firstOffset"], acquired_range["lastOffset"] + 1)
     )
 
 
@@ -78,7 +80,7 @@ def test_acquired_records_are_those_that_the_application_was_handed(who: str) ->
     """A renewed record is handed out again without being acquired again. What a member that halts or leaves has fetched
     and not come to yet never reaches it: the end of its last fetch."""
     ids = topic_ids("share")
-    delivered = [told for told in events("share", "delivered", who) if not told["renewed"]]
+    delivered = [event for event in events("share", "delivered", who) if not event["renewed"]]
     handed = Counter((ids[e["topic"]], e["partition"], e["offset"], e["deliveryCount"]) for e in delivered)
     ranges = list(acquired("share", who))
     assert not handed - _records(ranges)
@@ -86,9 +88,9 @@ def test_acquired_records_are_those_that_the_application_was_handed(who: str) ->
     if who not in ("doomed", "leaver"):
         assert not never
         return
-    last = [told for told in ranges if told["correlationId"] == ranges[-1]["correlationId"]]
+    last = [event for event in ranges if event["correlationId"] == ranges[-1]["correlationId"]]
     place = (ids[delivered[-1]["topic"]], delivered[-1]["partition"], delivered[-1]["offset"])
-    assert never == Counter({one: 1 for one in _records(last) if one[:3] > place})
+    assert never == Counter({record: 1 for record in _records(last) if record[:3] > place})
     assert never
 
 
@@ -97,17 +99,19 @@ def test_acknowledgements_are_those_that_the_application_gave(who: str) -> None:
     """They ride on the next request. A member that halts has none: what it acknowledged since its last one is lost.
     That one may have been sent before the application was handed what the one before it brought."""
     ids = topic_ids("share")
-    given = [(ids[e["topic"]], e["partition"], e["offset"], e["type"]) for e in events("share", "acknowledged", who)]
+    acknowledged_records = [
+        (ids[e["topic"]], e["partition"], e["offset"], e["type"]) for e in events("share", "acknowledged", who)
+    ]
     sent = [
         (topic_id, partition, offset, TYPES[kind])
         for _, topic_id, partition, records in acknowledged("share", who)
         for offset, kind in records
     ]
-    lost = Counter(given) - Counter(sent)
-    assert Counter(sent) == Counter(given) - lost
+    lost = Counter(acknowledged_records) - Counter(sent)
+    assert Counter(sent) == Counter(acknowledged_records) - lost
     if who != "doomed":
         assert not lost
-        assert given
+        assert acknowledged_records
         return
     last = exchanges("share", "ShareFetch", who)[-1]
     assert last.request_at is not None
@@ -117,21 +121,21 @@ def test_acknowledgements_are_those_that_the_application_gave(who: str) -> None:
 
 @pytest.mark.parametrize("who", SHARE_MEMBERS)
 def test_acknowledgements_were_taken_or_refused_as_the_client_was_told(who: str) -> None:
-    wanted = Counter(
+    expected = Counter(
         (e["topicId"], e["partition"], tuple(e["offsets"]), ERRORS[e["error"]])
         for e in events("share", "committed", who)
     )
-    found = Counter(
-        (topic_id, partition, tuple(offset for offset, _ in records), acknowledge_error(one, topic_id, partition))
-        for one, topic_id, partition, records in acknowledged("share", who)
+    actual = Counter(
+        (topic_id, partition, tuple(offset for offset, _ in records), acknowledge_error(exchange, topic_id, partition))
+        for exchange, topic_id, partition, records in acknowledged("share", who)
     )
-    assert found == wanted
+    assert actual == expected
 
 
 def test_locks_last_as_long_as_the_client_was_told() -> None:
-    told = {e["lockMs"] for e in events("share", "delivered")}
-    answers = [body(one, "response") for one in captured("share") if one.api == "ShareFetch"]
-    assert {answer["acquisitionLockTimeoutMs"] for answer in answers} == told == {3000}
+    lock_times = {e["lockMs"] for e in events("share", "delivered")}
+    answers = [body(exchange, "response") for exchange in captured("share") if exchange.api == "ShareFetch"]
+    assert {answer["acquisitionLockTimeoutMs"] for answer in answers} == lock_times == {3000}
 
 
 def test_a_lock_ran_out_when_it_was_due() -> None:
@@ -140,10 +144,10 @@ def test_a_lock_ran_out_when_it_was_due() -> None:
     held = events("share", "acquired", "hung")[0]
     due = held["at"] + 1000 * events("share", "delivered", "hung")[0]["lockMs"]
     freed = {
-        batch["firstOffset"]: one.request_at.timestamp() * 1e6
-        for one in captured("share")
-        if one.api == "WriteShareGroupState" and one.request_at is not None
-        for topic in body(one, "request")["topics"]
+        batch["firstOffset"]: exchange.request_at.timestamp() * 1e6
+        for exchange in captured("share")
+        if exchange.api == "WriteShareGroupState" and exchange.request_at is not None
+        for topic in body(exchange, "request")["topics"]
         if topic["topicId"] == held["topicId"]
         for partition in topic["partitions"]
         for batch in partition["stateBatches"]
@@ -155,35 +159,35 @@ def test_a_lock_ran_out_when_it_was_due() -> None:
 
 
 def _described(name: str, api: str) -> list[Event]:
-    return [group for one in exchanges(name, api, "watch") for group in body(one, "response")["groups"]]
+    return [group for exchange in exchanges(name, api, "watch") for group in body(exchange, "response")["groups"]]
 
 
 def test_share_group_descriptions_are_those_that_the_tool_got() -> None:
-    found = [
+    descriptions = [
         (group["groupState"], group["groupEpoch"], {m["memberId"]: m["clientId"] for m in group["members"]})
         for group in _described("share", "ShareGroupDescribe")
         if group["errorCode"] == 0
     ]
-    assert found == [(e["state"], e["epoch"], e["members"]) for e in events("share", "group", "watch")]
-    assert len(found) > 5
+    assert descriptions == [(e["state"], e["epoch"], e["members"]) for e in events("share", "group", "watch")]
+    assert len(descriptions) > 5
 
 
 def test_share_group_offsets_are_those_that_the_tool_got() -> None:
-    found = []
-    for one in exchanges("share", "DescribeShareGroupOffsets", "watch"):
-        (group,) = body(one, "response")["groups"]
+    offsets = []
+    for exchange in exchanges("share", "DescribeShareGroupOffsets", "watch"):
+        (group,) = body(exchange, "response")["groups"]
         figures = {
             f"{topic['topicName']}-{place['partitionIndex']}": [place["startOffset"], place["lag"]]
             for topic in group["topics"]
             for place in topic["partitions"]
         }
         # a partition without a start offset yet is null to the tool
-        found.append({place: pair if pair[0] >= 0 else None for place, pair in figures.items()})
-    assert found == [e["startOffsetAndLag"] for e in events("share", "group", "watch")]
+        offsets.append({place: pair if pair[0] >= 0 else None for place, pair in figures.items()})
+    assert offsets == [e["startOffsetAndLag"] for e in events("share", "group", "watch")]
 
 
 def test_streams_group_descriptions_are_those_that_the_tool_got() -> None:
-    found = []
+    descriptions = []
     for group in _described("streams", "StreamsGroupDescribe"):
         members = [
             {
@@ -197,22 +201,22 @@ def test_streams_group_descriptions_are_those_that_the_tool_got() -> None:
             }
             for member in group["members"]
         ]
-        found.append((group["groupState"], group["groupEpoch"], group["assignmentEpoch"], members))
-    wanted = [(e["state"], e["epoch"], e["targetEpoch"], e["members"]) for e in events("streams", "group", "watch")]
-    assert found == wanted
-    assert len(found) > 5
+        descriptions.append((group["groupState"], group["groupEpoch"], group["assignmentEpoch"], members))
+    expected = [(e["state"], e["epoch"], e["targetEpoch"], e["members"]) for e in events("streams", "group", "watch")]
+    assert descriptions == expected
+    assert len(descriptions) > 5
 
 
 def _states(who: str, kind: str) -> list[tuple[float, Any]]:
     """(when, (active, standby)) of each change; a heartbeat leaves out what is as it was."""
-    found: list[tuple[float, Any]] = []
-    for one in exchanges("streams", "StreamsGroupHeartbeat", who):
-        told, at = body(one, kind), one.request_at
-        if told["activeTasks"] is not None and at is not None:
-            state = (tasks(told["activeTasks"]), tasks(told["standbyTasks"]))
-            if not found or found[-1][1] != state:
-                found.append((at.timestamp(), state))
-    return found
+    states: list[tuple[float, Any]] = []
+    for exchange in exchanges("streams", "StreamsGroupHeartbeat", who):
+        heartbeat, at = body(exchange, kind), exchange.request_at
+        if heartbeat["activeTasks"] is not None and at is not None:
+            state = (tasks(heartbeat["activeTasks"]), tasks(heartbeat["standbyTasks"]))
+            if not states or states[-1][1] != state:
+                states.append((at.timestamp(), state))
+    return states
 
 
 @pytest.mark.parametrize("who", STREAMS_MEMBERS)
@@ -220,9 +224,9 @@ def test_assignments_are_the_tasks_that_the_member_came_to_hold(who: str) -> Non
     """Each in turn: what an answer gives is what the next request says it owns, and what Streams says it runs, unless
     the next one came within a heartbeat's time."""
     nothing: Any = ([], [])
-    owned, given = _states(who, "request"), _states(who, "response")
+    owned, assigned = _states(who, "request"), _states(who, "response")
     # it starts with nothing, whether or not its first answer says so
-    assert [nothing, *(state for _, state in given if state != nothing)] == [state for _, state in owned]
+    assert [nothing, *(state for _, state in assigned if state != nothing)] == [state for _, state in owned]
     held = [(e["active"], e["standby"]) for e in events("streams", "holds", who)]
     ends = [at for at, _ in owned[1:]] + [float("inf")]
     for (since, state), until in zip(owned, ends, strict=True):

@@ -32,22 +32,22 @@ def batches(records: bytes | None) -> Iterator[tuple[int, int]]:
 def produced(name: str, who: str) -> Iterator[tuple[str, int, int]]:
     """(topic, partition, offset): the answer tells where the first record of a batch went."""
     names = {topic_id: topic for topic, topic_id in topic_ids(name).items()}
-    for one in captured(name):
-        if one.api != "Produce" or one.client_id != who or one.request is None:
+    for exchange in captured(name):
+        if exchange.api != "Produce" or exchange.client_id != who or exchange.request is None:
             continue
         answers = {
             (topic.get("topicId") or topic["name"], place["index"]): place["baseOffset"]
-            for topic in (one.response.value["responses"] if one.response else ())
+            for topic in (exchange.response.value["responses"] if exchange.response else ())
             for place in topic["partitionResponses"]
         }
-        for topic in one.request.value["topicData"]:
+        for topic in exchange.request.value["topicData"]:
             key = topic.get("topicId") or topic["name"]
-            told = topic.get("name") or names[_text(key)]
+            topic_name = topic.get("name") or names[_text(key)]
             for place in topic["partitionData"]:
                 base = answers.get((key, place["index"]))
                 for first, last in batches(place["records"]):
                     for number in range(last - first + 1):
-                        yield told, place["index"], -1 if base is None else base + number
+                        yield topic_name, place["index"], -1 if base is None else base + number
 
 
 def _text(topic_id: object) -> str:
@@ -65,9 +65,9 @@ PRODUCERS = [
 
 @pytest.mark.parametrize(("name", "who"), PRODUCERS, ids=lambda value: str(value))
 def test_produced_records_are_where_the_client_says_they_went(name: str, who: str) -> None:
-    wanted = Counter((e["topic"], e["partition"], e["offset"]) for e in events(name, "produced", who))
-    assert Counter(produced(name, who)) == wanted
-    assert wanted
+    expected = Counter((e["topic"], e["partition"], e["offset"]) for e in events(name, "produced", who))
+    assert Counter(produced(name, who)) == expected
+    assert expected
 
 
 CONSUMERS = sorted({event["who"] for event in events("clients", "consumed")} - WITHIN_TLS)
@@ -77,21 +77,21 @@ CONSUMERS = sorted({event["who"] for event in events("clients", "consumed")} - W
 def test_consumed_records_were_fetched_by_the_client(who: str) -> None:
     names = {topic_id: topic for topic, topic_id in topic_ids("clients").items()}
     fetched = set()
-    for one in captured("clients"):
-        if one.api == "Fetch" and one.client_id == who and one.response is not None:
-            for topic in one.response.value["responses"]:
-                told = topic.get("topic") or names[_text(topic["topicId"])]
+    for exchange in captured("clients"):
+        if exchange.api == "Fetch" and exchange.client_id == who and exchange.response is not None:
+            for topic in exchange.response.value["responses"]:
+                topic_name = topic.get("topic") or names[_text(topic["topicId"])]
                 for place in topic["partitions"]:
                     fetched |= {
-                        (told, place["partitionIndex"], offset)
+                        (topic_name, place["partitionIndex"], offset)
                         for first, last in batches(place["records"])
                         for offset in range(first, last + 1)
                     }
-    wanted = {(e["topic"], e["partition"], e["offset"]) for e in events("clients", "consumed", who)}
-    assert wanted and wanted <= fetched
+    expected = {(e["topic"], e["partition"], e["offset"]) for e in events("clients", "consumed", who)}
+    assert expected and expected <= fetched
 
 
 def test_only_the_client_within_tls_is_out_of_sight() -> None:
-    seen = {one.client_id for one in captured("clients")}
+    seen = {exchange.client_id for exchange in captured("clients")}
     assert {e["who"] for e in events("clients", "started")} - seen == WITHIN_TLS
     assert "TLS" in recording("clients")["ports"]["1"]

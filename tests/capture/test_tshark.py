@@ -41,37 +41,42 @@ def sides(name: str) -> tuple[list[Side], list[Side]]:
     theirs = tshark.dissect(capture(name), ports)
     ours: dict[Direction, list[tuple[Exchange, bytes]]] = defaultdict(list)
     requests = set()
-    for one in exchanges(name):
-        asked, answered = (one.client_address, one.broker_address), (one.broker_address, one.client_address)
-        requests.add(asked)
-        for direction, frame in ((asked, one.request_frame), (answered, one.response_frame)):
+    for exchange in exchanges(name):
+        to_broker, to_client = (
+            (exchange.client_address, exchange.broker_address),
+            (exchange.broker_address, exchange.client_address),
+        )
+        requests.add(to_broker)
+        for direction, frame in ((to_broker, exchange.request_frame), (to_client, exchange.response_frame)):
             if frame is not None:
-                ours[direction].append((one, frame))
-    found: tuple[list[Side], list[Side]] = ([], [])
+                ours[direction].append((exchange, frame))
+    sides_met: tuple[list[Side], list[Side]] = ([], [])
     assert ours.keys() == theirs.keys()
     for direction, frames in ours.items():
         lengths = [len(frame) for _, frame in frames]
         assert lengths == [message.number("kafka.len") for message in theirs[direction]], direction
         met = [(*frame, message) for frame, message in zip(frames, theirs[direction], strict=True)]
-        found[direction not in requests].extend(met)
-    return found
+        sides_met[direction not in requests].extend(met)
+    return sides_met
 
 
-def is_token(one: Exchange) -> bool:
-    return one.api == "SaslToken"
+def is_token(exchange: Exchange) -> bool:
+    return exchange.api == "SaslToken"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tshark_sees_the_same_requests(name: str, record_property: Callable[[str, object], None]) -> None:
     """API, version, correlation id and client id of every one, known to it or not."""
-    asked = [(one, message) for one, _, message in sides(name)[0] if not is_token(one)]
-    for one, message in asked:
+    requests = [(exchange, message) for exchange, _, message in sides(name)[0] if not is_token(exchange)]
+    for exchange, message in requests:
         numbers = [message.number(f"kafka.{field}") for field in ("request_key", "request.version", "correlation_id")]
-        assert numbers == [one.api_key, one.api_version, one.correlation_id], one
-        assert message.header["kafka.client_id"] == text(one.client_id), one
-    versions = Counter((one.api_key, one.api_version) for one, _ in asked)
-    record_property("measured", f"tshark {name}: {len(asked)} requests of {len(versions)} (API, version) pairs agree")
-    assert len(asked) > 100
+        assert numbers == [exchange.api_key, exchange.api_version, exchange.correlation_id], exchange
+        assert message.header["kafka.client_id"] == text(exchange.client_id), exchange
+    versions = Counter((exchange.api_key, exchange.api_version) for exchange, _ in requests)
+    record_property(
+        "measured", f"tshark {name}: {len(requests)} requests of {len(versions)} (API, version) pairs agree"
+    )
+    assert len(requests) > 100
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,30 +85,32 @@ def test_tshark_sees_the_same_responses(name: str, record_property: Callable[[st
     cannot read to the end, and of several with one correlation id (protocol note 12) it keeps the first that it
     could."""
     requests, responses = sides(name)
-    asked_in = {one.exchange_id: message for one, _, message in requests}
+    asked_in = {exchange.exchange_id: message for exchange, _, message in requests}
     kept: dict[tuple[str, str, int | None], Message] = {}
-    for one, _, message in requests:
+    for exchange, _, message in requests:
         if not message.malformed:
-            kept.setdefault((one.client_address, one.broker_address, one.correlation_id), message)
+            kept.setdefault((exchange.client_address, exchange.broker_address, exchange.correlation_id), message)
     outcome: Counter[str] = Counter()
-    for one, _, message in responses:
-        if is_token(one):
+    for exchange, _, message in responses:
+        if is_token(exchange):
             continue
-        assert message.number("kafka.correlation_id") == one.correlation_id, one
-        own = asked_in.get(one.exchange_id)
+        assert message.number("kafka.correlation_id") == exchange.correlation_id, exchange
+        own = asked_in.get(exchange.exchange_id)
         taken = message.number("kafka.request_frame")
         if taken is None:
-            assert own is None or own.malformed, one
+            assert own is None or own.malformed, exchange
             outcome["without a request that tshark could read"] += 1
         elif own is None or taken != own.packet:
-            assert taken == kept[one.client_address, one.broker_address, one.correlation_id].packet, one
+            assert taken == kept[exchange.client_address, exchange.broker_address, exchange.correlation_id].packet, (
+                exchange
+            )
             outcome["given to an earlier request of the same correlation id"] += 1
         else:
             versions = (message.number("kafka.response_key"), message.number("kafka.response.version"))
-            assert versions == (one.api_key, one.api_version), one
+            assert versions == (exchange.api_key, exchange.api_version), exchange
             outcome["agree"] += 1
-    told = ", ".join(f"{count} {what}" for what, count in sorted(outcome.items()))
-    record_property("measured", f"tshark {name}: responses: {told}")
+    outcomes = ", ".join(f"{count} {what}" for what, count in sorted(outcome.items()))
+    record_property("measured", f"tshark {name}: responses: {outcomes}")
     assert outcome["agree"] > 100
 
 
@@ -114,18 +121,18 @@ def test_tshark_reads_the_same_fields_where_it_knows_the_version(
     """All fields of header and body, none more and none less: from where to where, and what is there. So are all counts
     of topics, partitions and members; of record data the batches' checksums and the number of records."""
     compared: Counter[str] = Counter()
-    asked_at = {one.exchange_id: message.packet for one, _, message in sides(name)[0]}
+    asked_at = {exchange.exchange_id: message.packet for exchange, _, message in sides(name)[0]}
     for answer, side in enumerate(sides(name)):
-        for one, data, message in side:
-            other = answer and message.number("kafka.request_frame") != asked_at.get(one.exchange_id)
-            if is_token(one) or not message.known or other:
+        for exchange, data, message in side:
+            other = answer and message.number("kafka.request_frame") != asked_at.get(exchange.exchange_id)
+            if is_token(exchange) or not message.known or other:
                 continue
-            response_to = (one.api_key or 0, one.api_version or 0) if answer else None
+            response_to = (exchange.api_key or 0, exchange.api_version or 0) if answer else None
             frame = decode_frame(prefixed(data), response_to=response_to, spans=True)
             if not message.whole:
-                assert frame.version <= ASTRAY.get(frame.api or "", -1), one
+                assert frame.version <= ASTRAY.get(frame.api or "", -1), exchange
                 continue
-            assert sorted(leaves(frame)) == sorted(theirs(message)), one
+            assert sorted(leaves(frame)) == sorted(theirs(message)), exchange
             assert batches(frame) == (message.records["kafka.batch_crc"], len(message.records["kafka.message_value"]))
             compared[str(frame.name)] += 1
     record_property("measured", f"tshark {name}: {compared.total()} messages of {len(compared)} kinds field by field")
@@ -186,5 +193,5 @@ def batches(frame: DecodedFrame) -> tuple[list[str], int]:
     """(checksums of the batches, number of records)"""
     assert frame.body is not None
     paths = [span.path for span in frame.body.spans if span.type == "records"]
-    found = [batch for path in paths for batch in decode_records(content(frame.body.value, path)).batches]
-    return [f"0x{batch.crc:08x}" for batch in found], sum(batch.records_count or 0 for batch in found)
+    record_batches = [batch for path in paths for batch in decode_records(content(frame.body.value, path)).batches]
+    return [f"0x{batch.crc:08x}" for batch in record_batches], sum(batch.records_count or 0 for batch in record_batches)

@@ -24,13 +24,17 @@ def events(name: str, kind: str, who: str | None = None) -> list[Event]:
 
 def exchanges(name: str, api: str, who: str) -> list[Exchange]:
     """Of one program: Streams makes client ids of its own that begin with the one given."""
-    return [one for one in captured(name) if one.api == api and f"{one.client_id}-".startswith(f"{who}-")]
+    return [
+        exchange
+        for exchange in captured(name)
+        if exchange.api == api and f"{exchange.client_id}-".startswith(f"{who}-")
+    ]
 
 
-def body(one: Exchange, kind: str) -> Any:
+def body(exchange: Exchange, kind: str) -> Any:
     """The request or response in Kafka's JSON form: uuids as Java prints them."""
-    decoded = one.request if kind == "request" else one.response
-    return None if decoded is None else _renamed(_json(decoded, one.api_version or 0))
+    decoded = exchange.request if kind == "request" else exchange.response
+    return None if decoded is None else _renamed(_json(decoded, exchange.api_version or 0))
 
 
 def _json(decoded: Decoded, version: int) -> Any:
@@ -45,24 +49,24 @@ def _renamed(value: Any) -> Any:
 
 def acquired(name: str, who: str) -> Iterator[Event]:
     """Ranges of the ShareFetch answers, in order."""
-    for one in exchanges(name, "ShareFetch", who):
-        told = body(one, "response")
-        for topic in told["responses"] if told else ():
+    for exchange in exchanges(name, "ShareFetch", who):
+        response = body(exchange, "response")
+        for topic in response["responses"] if response else ():
             for partition in topic["partitions"]:
                 for batch in partition["acquiredRecords"]:
                     place = {"topicId": topic["topicId"], "partition": partition["partitionIndex"]}
-                    yield {"correlationId": one.correlation_id, **place, **batch}
+                    yield {"correlationId": exchange.correlation_id, **place, **batch}
 
 
 def acknowledged(name: str, who: str) -> Iterator[tuple[Exchange, str, int, list[tuple[int, int]]]]:
     """(exchange, topic id, partition, (offset, type) of each record) of ShareFetch and ShareAcknowledge, by time."""
-    found = exchanges(name, "ShareFetch", who) + exchanges(name, "ShareAcknowledge", who)
-    for one in sorted(found, key=lambda one: one.packet):
-        for topic in body(one, "request")["topics"]:
+    candidates = exchanges(name, "ShareFetch", who) + exchanges(name, "ShareAcknowledge", who)
+    for exchange in sorted(candidates, key=lambda exchange: exchange.packet):
+        for topic in body(exchange, "request")["topics"]:
             for partition in topic["partitions"]:
                 records = [pair for batch in partition["acknowledgementBatches"] for pair in _types(batch)]
                 if records:
-                    yield one, topic["topicId"], partition["partitionIndex"], records
+                    yield exchange, topic["topicId"], partition["partitionIndex"], records
 
 
 def _types(batch: Event) -> Iterator[tuple[int, int]]:
@@ -72,31 +76,35 @@ def _types(batch: Event) -> Iterator[tuple[int, int]]:
     yield from zip(offsets, types * len(offsets) if len(types) == 1 else types, strict=True)
 
 
-def acknowledge_error(one: Exchange, topic_id: str, partition: int) -> int:
+def acknowledge_error(exchange: Exchange, topic_id: str, partition: int) -> int:
     """What the broker answered to the acknowledgements of a partition."""
-    told = body(one, "response")
-    field = "acknowledgeErrorCode" if one.api == "ShareFetch" else "errorCode"
-    (found,) = (
+    response = body(exchange, "response")
+    field = "acknowledgeErrorCode" if exchange.api == "ShareFetch" else "errorCode"
+    (error,) = (
         place[field]
-        for topic in told["responses"]
+        for topic in response["responses"]
         if topic["topicId"] == topic_id
         for place in topic["partitions"]
         if place["partitionIndex"] == partition
     )
-    return int(found)
+    return int(error)
 
 
 def topic_ids(name: str) -> dict[str, str]:
     """Topic to id, as any Metadata answer has it."""
     return {
         topic["name"]: topic["topicId"]
-        for one in captured(name)
-        if one.api == "Metadata" and one.response is not None
-        for topic in body(one, "response")["topics"]
+        for exchange in captured(name)
+        if exchange.api == "Metadata" and exchange.response is not None
+        for topic in body(exchange, "response")["topics"]
         if topic.get("topicId") not in (None, str(UUID(int=0)))
     }
 
 
-def tasks(told: list[Event] | None) -> list[str] | None:
+def tasks(listed: list[Event] | None) -> list[str] | None:
     """Task ids as Streams prints them; None where a heartbeat leaves them as they were."""
-    return None if told is None else sorted(f"{one['subtopologyId']}_{p}" for one in told for p in one["partitions"])
+    return (
+        None
+        if listed is None
+        else sorted(f"{subtopology['subtopologyId']}_{p}" for subtopology in listed for p in subtopology["partitions"])
+    )

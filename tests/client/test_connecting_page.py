@@ -10,7 +10,7 @@ import pytest
 from kafkascope.cli.live.options import live_options
 from kafkascope.client.config import java as java_settings
 from kafkascope.client.config import librdkafka as librdkafka_settings
-from kafkascope.client.config.environment import PREFIX, variables
+from kafkascope.client.config.environment import VARIABLE_PREFIX, variables
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connecting.md").read_text(encoding="utf-8")
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.client.routing import EACH_CONTROLLER, RULES, target_of
+from kafkascope.client.routing import EACH_CONTROLLER, ROUTES, target_of
 from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, Target, parse_target
 from kafkascope.errors import UsageError
 from kafkascope.schema.catalog import apis, message
@@ -14,11 +14,11 @@ TOPIC = UUID(int=7)
 
 
 def test_every_api_of_the_catalog_is_classed() -> None:
-    assert RULES.keys() == set(apis().values())
-    assert RULES.keys() >= EACH_CONTROLLER
+    assert ROUTES.keys() == set(apis().values())
+    assert ROUTES.keys() >= EACH_CONTROLLER
 
 
-@pytest.mark.parametrize("api", RULES)
+@pytest.mark.parametrize("api", ROUTES)
 def test_every_request_example_of_every_version_has_a_target(api: str) -> None:
     """What the examples name, the request goes to: a field under another name would send it anywhere."""
     targets = set()

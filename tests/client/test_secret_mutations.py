@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.cli.live.options import settings_from
-from kafkascope.client.config.environment import PREFIX
+from kafkascope.client.config.environment import VARIABLE_PREFIX
 from kafkascope.errors import KafkascopeError
 
 PLANTED = "S3cr3tX"
@@ -80,7 +80,7 @@ FILES = [
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(PREFIX):
+        if name.startswith(VARIABLE_PREFIX):
             monkeypatch.delenv(name)
 
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkascope.cli.live.options import live_options, settings_from
-from kafkascope.client.config.environment import PREFIX, from_environment, variables
+from kafkascope.client.config.environment import VARIABLE_PREFIX, from_environment, variables
 from kafkascope.client.settings import Address, Secret, Settings, parse_address, parse_addresses, parse_resolve
 from kafkascope.errors import InputError, UsageError
 
@@ -23,7 +23,7 @@ SECONDS = 30.0
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(PREFIX):
+        if name.startswith(VARIABLE_PREFIX):
             monkeypatch.delenv(name)
 
 
@@ -203,10 +203,10 @@ def test_every_flag_has_its_variable() -> None:
     @live_options
     def command(**_: Any) -> None: ...
 
-    flags = {f"{PREFIX}{parameter.name}".upper() for parameter in command.params}
+    flags = {f"{VARIABLE_PREFIX}{parameter.name}".upper() for parameter in command.params}
     # secrets themselves and the addresses have a variable and no flag
     alone = {"BOOTSTRAP", "PASSWORD", "CA_PASSWORD", "KEY_PASSWORD", "TOKEN", "TOKEN_CLIENT_SECRET"}
-    assert set(variables()) == flags | {f"{PREFIX}{name}" for name in alone}
+    assert set(variables()) == flags | {f"{VARIABLE_PREFIX}{name}" for name in alone}
 
 
 def test_variables_say_what_flags_say(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_variables_say_what_flags_say(tmp_path: Path) -> None:
     [("TLS", "maybe"), ("TIMEOUT", "soon"), ("TIMEOUT", "-1"), ("TIMEOUT", "inf"), ("TIMEOUT", "nan")],
 )
 def test_a_variable_that_makes_no_sense_is_named(name: str, value: str) -> None:
-    with pytest.raises(UsageError, match=f"{PREFIX}{name}"):
-        from_environment({f"{PREFIX}{name}": value})
+    with pytest.raises(UsageError, match=f"{VARIABLE_PREFIX}{name}"):
+        from_environment({f"{VARIABLE_PREFIX}{name}": value})
 
 
 def test_flags_come_through_click(tmp_path: Path) -> None:

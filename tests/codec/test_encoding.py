@@ -177,7 +177,7 @@ def test_reads_what_java_reads_and_says_that_it_is_not_exact(
     decoded = kafkascope.decode(name, version, data)
     assert decoded.value | part == decoded.value
     assert not decoded.exact
-    assert any(reason in given for given in decoded.reasons), decoded.reasons
+    assert any(reason in stated for stated in decoded.reasons), decoded.reasons
     assert kafkascope.encode(name, version, decoded.value) != data
 
 

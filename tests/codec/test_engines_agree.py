@@ -90,17 +90,17 @@ def test_decoded_values_share_nothing_that_can_be_changed(chunk: int) -> None:
         value = lengthened(known, [random_value(known, case) for case in (0, 9, 10)], Random(SEED), (6, 20))
         data = kafkascope.encode(name, version, value, release)
         for engine, read in fast_engines(known).items():
-            one, other = read(data, 0), read(data, 0)
-            assert one is not None and other is not None, (place, engine)
-            seen = [id(item) for item in containers([one.value, other.value])]
+            first, second = read(data, 0), read(data, 0)
+            assert first is not None and second is not None, (place, engine)
+            seen = [id(item) for item in containers([first.value, second.value])]
             assert len(seen) == len(set(seen)), (place, engine)
 
 
 def containers(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return [value, *(found for item in value.values() for found in containers(item))]
+        return [value, *(inner for item in value.values() for inner in containers(item))]
     if isinstance(value, list):
-        return [value, *(found for item in value for found in containers(item))]
+        return [value, *(inner for item in value for inner in containers(item))]
     return []
 
 

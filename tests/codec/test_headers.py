@@ -94,8 +94,8 @@ def test_api_versions_asked_too_new_is_answered_in_version_0() -> None:
         00000001             # api_keys: 1, an int32 count
           0012 0000 0004     #   ApiVersions 0-4
     """)
-    for asked in (3, 4, 5, 9):
-        decoded = kafkascope.decode_frame(frame, response_to=("ApiVersions", asked))
+    for version in (3, 4, 5, 9):
+        decoded = kafkascope.decode_frame(frame, response_to=("ApiVersions", version))
         assert decoded.version == 0
         assert decoded.body is not None
         assert decoded.body.value == {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 4}]}
@@ -123,8 +123,8 @@ def test_error_35_in_the_version_that_was_asked_for_is_read_as_that() -> None:
     assert decoded.body is not None and decoded.body.value["apiKeys"] == body["apiKeys"]
 
 
-@pytest.mark.parametrize("asked", [3, 4, 9])
-def test_a_one_byte_count_behind_error_35_is_no_surprise(asked: int) -> None:
+@pytest.mark.parametrize("version", [3, 4, 9])
+def test_a_one_byte_count_behind_error_35_is_no_surprise(version: int) -> None:
     """librdkafka's mock: a count of one byte that is not one more, and no tags."""
     frame = hexes("""
         00000001             # correlation id 1
@@ -133,7 +133,7 @@ def test_a_one_byte_count_behind_error_35_is_no_surprise(asked: int) -> None:
           0012 0000 0003     #   ApiVersions 0-3
         00000000             # throttle_time_ms
     """)
-    decoded = kafkascope.decode_frame(frame, response_to=("ApiVersions", asked))
+    decoded = kafkascope.decode_frame(frame, response_to=("ApiVersions", version))
     assert decoded.correlation_id == 1
     assert not decoded.exact
     assert decoded.reasons
@@ -188,8 +188,8 @@ def test_a_response_is_read_by_the_version_of_its_request() -> None:
     v4 = kafkascope.encode_frame("HeartbeatResponse", 4, value, {"correlationId": 3})
     assert v1 != v4
     for version, frame in ((1, v1), (4, v4)):
-        for asked in ("Heartbeat", "heartbeat", 12):
-            decoded = kafkascope.decode_frame(frame, response_to=(asked, version))
+        for api in ("Heartbeat", "heartbeat", 12):
+            decoded = kafkascope.decode_frame(frame, response_to=(api, version))
             assert (decoded.name, decoded.api, decoded.kind) == ("HeartbeatResponse", "Heartbeat", "response")
             assert decoded.body is not None and decoded.body.value == value
 
@@ -336,12 +336,12 @@ def test_a_guess_where_a_header_ends_changes_nothing() -> None:
         if random.random() < 0.1:
             del data[random.randrange(position, len(data)) :]
         guess = random.choice([end, end, end, end - 1, end + 1, position])
-        told: list[object] = []
+        parts: list[object] = []
         for likely_end in (guess, -1):
             try:
-                told.append(decode_part(name, version, bytes(data), position, likely_end=likely_end))
+                parts.append(decode_part(name, version, bytes(data), position, likely_end=likely_end))
             except DecodeError as error:
-                told.append(str(error))
-        assert told[0] == told[1], (name, version, data.hex(), guess)
-        right += isinstance(told[0], tuple) and told[0][1] == guess
+                parts.append(str(error))
+        assert parts[0] == parts[1], (name, version, data.hex(), guess)
+        right += isinstance(parts[0], tuple) and parts[0][1] == guess
     assert right > 8_000

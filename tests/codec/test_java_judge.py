@@ -31,7 +31,7 @@ ONLY_THEIR_OWN = ("2.7.2", "2.8.2", "3.2.3", "3.5.2", "3.6.2", "3.7.2", "4.0.2")
 def pairs_of(version_name: str) -> list[tuple[str, int]]:
     """(message, version) that the release has and, for the older ones, lays out as no other does."""
     release = version_name.rpartition(".")[0]
-    found = []
+    pairs = []
     for name, entry in index().items():
         known = message(name)
         # Of 4.4 only the client jar is published.
@@ -46,8 +46,8 @@ def pairs_of(version_name: str) -> list[tuple[str, int]]:
                 version in (known.versions_in(whole.rpartition(".")[0]) or ()) for whole in WHOLE
             )
             if version_name in WHOLE or own:
-                found.append((name, version))
-    return found
+                pairs.append((name, version))
+    return pairs
 
 
 def without_unknown_tags(value: Any) -> Any:

@@ -114,12 +114,12 @@ def signature(field: LayoutField) -> tuple[Any, ...]:
 
 
 def distinct_arrays() -> list[tuple[Place, Path]]:
-    found: dict[tuple[Any, ...], tuple[Place, Path]] = {}
+    places: dict[tuple[Any, ...], tuple[Place, Path]] = {}
     for place in every_place():
         known = layout(*place)
         for path in array_paths(known.fields):
-            found.setdefault((known.flexible, signature(path[-1])), (place, path))
-    return list(found.values())
+            places.setdefault((known.flexible, signature(path[-1])), (place, path))
+    return list(places.values())
 
 
 def frame_of(known: Layout, place: Place, path: Path, inner: int, size: int) -> bytes:
@@ -145,21 +145,21 @@ def deep_size(value: Any) -> int:
 
 def estimates() -> list[tuple[float, Place, Path, int]]:
     """Memory a byte of every array of the catalog, the dearest first, from a hundred elements each."""
-    found = []
+    costs = []
     for place, path in distinct_arrays():
         name, version, release = place
         known = layout(*place)
         for inner in (0, 1, 5) if any(True for _ in array_paths(path[-1].fields)) else (0,):
             data = frame_of(known, place, path, inner, 2_000)
             value = kafkascope.decode(name, version, data, release).value
-            found.append((deep_size(value) / len(data), place, path, inner))
-    return sorted(found, key=lambda item: -item[0])
+            costs.append((deep_size(value) / len(data), place, path, inner))
+    return sorted(costs, key=lambda item: -item[0])
 
 
 def test_no_array_of_the_catalog_takes_more_than_128_times_its_bytes() -> None:
-    found = estimates()
-    assert len(found) > 500
-    for a_byte, place, path, inner in found:
+    costs = estimates()
+    assert len(costs) > 500
+    for a_byte, place, path, inner in costs:
         # What stands around the array comes once: a few hundred bytes in two thousand.
         assert a_byte <= A_BYTE * 1.02, f"{place}, {path[-1].name}, {inner} inside: {a_byte:.1f} bytes a byte"
 

@@ -140,9 +140,9 @@ def test_java_reads_exactly_what_we_read() -> None:
             data, spans = random.choice(made)
             kind, mutated = mutation(data, spans, random)
             cases.append((name, version, kind, case, mutated))
-    asked = [(message(name).name_in(release), version, NOT_ASKED, data.hex()) for name, version, _, _, data in cases]
+    judged = [(message(name).name_in(release), version, NOT_ASKED, data.hex()) for name, version, _, _, data in cases]
     wrong = []
-    for (name, version, kind, case, data), verdict in zip(cases, judge(version_name, asked), strict=True):
+    for (name, version, kind, case, data), verdict in zip(cases, judge(version_name, judged), strict=True):
         ours, exact = rewritten(name, version, data, release)
         theirs = verdict.rewritten
         if ours == theirs or (ours.startswith("!") and theirs.startswith("!")) or excused(ours, exact, theirs):

@@ -46,11 +46,11 @@ def test_missing_fields_are_written_as_their_defaults() -> None:
     ids=str,
 )
 def test_what_encode_refuses_is_refused_with_the_same_words(name: str, version: int, value: Any) -> None:
-    with pytest.raises(EncodeError) as wanted:
+    with pytest.raises(EncodeError) as encoding:
         kafkascope.encode(name, version, value)
-    with pytest.raises(EncodeError) as told:
+    with pytest.raises(EncodeError) as writing:
         kafkascope.to_json(name, version, value)
-    assert str(told.value) == str(wanted.value)
+    assert str(writing.value) == str(encoding.value)
 
 
 def test_values_that_encode_takes_for_another_are_written_as_that() -> None:
@@ -64,7 +64,7 @@ def test_values_that_encode_takes_for_another_are_written_as_that() -> None:
 def test_a_decoded_value_that_encode_would_refuse_is_written_all_the_same() -> None:
     # 20,000 bytes that are no UTF-8 become 60,000 of replacement characters, more than a string may have
     data = (20_000).to_bytes(2, "big") + b"\xff" * 20_000
-    found = kafkascope.decode("SaslHandshakeRequest", 1, data)
+    decoded = kafkascope.decode("SaslHandshakeRequest", 1, data)
     with pytest.raises(EncodeError):
-        kafkascope.encode("SaslHandshakeRequest", 1, found.value)
-    assert kafkascope.to_json("SaslHandshakeRequest", 1, found.value) == {"mechanism": "\ufffd" * 20_000}
+        kafkascope.encode("SaslHandshakeRequest", 1, decoded.value)
+    assert kafkascope.to_json("SaslHandshakeRequest", 1, decoded.value) == {"mechanism": "\ufffd" * 20_000}

@@ -14,7 +14,7 @@ from kafkascope.errors import KafkascopeError, UsageError
 
 
 @pytest.mark.parametrize(
-    ("version", "data", "said"),
+    ("version", "data", "reason"),
     [
         (0, 5, "a body is bytes; this is int"),
         (0, "00", "a body is bytes; this is str"),
@@ -23,8 +23,8 @@ from kafkascope.errors import KafkascopeError, UsageError
         (None, b"", "a version is a number; this is NoneType"),
     ],
 )
-def test_bodies_are_bytes_and_versions_numbers(version: Any, data: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_bodies_are_bytes_and_versions_numbers(version: Any, data: Any, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
         decode("ApiVersionsRequest", version, data)
 
 
@@ -41,8 +41,8 @@ class Version(IntEnum):
 
 def test_a_version_that_is_as_good_as_a_number_is_kept_as_one() -> None:
     body = encode("ShareAcknowledgeResponse", Version.TWO, {})
-    found = decode("ShareAcknowledgeResponse", Version.TWO, body)
-    assert (found.version, type(found.version)) == (2, int)
+    decoded = decode("ShareAcknowledgeResponse", Version.TWO, body)
+    assert (decoded.version, type(decoded.version)) == (2, int)
     frame = decode_frame(encode_frame("ShareAcknowledgeRequest", Version.TWO, {}))
     assert (frame.version, frame.exact) == (2, True)
 
@@ -61,10 +61,10 @@ def test_a_frame_says_what_it_wants() -> None:
         encode_frame("HeartbeatRequest", "0", {})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"a header is a dict, as \{'correlationId': 7\}; this is int"):
         encode_frame("HeartbeatRequest", 0, {}, 7)  # type: ignore[arg-type]
-    asked: Any
-    for asked in ("Heartbeat", ("Heartbeat",), 12, ("Heartbeat", 0, 1)):
+    response_to: Any
+    for response_to in ("Heartbeat", ("Heartbeat",), 12, ("Heartbeat", 0, 1)):
         with pytest.raises(UsageError, match=r"response_to is an API and a version, as \('Heartbeat', 4\)"):
-            decode_frame(bytes(6), response_to=asked)
+            decode_frame(bytes(6), response_to=response_to)
 
 
 def test_the_page_of_errors_quotes_what_is_said() -> None:
@@ -78,6 +78,6 @@ def test_the_page_of_errors_quotes_what_is_said() -> None:
         "EncodeError": lambda: encode("ApiVersionsRequest", 3, {"clientSoftwareName": 5}),
     }
     for name, call in calls.items():
-        with pytest.raises(KafkascopeError) as said:
+        with pytest.raises(KafkascopeError) as raised:
             call()
-        assert (type(said.value).__name__, str(said.value)) == (name, quoted[name])
+        assert (type(raised.value).__name__, str(raised.value)) == (name, quoted[name])

@@ -66,7 +66,7 @@ def _one(message: str, field: LayoutField, path: tuple[str, ...], content: Any) 
 
 def _records(content: bytes) -> Row:
     try:
-        found = decode_records(content, unpack=False)
+        decoded = decode_records(content, unpack=False)
     except DecodeError:
         return {"size": len(content), "truncated_bytes": 0, "batches": None}
     batches = [
@@ -85,6 +85,6 @@ def _records(content: bytes) -> Row:
             "base_sequence": b.base_sequence,
             "records": -1 if b.records_count is None else b.records_count,
         }
-        for b in found.batches
+        for b in decoded.batches
     ]
-    return {"size": len(content), "truncated_bytes": found.truncated_bytes, "batches": batches}
+    return {"size": len(content), "truncated_bytes": decoded.truncated_bytes, "batches": batches}

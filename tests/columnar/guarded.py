@@ -76,12 +76,12 @@ def check_patterns(buffers: Buffers) -> None:
 
 def read(place: Any, frames: list[bytes], *, at_end: bool) -> int:
     joined = b"".join(frames)
-    given = Guarded(len(joined), at_end=at_end)
-    ctypes.memmove(given.address, joined, len(joined))
+    guarded = Guarded(len(joined), at_end=at_end)
+    ctypes.memmove(guarded.address, joined, len(joined))
     places = Places(len(frames))
     places.ends[:] = np.cumsum([0, *map(len, frames)])
     buffers = Buffers(compile_program(*place), Scratch())
-    at = given.address, places.ends_at, places.status, places.status_at
+    at = guarded.address, places.ends_at, places.status, places.status_at
     buffers.read(Frames(0, len(frames), len(joined), *at))
     unknown_tags(buffers)
     buffers.packed()

@@ -55,13 +55,13 @@ def test_every_form_of_a_binary_array_gives_the_same_rows(form: Callable[[list[b
 
 def test_portions_and_growing_buffers_change_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = pa.array(frames_of(300), type=pa.binary())
-    wanted = columns(frames).to_pylist()
+    expected = columns(frames).to_pylist()
     for name in ("SMALL_BYTES", "FIRST_BYTES", "RECORDS_BYTES"):
         monkeypatch.setattr(buffers_module, name, 1)
-    assert columns(frames).to_pylist() == wanted
-    monkeypatch.setattr(decode_module, "PORTION_BYTES", 500)
+    assert columns(frames).to_pylist() == expected
+    monkeypatch.setattr(decode_module, "_PORTION_BYTES", 500)
     table = columns(frames)
-    assert table.to_pylist() == wanted
+    assert table.to_pylist() == expected
     assert table.column(0).num_chunks > 10
 
 
@@ -76,8 +76,8 @@ def test_messages_without_fields_have_a_row_a_frame() -> None:
     frames = pa.array([b"", b"", b"\x00"], type=pa.binary())
     assert [row["_error"] for row in decode_columns("ListGroupsRequest", 0, frames).to_pylist()] == [None] * 3
     # the careful codec takes what lies behind a message, as Java does, and refuses one that is not there
-    found = decode_columns("ListGroupsRequest", 3, frames).to_pylist()
-    assert [row["_error"] is None for row in found] == [False, False, True]
+    rows = decode_columns("ListGroupsRequest", 3, frames).to_pylist()
+    assert [row["_error"] is None for row in rows] == [False, False, True]
 
 
 def test_a_frame_that_does_not_decode_costs_its_own_row_and_says_where() -> None:
@@ -92,8 +92,8 @@ def test_a_frame_that_does_not_decode_costs_its_own_row_and_says_where() -> None
     """)
     rows = decode_columns("ApiVersionsRequest", 3, pa.array([good, bad, good], type=pa.binary())).to_pylist()
     assert [row["client_software_name"] for row in rows] == ["aaa", None, "aaa"]
-    wanted = "ApiVersionsRequest v3, clientSoftwareVersion: string needs 126 bytes, 1 left (offset 5)"
-    assert [row["_error"] for row in rows] == [None, wanted, None]
+    error = "ApiVersionsRequest v3, clientSoftwareVersion: string needs 126 bytes, 1 left (offset 5)"
+    assert [row["_error"] for row in rows] == [None, error, None]
 
 
 def test_frames_that_are_all_bad_are_all_errors() -> None:
@@ -124,7 +124,7 @@ def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "said"),
+    ("frames", "reason"),
     [
         (frames_of(2), r"frames are list; an array of binary or large_binary wanted: pa.array\(…, pa.binary\(\)\)"),
         (b"frame", "frames are bytes; an array"),
@@ -138,13 +138,13 @@ def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
     ids=["list", "bytes", "numpy", "None", "scalar", "null", "chunked", "fixed size"],
 )
 @pytest.mark.parametrize("contents", [False, True])
-def test_what_is_no_array_of_binary_is_refused(frames: Any, said: str, contents: bool) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_array_of_binary_is_refused(frames: Any, reason: str, contents: bool) -> None:
+    with pytest.raises(UsageError, match=reason):
         decode_columns(NAME, VERSION, frames, contents=contents)
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "release", "said"),
+    ("name", "version", "release", "reason"),
     [
         (NAME, str(VERSION), None, "a version is a whole number, not str"),
         (NAME, None, None, "a version is a whole number, not NoneType"),
@@ -155,8 +155,8 @@ def test_what_is_no_array_of_binary_is_refused(frames: Any, said: str, contents:
         (NAME, VERSION, 4.3, "a release is text, not float"),
     ],
 )
-def test_names_and_versions_of_other_types_are_refused(name: Any, version: Any, release: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_names_and_versions_of_other_types_are_refused(name: Any, version: Any, release: Any, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
         decode_columns(name, version, pa.array([], type=pa.binary()), release)
 
 

@@ -98,8 +98,8 @@ def check(place: Place, frames: list[bytes]) -> None:
     table.validate(full=True)
     assert table.schema == full_schema(layout(*place).message.name)
     for data, row in zip(frames, table.to_pylist(), strict=True):
-        found, wanted = without_nulls(row), without_nulls(expected(place, data))
-        assert found == wanted, f"{place}, seed {SEED}: {data.hex()}"
+        actual, values = without_nulls(row), without_nulls(expected(place, data))
+        assert actual == values, f"{place}, seed {SEED}: {data.hex()}"
 
 
 def left_over(place: Place, frames: list[bytes]) -> list[bytes]:

@@ -45,14 +45,14 @@ def batches() -> list[bytes]:
 def rows(frames: list[bytes], version: int = 9) -> list[Any]:
     table = decode_columns("ProduceRequest", version, pa.array(frames, type=pa.binary()))
     table.validate(full=True)
-    found: list[Any] = table.to_pylist()
-    return found
+    values: list[Any] = table.to_pylist()
+    return values
 
 
 def same_as_codec(frames: list[bytes], version: int = 9) -> None:
     for frame, row in zip(frames, rows(frames, version), strict=True):
-        wanted = expected(("ProduceRequest", version, None), frame)
-        assert without_nulls(row) == without_nulls(wanted), f"seed {SEED}: {frame.hex()}"
+        values = expected(("ProduceRequest", version, None), frame)
+        assert without_nulls(row) == without_nulls(values), f"seed {SEED}: {frame.hex()}"
 
 
 @pytest.mark.parametrize("version", [3, 9])
@@ -62,12 +62,12 @@ def test_batches_of_every_magic_are_rows(version: int) -> None:
 
 def test_a_batch_has_its_header_and_not_its_records() -> None:
     data = encode_records([new_batch(RECORDS)])
-    found = rows([produce(data)])[0]["topic_data"][0]["partition_data"][0]["records"]
-    batch = found["batches"][0]
-    assert (found["size"], found["truncated_bytes"], len(found["batches"])) == (len(data), 0, 1)
+    records = rows([produce(data)])[0]["topic_data"][0]["partition_data"][0]["records"]
+    batch = records["batches"][0]
+    assert (records["size"], records["truncated_bytes"], len(records["batches"])) == (len(data), 0, 1)
     assert (batch["base_offset"], batch["last_offset"], batch["records"], batch["magic"]) == (40, 42, 3, 2)
     assert (batch["base_timestamp"], batch["max_timestamp"]) == (1_763_200_000_000, 1_763_200_000_002)
-    assert b"secret" not in repr(found).encode()
+    assert b"secret" not in repr(records).encode()
 
 
 def test_mutated_record_data_gets_the_codecs_verdict() -> None:
@@ -89,8 +89,8 @@ def test_as_many_batches_as_the_codec_reads() -> None:
     for count, nulls in ((limits.MAX_RECORD_ITEMS, 0), (limits.MAX_RECORD_ITEMS + 1, 1)):
         table = decode_columns("ProduceRequest", 9, pa.array([produce(least * count)], type=pa.binary()))
         topics = table["topic_data"].combine_chunks().flatten()
-        found = topics.field("partition_data").flatten().field("records").field("batches")
-        assert (found.null_count, len(found.flatten())) == (nulls, 0 if nulls else count)
+        batches = topics.field("partition_data").flatten().field("records").field("batches")
+        assert (batches.null_count, len(batches.flatten())) == (nulls, 0 if nulls else count)
 
 
 def contents(name: str, version: int, value: dict[str, Any]) -> pa.Table:
@@ -105,9 +105,9 @@ def contents(name: str, version: int, value: dict[str, Any]) -> pa.Table:
 def fetch(version: int, topic: dict[str, Any], data: bytes) -> list[Any]:
     value = {"responses": [{**topic, "partitions": [{"partitionIndex": 0, "records": data}]}]}
     row = contents("FetchResponse", version, value).to_pylist()[0]
-    found = row["responses"][0]["partitions"][0]["records"]["batches"]
-    assert isinstance(found, list)
-    return found
+    batches = row["responses"][0]["partitions"][0]["records"]["batches"]
+    assert isinstance(batches, list)
+    return batches
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])

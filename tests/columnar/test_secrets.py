@@ -26,9 +26,9 @@ SHORT = "tr0ub4d0r"
 
 def test_every_bytes_field_of_the_catalog_is_classified() -> None:
     """A new Kafka release may bring a new one: put it into secrets.txt as open or hidden."""
-    wanted = {place for place, field in every_field().items() if field.type in ("bytes", "records")}
-    assert wanted - set(classified()) == set()
-    assert len(wanted) >= 43
+    places = {place for place, field in every_field().items() if field.type in ("bytes", "records")}
+    assert places - set(classified()) == set()
+    assert len(places) >= 43
 
 
 def test_every_line_names_a_field_that_is_there() -> None:
@@ -44,8 +44,8 @@ def test_unlisted_bytes_are_hidden_and_unlisted_strings_open() -> None:
 def test_a_column_is_hidden_under_every_spelling_of_its_field() -> None:
     columns: dict[str, Column] = {}
 
-    def visit(above: str, found: tuple[Column, ...]) -> None:
-        for column in found:
+    def visit(above: str, children: tuple[Column, ...]) -> None:
+        for column in children:
             for name in column.names:
                 columns[f"{above}.{name}"] = column
                 visit(f"{above}.{name}", column.children)
@@ -63,10 +63,10 @@ def hidden(known: str, field: LayoutField, above: tuple[str, ...]) -> bool:
 def poisoned(place: Place, case: int) -> dict[str, Any] | None:
     """A random value whose hidden fields and unknown tags hold the secret; None where there is nothing to hide."""
     known = layout(*place)
-    found = 0
+    planted = 0
 
     def struct(fields: tuple[LayoutField, ...], value: dict[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
-        nonlocal found
+        nonlocal planted
         made = dict(value)
         for field in fields:
             content = value[field.name]
@@ -77,14 +77,14 @@ def poisoned(place: Place, case: int) -> dict[str, Any] | None:
             elif hidden(known.message.name, field, above) and field.type != "records":
                 secret = SHORT if case % 2 else SECRET
                 made[field.name] = secret if field.type == "string" else secret.encode()
-                found += 1
+                planted += 1
         if UNKNOWN_TAGS in value:
             made[UNKNOWN_TAGS] = [{**tag, "data": SECRET.encode()} for tag in value[UNKNOWN_TAGS]]
-            found += 1
+            planted += 1
         return made
 
     value = struct(known.fields, random_value(known, case), ())
-    return value if found else None
+    return value if planted else None
 
 
 def poisoned_values() -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -98,8 +98,8 @@ def poisoned_values() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 def buffers_of(table: pa.Table) -> bytes:
     """Every byte that the table holds, seen or not."""
-    found = [buffer for column in table.columns for chunk in column.chunks for buffer in chunk.buffers()]
-    return b"|".join(bytes(buffer) for buffer in found if buffer is not None)
+    buffers = [buffer for column in table.columns for chunk in column.chunks for buffer in chunk.buffers()]
+    return b"|".join(bytes(buffer) for buffer in buffers if buffer is not None)
 
 
 def test_secrets_reach_no_table_on_any_way() -> None:

@@ -29,35 +29,35 @@ def frames_of(name: str, version: int, first: int, count: int) -> pa.Array:
 
 
 def rows(name: str, version: int, frames: pa.Array) -> list[Any]:
-    found: list[Any] = decode_columns(name, version, frames).to_pylist()
-    return found
+    values: list[Any] = decode_columns(name, version, frames).to_pylist()
+    return values
 
 
 def test_a_table_stays_as_it_is_when_others_are_made() -> None:
-    given = [(name, version, frames_of(name, version, 9 + case, 30)) for case in range(8) for name, version in MESSAGES]
-    tables = [decode_columns(*each) for each in given]
-    for (name, version, frames), table in zip(given, tables, strict=True):
+    calls = [(name, version, frames_of(name, version, 9 + case, 30)) for case in range(8) for name, version in MESSAGES]
+    tables = [decode_columns(*each) for each in calls]
+    for (name, version, frames), table in zip(calls, tables, strict=True):
         table.validate(full=True)
         for data, row in zip(frames.to_pylist(), table.to_pylist(), strict=True):
             assert without_nulls(row) == without_nulls(expected((name, version, None), data))
 
 
 def test_threads_do_not_share_memory() -> None:
-    given = [
+    calls = [
         (name, version, frames_of(name, version, 9 + case, 200)) for case in range(4) for name, version in MESSAGES
     ]
-    alone = [rows(*each) for each in given]
+    alone = [rows(*each) for each in calls]
     with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(lambda each: rows(*each), given * 4)) == alone * 4
+        assert list(threads.map(lambda each: rows(*each), calls * 4)) == alone * 4
 
 
 def test_bad_frames_leave_no_mark_on_the_next_call() -> None:
     name, version = MESSAGES[0]
     frames = frames_of(name, version, 9, 20)
-    wanted = rows(name, version, frames)
+    expected = rows(name, version, frames)
     bad = decode_columns(name, version, pa.array([b"\xff"] * 20, type=pa.binary()))
     assert bad["_error"].null_count == 0
-    assert rows(name, version, frames) == wanted
+    assert rows(name, version, frames) == expected
 
 
 def test_memory_that_has_become_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +99,10 @@ def test_portions_of_wide_offsets_begin_anywhere(monkeypatch: pytest.MonkeyPatch
 
     name, version = MESSAGES[0]
     frames = frames_of(name, version, 9, 60)
-    wanted = rows(name, version, frames)
-    monkeypatch.setattr(decode_module, "PORTION_BYTES", 300)
-    assert rows(name, version, frames.cast(pa.large_binary())) == wanted
-    assert rows(name, version, frames.cast(pa.large_binary()).slice(17)) == wanted[17:]
+    expected = rows(name, version, frames)
+    monkeypatch.setattr(decode_module, "_PORTION_BYTES", 300)
+    assert rows(name, version, frames.cast(pa.large_binary())) == expected
+    assert rows(name, version, frames.cast(pa.large_binary()).slice(17)) == expected[17:]
 
 
 def test_what_java_reads_without_a_word_stays_in_the_kernel() -> None:
@@ -114,10 +114,10 @@ def test_what_java_reads_without_a_word_stays_in_the_kernel() -> None:
     ]
     frames = [hexes(each) for each in (plain, *odd)]
     bools = [bytes([1, first, second, 0]) for first in (0, 1, 2, 255) for second in (128, 7, 0)]
-    for place, given in ((("ApiVersionsRequest", 3, None), frames), (("MetadataRequest", 12, None), bools)):
-        assert left_over(place, given) == []
-        table = decode_columns(place[0], place[1], pa.array(given, type=pa.binary()))
-        for data, row in zip(given, table.to_pylist(), strict=True):
+    for place, data_list in ((("ApiVersionsRequest", 3, None), frames), (("MetadataRequest", 12, None), bools)):
+        assert left_over(place, data_list) == []
+        table = decode_columns(place[0], place[1], pa.array(data_list, type=pa.binary()))
+        for data, row in zip(data_list, table.to_pylist(), strict=True):
             assert without_nulls(row) == without_nulls(expected(place, data))
 
 
@@ -131,5 +131,5 @@ def test_packed_bits_are_those_of_every_row() -> None:
         frames = pa.array([encode("MetadataRequest", 12, value) for value in values], type=pa.binary())
         table = decode_columns("MetadataRequest", 12, frames)
         table.validate(full=True)
-        found = [(row["topics"], row["allow_auto_topic_creation"]) for row in table.to_pylist()]
-        assert found == [(value["topics"], value["allowAutoTopicCreation"]) for value in values]
+        values_read = [(row["topics"], row["allow_auto_topic_creation"]) for row in table.to_pylist()]
+        assert values_read == [(value["topics"], value["allowAutoTopicCreation"]) for value in values]

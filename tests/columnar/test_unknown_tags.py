@@ -16,8 +16,8 @@ def unknown(name: str, version: int, frames: list[bytes]) -> list[Any]:
     table = decode_columns(name, version, pa.array(frames, type=pa.binary()))
     table.validate(full=True)
     assert table["_error"].null_count == len(frames)
-    found: list[Any] = table["_unknown_tags"].to_pylist()
-    return found
+    tags: list[Any] = table["_unknown_tags"].to_pylist()
+    return tags
 
 
 def tag(path: str, number: int, size: int) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def test_a_tag_in_an_element_has_the_elements_path() -> None:
         01 07 02 0102                          # tag 7 with two bytes
     """)
     plain = encode("MetadataRequest", 12, {"topics": []})
-    wanted = [tag("topics[1]", 5, 1), tag("topics[1]", 128, 0), tag("", 7, 2)]
-    assert unknown("MetadataRequest", 12, [plain, frame, plain, frame, frame]) == [None, wanted, None, wanted, wanted]
+    tags = [tag("topics[1]", 5, 1), tag("topics[1]", 128, 0), tag("", 7, 2)]
+    assert unknown("MetadataRequest", 12, [plain, frame, plain, frame, frame]) == [None, tags, None, tags, tags]
 
 
 def offsets_answer(topics: int, partitions: int) -> dict[str, Any]:
@@ -57,13 +57,13 @@ def offsets_answer(topics: int, partitions: int) -> dict[str, Any]:
 
 
 def wanted_tags(topics: int, partitions: int) -> list[Any]:
-    found = []
+    tags = []
     for topic in range(topics):
         within = [number for number in range(partitions) if number % 10 == 7]
-        found += [tag(f"topics[{topic}].partitions[{number}]", 9, number % 5) for number in within]
+        tags += [tag(f"topics[{topic}].partitions[{number}]", 9, number % 5) for number in within]
         if topic % 3 == 2:
-            found.append(tag(f"topics[{topic}]", 300, 3))
-    return found
+            tags.append(tag(f"topics[{topic}]", 300, 3))
+    return tags
 
 
 @pytest.mark.parametrize("small", [True, False])
@@ -86,5 +86,5 @@ def test_tags_within_known_tags_come_in_the_codecs_order() -> None:
     """The struct of tag 1 is read behind tag 0, and yet named before it."""
     replica = {"replicaId": 3, "replicaEpoch": 4, UNKNOWN_TAGS: [{"tag": 5, "data": b"ab"}]}
     value = {"replicaState": replica, UNKNOWN_TAGS: [{"tag": 9, "data": b""}]}
-    found = unknown("FetchRequest", 15, [encode("FetchRequest", 15, value)])
-    assert found == [[tag("replicaState", 5, 2), tag("", 9, 0)]]
+    tags = unknown("FetchRequest", 15, [encode("FetchRequest", 15, value)])
+    assert tags == [[tag("replicaState", 5, 2), tag("", 9, 0)]]

@@ -60,13 +60,13 @@ class Environment:
 def test_an_upgrade_with_a_changed_constant_gives_the_same_rows(wheel: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path)
     environment.install(wheel)
-    said = " ".join(map(str, READ))
-    assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 0 {said}\n"
-    assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 1 {said}\n"
+    words = " ".join(map(str, READ))
+    assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 0 {words}\n"
+    assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 1 {words}\n"
     # The kernel of another file compares with it, and that file stays as it is.
     kinds = ("FRAME, TOKEN, LOST, ENDED = range(4)", "TOKEN, FRAME, LOST, ENDED = range(4)")
     environment.install(newer(wheel, tmp_path, "99.1", "kafkascope/capture/base/flow.py", *kinds))
-    assert environment.run("-c", HEADERS) == f"99.1 0 {said}\n"
+    assert environment.run("-c", HEADERS) == f"99.1 0 {words}\n"
 
 
 @pytest.mark.soak

@@ -18,7 +18,7 @@ from kafkascope.explorer.render import Renderer
 from kafkascope.schema.catalog import index
 from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import layout
-from kafkascope.schema.record_places import GROUPS
+from kafkascope.schema.record_places import RECORD_GROUPS
 
 NOT_WIRE = [name for name, entry in index().items() if entry.kind in record.KINDS_HERE]
 
@@ -28,7 +28,7 @@ def test_every_record_has_its_pages_and_stands_in_the_list_once() -> None:
     assert sorted(listed) == sorted(NOT_WIRE)
     pages = {parameters["name"] for parameters in record.every()}
     assert pages == set(NOT_WIRE)
-    assert {group["group"] for group in records.make().facts["groups"]} == set(GROUPS)
+    assert {group["group"] for group in records.make().facts["groups"]} == set(RECORD_GROUPS)
 
 
 def test_every_example_of_a_record_decodes_back() -> None:

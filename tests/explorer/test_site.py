@@ -14,7 +14,7 @@ from kafkascope.explorer.assets import ASSETS
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.render import json_of
 from kafkascope.explorer.site import site
-from kafkascope.explorer.site_folder import MARK, check
+from kafkascope.explorer.site_folder import SITE_MARK, check
 
 # Pages that are larger because their message is: docs/explorer.md lists them.
 LARGEST = 100_000
@@ -80,12 +80,12 @@ def test_a_former_site_is_replaced_and_what_it_has_no_more_is_removed(tmp_path: 
     stale = folder / "old" / "stale.html"
     stale.parent.mkdir()
     stale.write_text("of an older version")
-    with (folder / MARK).open("a") as mark:
+    with (folder / SITE_MARK).open("a") as mark:
         mark.write("old/stale.html\n")
     site(folder)
     assert not stale.parent.exists()
-    assert set((folder / MARK).read_text().splitlines()[1:]) == {
-        file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file() and file.name != MARK
+    assert set((folder / SITE_MARK).read_text().splitlines()[1:]) == {
+        file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file() and file.name != SITE_MARK
     }
     assert [file.name for file in folder.parent.iterdir()] == ["site"]
 
@@ -126,7 +126,7 @@ def test_a_mark_cannot_have_files_elsewhere_removed(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "precious").write_text("x")
     (folder / "link").symlink_to(outside)
-    with (folder / MARK).open("a") as mark:
+    with (folder / SITE_MARK).open("a") as mark:
         mark.write(f"../outside/precious\n{outside}/precious\nlink/precious\n")
     site(folder, force=True)
     assert (outside / "precious").read_text() == "x"

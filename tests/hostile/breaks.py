@@ -129,8 +129,8 @@ def _handshake(file: _File) -> tuple[int, int]:
     """Two requests that tell what the connection is; the next sequence numbers of both sides."""
     file.segment(0, 999, flags=SYN)
     file.segment(1, 4_999, flags=SYN | ACK, acknowledged=1_000)
-    asked = b"".join(request("ApiVersions", 0, number, "app") for number in (1, 2))
-    return file.say(0, 1_000, asked), 5_000
+    requests = b"".join(request("ApiVersions", 0, number, "app") for number in (1, 2))
+    return file.say(0, 1_000, requests), 5_000
 
 
 def _tiny(first: int, count: int) -> bytes:
@@ -200,13 +200,13 @@ def log_without_line_ends(size: int) -> bytes:
 def short_connections(count: int) -> bytes:
     """A connection for every request, each of them closed: what is kept of each is kept to the end."""
     file = _File()
-    asked = request("ApiVersions", 0, 1, "app")
+    api_versions = request("ApiVersions", 0, 1, "app")
     answered = response("ApiVersions", 0, 1)
     for number in range(count):
         client, port = f"12.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", 1_024 + number % 60_000
         file.segment(0, 999, flags=SYN, client=client, port=port)
         file.segment(1, 4_999, flags=SYN | ACK, client=client, port=port, acknowledged=1_000)
-        file.segment(0, 1_000, asked, flags=ACK | PSH | FIN, client=client, port=port)
+        file.segment(0, 1_000, api_versions, flags=ACK | PSH | FIN, client=client, port=port)
         file.segment(1, 5_000, answered, flags=ACK | PSH | FIN, client=client, port=port)
     return file.content()
 
@@ -214,11 +214,13 @@ def short_connections(count: int) -> bytes:
 def one_way(count: int) -> bytes:
     """Produce requests alone, as a recorder of one direction has them: all of them wait for responses."""
     file = _File()
-    asked = produce(0, 500)
+    produce_request = produce(0, 500)
     sequence = 1_000
     for first in range(0, count, 100):
         identities = range(first, min(first + 100, count))
-        sequence = file.say(0, sequence, b"".join(asked[:8] + struct.pack(">i", n) + asked[12:] for n in identities))
+        sequence = file.say(
+            0, sequence, b"".join(produce_request[:8] + struct.pack(">i", n) + produce_request[12:] for n in identities)
+        )
     return file.content()
 
 
@@ -267,10 +269,10 @@ def responses_alone(count: int) -> bytes:
     """Empty responses of connections whose requests were not recorded, in large segments: each fourth byte of them may
     begin a request, and was decoded as one."""
     file = _File()
-    said = empty_responses(min(count, 500_000))
+    responses = empty_responses(min(count, 500_000))
     for connection in range(-(-count // 500_000)):
-        for start in range(0, len(said), 1_400):
-            file.segment(1, 5_000 + start, said[start : start + 1_400], client=f"11.0.0.{connection}")
+        for start in range(0, len(responses), 1_400):
+            file.segment(1, 5_000 + start, responses[start : start + 1_400], client=f"11.0.0.{connection}")
     return file.content()
 
 

@@ -67,12 +67,12 @@ def recording(place: Place, bodies: list[bytes]) -> bytes:
     api, is_response = name.removesuffix("Response").removesuffix("Request"), name.endswith("Response")
     request, response = _example(f"{api}Request", version), _example(f"{api}Response", version)
     talk = Talk(segment_bytes=60_000).open()
-    asked, answered = bytearray(), bytearray()
+    sent, received = bytearray(), bytearray()
     for number, body in enumerate(bodies):
-        asked += _frame(request[0], request[1] if is_response else body, number, 4)
+        sent += _frame(request[0], request[1] if is_response else body, number, 4)
         if is_response or number % 3:
-            answered += _frame(response[0], body if is_response else response[1], number, 0)
-    return pcap(talk.say(0, bytes(asked)).say(1, bytes(answered)).close().packets)
+            received += _frame(response[0], body if is_response else response[1], number, 0)
+    return pcap(talk.say(0, bytes(sent)).say(1, bytes(received)).close().packets)
 
 
 def _frame(header: bytes, body: bytes, number: int, at: int) -> bytes:

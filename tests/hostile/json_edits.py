@@ -27,16 +27,16 @@ def _deep(depth: int) -> Any:
 
 def places(value: Any, limit: int = 4_000) -> list[tuple[Any, Any]]:
     """(container, key) of every value in it."""
-    found: list[tuple[Any, Any]] = []
+    entries: list[tuple[Any, Any]] = []
     waiting = [value] if isinstance(value, dict | list) else []
-    while waiting and len(found) < limit:
+    while waiting and len(entries) < limit:
         holder = waiting.pop()
         items = holder.items() if isinstance(holder, dict) else enumerate(holder)
         for key, held in list(items):
-            found.append((holder, key))
+            entries.append((holder, key))
             if isinstance(held, dict | list) and held:
                 waiting.append(held)
-    return found
+    return entries
 
 
 def edit(value: Any, random: Random) -> None:

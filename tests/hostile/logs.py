@@ -65,14 +65,14 @@ def odd_time(random: Random) -> Any:
 @cache
 def _recorded() -> list[str]:
     """The JSON of lines that brokers wrote."""
-    found = []
+    lines = []
     for name in NAMES:
         for log in request_logs(name).values():
             for line in log.splitlines():
                 if MARK in line and len(line) < _LONGEST:
                     text = line[line.index(MARK) + len(MARK) :]
-                    found.append(text[: text.rindex("}") + 1])
-    return found[:: max(1, len(found) // 2_000)]
+                    lines.append(text[: text.rindex("}") + 1])
+    return lines[:: max(1, len(lines) // 2_000)]
 
 
 @cache

@@ -149,12 +149,12 @@ def _shortened(packets: list[Packet]) -> tuple[Packet, ...]:
 
 def pick(packets: list[Packet], random: Random, *, full: bool = False) -> int:
     """The place of a TCP packet, with a payload where `full` asks for one; -1 where there is none."""
-    wanted = [
+    candidates = [
         place
         for place, packet in enumerate(packets)
         if packet.tcp_at >= 0 and (not full or packet.payload_at < len(packet.data))
     ]
-    return random.choice(wanted) if wanted else -1
+    return random.choice(candidates) if candidates else -1
 
 
 def move_sequence(packets: list[Packet], random: Random) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from kafkascope.capture.exchanges.exchange import to_exchanges
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.messages import Messages
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.run import Part
@@ -95,7 +95,7 @@ def expect_no_kernel_error(error: InputError) -> None:
 
 
 def _rows(reading: Reading, *, names: bool) -> int:
-    messages, knowledge = Messages(), Knowledge()
+    messages, knowledge = Messages(), NameCache()
     rows = 0
     for batch in reading.batches():
         exchanges = to_arrow(batch)

@@ -98,12 +98,12 @@ def test_both_engines_charge_what_a_message_takes_alike() -> None:
         walk = Walk(known, data)
         walk.message()
         taken = walk.allowed - walk.left
-        for spare, wanted in ((0, True), (-1, False)):
+        for spare, fits in ((0, True), (-1, False)):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(limits, "MAX_VALUE_BYTES", taken + spare)
-                assert (fast_decoder(known)(data, 0) is not None) == wanted
+                assert (fast_decoder(known)(data, 0) is not None) == fits
                 walk = Walk(known, data)
-                if wanted:
+                if fits:
                     walk.message()
                 else:
                     with pytest.raises(DecodeError, match="bytes as Python values"):

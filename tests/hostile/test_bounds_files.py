@@ -16,9 +16,9 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.capture.base.problems import Problems
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
-from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, FragmentStore, Key
+from kafkascope.capture.net.fragments import LONGEST_DATAGRAM, DatagramKey, FragmentStore
 from kafkascope.capture.reader import Reading
 from kafkascope.errors import InputError
 from tests.capture.request_log.test_reader import heartbeat, line
@@ -29,7 +29,7 @@ from tests.support.recordings import segments
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 soak = pytest.mark.skipif(not SOAK, reason="make soak")
 MIB = 1 << 20
-KEY = Key(4, 7, 6, (0, 1, 0, 2))
+KEY = DatagramKey(4, 7, 6, (0, 1, 0, 2))
 SECOND = 1_000_000_000
 
 
@@ -71,7 +71,7 @@ def test_waiting_fragments_take_what_their_cap_says() -> None:
 store = FragmentStore(Problems())
 for number in range(60_000):
     data = bytes([number & 255, number >> 8])
-    key = Key(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62))
+    key = DatagramKey(6, number, 6, (1 << 60, number << 40, 1 << 61, 1 << 62))
     store.add(key, 8, True, data, 2, 10**18 + number, number, number)
 print(len(store._waiting))
 """
@@ -92,8 +92,8 @@ def test_fragments_that_say_four_gigabytes_are_a_problem_of_their_packet() -> No
     packets = [
         ipv6_jumbo(0xFFFF_FFF0, struct.pack(">BBHI", 6, 0, place, 7), b"X" * 16) for place in (1, 8, 1)
     ]  # the first with more to follow, the last, the first again
-    found, problems = segments(pcap([(5, packet) for packet in packets], link=101))
-    assert found == []
+    found_segments, problems = segments(pcap([(5, packet) for packet in packets], link=101))
+    assert found_segments == []
     assert [(problem.kind, problem.place) for problem in problems] == [
         ("fragments", 0),
         ("fragments", 1),
@@ -105,8 +105,8 @@ def test_fragments_that_say_four_gigabytes_are_a_problem_of_their_packet() -> No
 @pytest.mark.parametrize("says", [17 * MIB, 1 << 31, 0xFFFF_FFFF])
 def test_a_segment_that_no_wire_carries_is_malformed(says: int) -> None:
     packets = [ipv6_jumbo(says, b"", tcp(7, 8, payload=b"abc")), ipv4("10.0.0.1", "10.0.0.2", tcp(7, 8, payload=b"x"))]
-    found, problems = segments(pcap([(5, packet) for packet in packets], link=101))
-    assert [segment.payload for segment in found] == [b"x"]
+    found_segments, problems = segments(pcap([(5, packet) for packet in packets], link=101))
+    assert [segment.payload for segment in found_segments] == [b"x"]
     assert [problem.kind for problem in problems] == ["malformed"]
 
 
@@ -180,8 +180,8 @@ print(found, reading.account.log_lines, reading.account.kept["long line"][0][1].
 def test_the_dearest_json_in_a_line_of_the_cap_takes_less_than_a_gigabyte(tmp_path: Path) -> None:
     path = tmp_path / "log"
     inside = b'{},{"":0},' * ((limits.MAX_LINE_BYTES - 200_000) // 10)
-    told = b'{"requestHeader":{"requestApiKey":3,"requestApiVersion":9},"request":{"topics":[' + inside + b"0]}}"
-    path.write_bytes(b"Completed request:" + told + b"\n" + GOOD + b"\n")
+    entry = b'{"requestHeader":{"requestApiKey":3,"requestApiVersion":9},"request":{"topics":[' + inside + b"0]}}"
+    path.write_bytes(b"Completed request:" + entry + b"\n" + GOOD + b"\n")
     ran = run(
         "import sys\nfrom kafkascope.capture.reader import Reading",
         "print(sum(map(len, Reading(sys.argv[1]).batches())))",
@@ -212,7 +212,7 @@ def test_an_odd_line_costs_itself(name: str) -> None:
 
 def unpack(data: bytes) -> tuple[int, str | None]:
     """(bytes, problem)"""
-    unpacked = Unpacked(Source(BytesIO(data)))
+    unpacked = Decompressor(Source(BytesIO(data)))
     buffer = memoryview(bytearray(MIB))
     total = 0
     while count := unpacked.fill(buffer):
@@ -233,13 +233,13 @@ def test_readers_of_many_files_give_their_memory_back(form: str) -> None:
     """Read to the end or not; without the collector, which cannot see all that they hold."""
     imports = """
 import cramjam, gc, io, sys
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
 gc.disable()
 data = bytes(getattr(cramjam, sys.argv[1]).compress(bytes(300_000)))
 buffer = memoryview(bytearray(65_536))
 def read(most):
-    unpacked = Unpacked(Source(io.BytesIO(data)))
+    unpacked = Decompressor(Source(io.BytesIO(data)))
     while most and unpacked.fill(buffer):
         most -= 1
 for _ in range(10):
@@ -318,6 +318,10 @@ def test_a_file_beyond_a_cap_is_a_problem_and_takes_little_memory(cap: str, tmp_
     )
     (tmp_path / "small").write_bytes(pcap([(5, b"x")]) if cap == "MAX_PACKET_BYTES" else SECTION)
     ran = run(imports, code, str(tmp_path / "file"), str(tmp_path / "small"))
-    wanted = {"MAX_PACKET_BYTES": "broken record", "MAX_BLOCK_BYTES": "broken block", "MAX_INTERFACES": "bad interface"}
-    assert wanted[cap] in ran.output
+    expected = {
+        "MAX_PACKET_BYTES": "broken record",
+        "MAX_BLOCK_BYTES": "broken block",
+        "MAX_INTERFACES": "bad interface",
+    }
+    assert expected[cap] in ran.output
     assert ran.peak < 96 * MIB

@@ -126,7 +126,7 @@ def test_raw_bytes_beyond_one_frame_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         (b"00" * 50_000 + b"0g", "'g' isn't a hex digit (digit 100002)"),
         (b"00" * 50_000 + b"0", "hex has an odd number of digits (100001); a byte is two"),
@@ -135,16 +135,16 @@ def test_raw_bytes_beyond_one_frame_are_refused(tmp_path: Path) -> None:
         (base64.b64encode(RAW[:100]) + b"==" + b"abcd", "no hex, a hex dump or base64"),
     ],
 )
-def test_what_is_wrong_with_long_text_is_said_with_its_place(text: bytes, said: str) -> None:
+def test_what_is_wrong_with_long_text_is_said_with_its_place(text: bytes, reason: str) -> None:
     with pytest.raises(InputError) as error:
         parse_long([text[at : at + 300] for at in range(0, len(text), 300)])
-    assert said in str(error.value)
+    assert reason in str(error.value)
 
 
 def test_packets_of_a_dump_are_bounded() -> None:
     """MAX_DUMPED_PACKETS: each takes more than its row."""
     row = "\t0x0000:  4500 0028\n"
     most = limits.MAX_DUMPED_PACKETS
-    for count, said in ((most, "packets carry data"), (most + 1, f"more than {most} packets")):
-        with pytest.raises(InputError, match=said):
+    for count, reason in ((most, "packets carry data"), (most + 1, f"more than {most} packets")):
+        with pytest.raises(InputError, match=reason):
             parse_text(row * count, "dump")

@@ -40,13 +40,13 @@ def test_early_bytes_of_one_stream_take_what_their_cap_says() -> None:
 
 READ = """
 from pathlib import Path
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.reader import Reading, decode_messages, read
 from kafkascope.columnar.decode import ERROR
 def listed(file):
     return sum(exchange.status == "answered" for exchange in read(Path(sys.argv[1], file)))
 def learned(file):
-    knowledge = Knowledge()
+    knowledge = NameCache()
     for batch in Reading(Path(sys.argv[1], file), names=True).batches():
         knowledge.learn(batch)
     return len(knowledge.topics)
@@ -63,8 +63,8 @@ def recording(calls: list[tuple[bytes, bytes]]) -> bytes:
     """Requests and their responses, without lengths."""
     talk = Talk(segment_bytes=60_000, step_ns=1_000).open()
     talk.say(0, request("ApiVersions", 3, 1)).say(1, response("ApiVersions", 3, 1))
-    for asked, answer in calls:
-        for direction, frame in enumerate((asked, answer)):
+    for sent, answer in calls:
+        for direction, frame in enumerate((sent, answer)):
             talk.say(direction, len(frame).to_bytes(4, "big") + frame)
     return pcap(talk.close().packets)
 
@@ -84,9 +84,9 @@ def topics(answer: int, ids: bool) -> bytes:
 def test_names_of_topics_take_what_their_cap_says(tmp_path: Path) -> None:
     """MAX_LEARNT_BYTES: of 200,000 topics, beside what those take that have no ids, of which nothing is learned. Names
     come and go among values of responses, which leaves as much between them."""
-    asked = encode_frame("MetadataRequest", 12, {"topics": None}, HEAD, length=False)
+    metadata_request = encode_frame("MetadataRequest", 12, {"topics": None}, HEAD, length=False)
     for name, ids in (("plain", False), ("ids", True)):
-        calls = [(asked, topics(answer, ids)) for answer in range(ANSWERS)]
+        calls = [(metadata_request, topics(answer, ids)) for answer in range(ANSWERS)]
         (tmp_path / name).write_bytes(recording(calls))
     ran = run(READ, "print(learned('plain'), *more(learned, 'ids'))", str(tmp_path))
     plain, kept, grown = map(int, ran.output.split())

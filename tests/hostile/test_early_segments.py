@@ -13,7 +13,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.net.segments import SegmentReader
-from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.tcp import _hold, early_of
 from kafkascope.capture.tcp.reassembly import Reassembler
 from kafkascope.capture.tcp.reassembly_kernel import LOOKS_GIVEN_BACK, MOST_LOOKED_AT
@@ -43,12 +43,12 @@ def reassembled(recording: bytes) -> tuple[Reassembler, list[Pieces]]:
 
 
 def nodes_of(tables: Tables, stream: int) -> list[int]:
-    found: list[int] = []
+    nodes: list[int] = []
     at = int(tables.streams[stream, Stream.HEAD])
-    while at >= 0 and len(found) <= len(tables.nodes):
-        found.append(at)
+    while at >= 0 and len(nodes) <= len(tables.nodes):
+        nodes.append(at)
         at = int(tables.nodes[at, Early.FOLLOWING])
-    return found
+    return nodes
 
 
 def assert_lanes(tables: Tables, stream: int) -> None:
@@ -85,7 +85,7 @@ def test_steps_do_not_grow_with_what_waits(name: str) -> None:
     if name not in ("repeated", "covered"):
         length = {"shuffled": 8}.get(name, 1)
         assert sum(int((piece.kind == PieceKind.BYTES).sum()) for piece in pieces) == SEGMENTS
-        assert sum(sum(one.bytes_seen) for one in reassembler.connections) == length * SEGMENTS
+        assert sum(sum(each.bytes_seen) for each in reassembler.connections) == length * SEGMENTS
     elif name == "repeated":
         assert connection.retransmitted_bytes + connection.duplicated_bytes > SEGMENTS // 2
     else:
@@ -100,9 +100,9 @@ def test_restored_segments_are_on_the_lanes() -> None:
     tables = grown(tables, 1)
     tables.streams[0] = -1
     tables.streams[0, [Stream.HEAD, Stream.TAIL]] = tables.free[tables.counts[StreamCount.FREE] - 1]
-    assert _hold(tables, 0, early, lambda packet: packet, Wanted([]), bytearray()) == []
+    assert _hold(tables, 0, early, lambda packet: packet, RereadRanges([]), bytearray()) == []
     assert_lanes(tables, 0)
-    assert early_of(tables, 0) == [list(one) for one in early]
+    assert early_of(tables, 0) == [list(segment) for segment in early]
 
 
 def test_looking_for_a_connection_to_forget_is_bounded() -> None:

@@ -138,8 +138,8 @@ DRIVEN_BY = {
 def functions(path: str) -> dict[str, str]:
     """The source of each."""
     text = (TESTS / path).read_text()
-    found = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {node.name: ast.get_source_segment(text, node) or "" for node in found}
+    definitions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {node.name: ast.get_source_segment(text, node) or "" for node in definitions}
 
 
 def test_every_cap_is_driven_by_a_test() -> None:

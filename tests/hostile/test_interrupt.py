@@ -57,8 +57,8 @@ def interrupt(command: list[str], is_ready: Callable[[subprocess.Popen[bytes]], 
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         began = time.monotonic()
-        _, said = child.communicate(timeout=DEADLINE_S)
-        return child.returncode, said, time.monotonic() - began
+        _, output = child.communicate(timeout=DEADLINE_S)
+        return child.returncode, output, time.monotonic() - began
     finally:
         child.kill()
         child.communicate()
@@ -68,13 +68,13 @@ def interrupt(command: list[str], is_ready: Callable[[subprocess.Popen[bytes]], 
 def test_heavy_work_ends(
     work: Callable[[Path], list[str]], tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    code, said, seconds = interrupt(work(tmp_path), lambda child: cpu_seconds(child.pid) > BUSY_CPU_S)
+    code, output, seconds = interrupt(work(tmp_path), lambda child: cpu_seconds(child.pid) > BUSY_CPU_S)
     measured = f"{work.__name__}: {seconds:.2f} s after Ctrl-C"
     print(measured)
     record_property("measured", measured)
-    assert code == 130, said[-500:]
+    assert code == 130, output[-500:]
     # `read` also reports what it has read so far.
-    assert b"Traceback" not in said and len(said.splitlines()) <= 3
+    assert b"Traceback" not in output and len(output.splitlines()) <= 3
 
 
 @pytest.mark.parametrize("command", ["groups", "probe", "check quorum", "describe quorum"])
@@ -88,8 +88,8 @@ def test_waiting_for_a_silent_broker_ends(command: str) -> None:
             return bool(met[-1].recv(4))
 
         bootstrap = f"127.0.0.1:{broker.getsockname()[1]}"
-        code, said, _ = interrupt([*command.split(), bootstrap, "--timeout", "50"], has_called)
-        for one in met:
-            one.close()
-    assert code == 130, said[-500:]
-    assert b"Traceback" not in said and len(said.splitlines()) <= 1
+        code, output, _ = interrupt([*command.split(), bootstrap, "--timeout", "50"], has_called)
+        for connection in met:
+            connection.close()
+    assert code == 130, output[-500:]
+    assert b"Traceback" not in output and len(output.splitlines()) <= 1

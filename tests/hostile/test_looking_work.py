@@ -90,11 +90,11 @@ def test_tiny_pieces_after_a_gap(role: int, heads: bytes) -> None:
     assert calls(lambda: stream.framer.feed(pieces)) < MOST_CALLS
     stream.offsets[role] += COUNT
     after = heartbeats(5, 40) if role == REQUEST else []
-    found = of(stream.say(*after), role)
+    frames = of(stream.say(*after), role)
     stream.finish()
     if role == REQUEST:
-        assert {row.kind for row in found} == {FrameKind.LOST, FrameKind.FRAME}
-        assert sum(row.kind == FrameKind.FRAME for row in found) == len(after)
+        assert {row.kind for row in frames} == {FrameKind.LOST, FrameKind.FRAME}
+        assert sum(row.kind == FrameKind.FRAME for row in frames) == len(after)
 
 
 def test_tiny_pieces_with_bytes_missing_between_them() -> None:

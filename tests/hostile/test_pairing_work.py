@@ -30,9 +30,9 @@ SECOND = 1_000_000_000
 
 def kernel(rows: Rows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
     pairs = pair(rows, waiting, CONNECTIONS, most_bytes=most_bytes, finish=finish)
-    found = zip(pairs.request.tolist(), pairs.response.tolist(), pairs.status.tolist(), strict=True)
+    outcomes = zip(pairs.request.tolist(), pairs.response.tolist(), pairs.status.tolist(), strict=True)
     left = [(at, int(rows[at, Frame.AFTER_LOSS])) for at in pairs.left.tolist()]
-    return Outcome(list(found), left, pairs.lost_answers)
+    return Outcome(list(outcomes), left, pairs.lost_answers)
 
 
 def some_rows(random: np.random.Generator, now: int) -> Rows:

@@ -49,9 +49,9 @@ def test_values_of_a_small_message_may_take_a_part_for_all_and_twenty_times_its_
     most = limits.FREE_VALUE_BYTES + limits.MAX_VALUE_RATIO * size
     assert most < limits.MAX_VALUE_BYTES
     ran = run(IMPORTS, f"data = names({count}, 1)\nprint(len(data))\nrefused('MetadataRequest', 9, data)")
-    length, said = ran.output.splitlines()
+    length, message = ran.output.splitlines()
     most = limits.FREE_VALUE_BYTES + limits.MAX_VALUE_RATIO * int(length)
-    assert f"the message takes more than {most} bytes as Python values" in said
+    assert f"the message takes more than {most} bytes as Python values" in message
     assert ran.peak < most
 
 

@@ -17,18 +17,23 @@ _OPENED = (
     " java.base/jdk.internal.ref java.base/sun.nio.ch java.base/sun.nio.cs java.base/sun.security.action"
     " java.base/sun.util.calendar"
 ).split()
-JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", *(f"--add-opens={one}=ALL-UNNAMED" for one in _OPENED))
+JVM = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xmx1g",
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+)
 
 
 def run_statements(*statements: str) -> list[list[dict[str, Any]]]:
     """The rows of each, in order."""
     with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "asked.sql"), Path(folder, "answered.json")
-        asked.write_text("".join(f"{one}\n" for one in statements), encoding="utf-8")
+        statements_file, answers_file = Path(folder, "asked.sql"), Path(folder, "answered.json")
+        statements_file.write_text("".join(f"{statement}\n" for statement in statements), encoding="utf-8")
         options = (*JVM, f"-Djava.io.tmpdir={folder}", f"-Dderby.system.home={folder}", "-Dfile.encoding=UTF-8")
         classpath = os.pathsep.join(map(str, _jars()))
-        _run(["java", *options, "-cp", classpath, str(SOURCE), str(asked), str(answered), folder])
-        return [json.loads(line) for line in answered.read_text(encoding="utf-8").splitlines()]
+        _run(["java", *options, "-cp", classpath, str(SOURCE), str(statements_file), str(answers_file), folder])
+        return [json.loads(line) for line in answers_file.read_text(encoding="utf-8").splitlines()]
 
 
 def _jars() -> list[Path]:

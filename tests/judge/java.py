@@ -41,16 +41,16 @@ def judge(release: str, cases: Iterable[Case]) -> list[Verdict]:
     """One verdict a case, in order. A JSON or hex that is `NOT_ASKED` is not judged."""
     classpath = [_classes(), *jars(release)]
     with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "cases.tsv"), Path(folder, "verdicts.tsv")
+        cases_file, verdicts_file = Path(folder, "cases.tsv"), Path(folder, "verdicts.tsv")
         count = 0
-        with asked.open("w", encoding="utf-8", newline="") as lines:
+        with cases_file.open("w", encoding="utf-8", newline="") as lines:
             for message, version, json_text, hexes in cases:
                 # raw line breaks and tabs in JSON can only be white space between tokens
                 flat = json_text.translate({9: " ", 10: " ", 13: " "})
                 lines.write(f"{message}\t{version}\t{flat}\t{hexes}\n")
                 count += 1
-        _run(["java", *JVM, "-cp", _path(classpath), "Judge", str(asked), str(answered)])
-        rows = answered.read_text(encoding="utf-8").split("\n")[:-1]
+        _run(["java", *JVM, "-cp", _path(classpath), "Judge", str(cases_file), str(verdicts_file)])
+        rows = verdicts_file.read_text(encoding="utf-8").split("\n")[:-1]
     if len(rows) != count:
         raise RuntimeError(f"{count} cases for Kafka {release}, {len(rows)} verdicts")
     return [Verdict(*row.split("\t")) for row in rows]

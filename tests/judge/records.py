@@ -34,10 +34,10 @@ def made_by_java() -> tuple[Made, ...]:
 
 def read_by_java(data: Iterable[bytes]) -> list[Any]:
     """One truth a piece of record data, in order; a string that starts with `!` where Java could not read it."""
-    asked = [piece.hex() for piece in data]
-    truths = [_truth(text) for text in _run("read", asked)]
-    if len(truths) != len(asked):
-        raise RuntimeError(f"{len(asked)} pieces of record data, {len(truths)} truths")
+    hex_pieces = [piece.hex() for piece in data]
+    truths = [_truth(text) for text in _run("read", hex_pieces)]
+    if len(truths) != len(hex_pieces):
+        raise RuntimeError(f"{len(hex_pieces)} pieces of record data, {len(truths)} truths")
     return truths
 
 
@@ -51,9 +51,9 @@ def _run(mode: str, lines: list[str] | None = None) -> list[str]:
         answered = Path(folder, "answered")
         files = [str(answered)]
         if lines is not None:
-            asked = Path(folder, "asked")
-            asked.write_text("".join(f"{line}\n" for line in lines))
-            files.insert(0, str(asked))
+            input_file = Path(folder, "asked")
+            input_file.write_text("".join(f"{line}\n" for line in lines))
+            files.insert(0, str(input_file))
         command = ["java", *JVM, f"-Djava.io.tmpdir={folder}", "-cp", classpath, str(SOURCE), mode, *files]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False

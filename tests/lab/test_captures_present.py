@@ -30,22 +30,22 @@ def test_no_file_is_large(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_page_and_description_are_those_of_the_recipe(name: str) -> None:
-    told = recording(name)
-    assert told["tells"] == RECIPES[name].tells
-    assert (HERE / name / "README.md").read_text() == readme(told)
+    described = recording(name)
+    assert described["tells"] == RECIPES[name].tells
+    assert (HERE / name / "README.md").read_text() == readme(described)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_capture_holds_whole_packets_of_its_ports(name: str) -> None:
-    told = recording(name)
-    ports = {port for names in told["ports"].values() for port in names.values()}
-    assert len(capture(name)) == told["captureBytes"]
+    described = recording(name)
+    ports = {port for names in described["ports"].values() for port in names.values()}
+    assert len(capture(name)) == described["captureBytes"]
     count = 0
     for at, ends in _packets(capture(name)):
         count += 1
-        assert told["from"] - SLACK_US <= at <= told["to"] + SLACK_US
+        assert described["from"] - SLACK_US <= at <= described["to"] + SLACK_US
         assert ports & set(ends)
-    assert count == told["packets"] > 0
+    assert count == described["packets"] > 0
 
 
 def _packets(data: bytes) -> Iterator[tuple[int, tuple[int, int]]]:
@@ -68,31 +68,33 @@ def _packets(data: bytes) -> Iterator[tuple[int, tuple[int, int]]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_request_log_is_whole_lines_of_its_ports(name: str) -> None:
-    told = recording(name)
+    described = recording(name)
     logs = request_logs(name)
-    assert {str(node) for node in logs} == set(told["ports"])
+    assert {str(node) for node in logs} == set(described["ports"])
     for node, text in logs.items():
         assert text.endswith("\n")
         for line in text.splitlines():
             start, end = line.index("Completed request:") + len("Completed request:"), line.rindex(" (kafka.request")
             entry = json.loads(line[start:end])
-            assert told["ports"][str(node)][entry["listener"]] == int(entry["connection"].split("-")[0].split(":")[1])
+            assert described["ports"][str(node)][entry["listener"]] == int(
+                entry["connection"].split("-")[0].split(":")[1]
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_is_in_order_and_inside_the_recording(name: str) -> None:
-    told = recording(name)
+    described = recording(name)
     times = [event["at"] for event in truth(name)]
     assert times == sorted(times)
-    assert told["from"] <= times[0] <= times[-1] <= told["to"]
+    assert described["from"] <= times[0] <= times[-1] <= described["to"]
 
 
 def _by_record(events: list[Event], kind: str) -> dict[tuple[str, int, int], list[Event]]:
-    found: dict[tuple[str, int, int], list[Event]] = defaultdict(list)
+    by_record: dict[tuple[str, int, int], list[Event]] = defaultdict(list)
     for event in events:
         if event["event"] == kind:
-            found[event["topic"], event["partition"], event["offset"]].append(event)
-    return found
+            by_record[event["topic"], event["partition"], event["offset"]].append(event)
+    return by_record
 
 
 POISON, UNWANTED = ("orders", 0, 3), ("orders", 0, 5)
@@ -178,18 +180,18 @@ def test_quorum_epochs_never_fall_and_name_one_leader() -> None:
     leaders: dict[int, set[int]] = defaultdict(set)
     for event in answers:
         leaders[event["epoch"]].add(event["leader"])
-        assert {one["id"] for one in event["voters"]} == {1, 2, 3}
-        assert max(one["logEndOffset"] for one in event["voters"]) >= event["highWatermark"]
+        assert {voter["id"] for voter in event["voters"]} == {1, 2, 3}
+        assert max(voter["logEndOffset"] for voter in event["voters"]) >= event["highWatermark"]
     assert all(len(nodes) == 1 for nodes in leaders.values())
 
 
 def test_quorum_lost_a_follower_and_then_its_leader() -> None:
     notes = {(event["event"], event["node"]): event["at"] for event in truth("quorum") if event["who"] == "recipe"}
-    killed, frozen = (next(node for kind, node in notes if kind == asked) for asked in ("killed", "frozen"))
+    killed, frozen = (next(node for kind, node in notes if kind == event_kind) for event_kind in ("killed", "frozen"))
     lags: list[int] = []
     for event in truth("quorum"):
         if event["event"] == "quorum":
-            ends = {one["id"]: one["logEndOffset"] for one in event["voters"]}
+            ends = {voter["id"]: voter["logEndOffset"] for voter in event["voters"]}
             if notes["frozen", frozen] < event["at"] < notes["thawed", frozen]:
                 lags.append(ends[event["leader"]] - ends[frozen])
             if event["at"] > notes["killed", killed]:

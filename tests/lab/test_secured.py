@@ -27,9 +27,9 @@ def ask(cluster: Cluster, user: str, api: str, value: dict[str, Any]) -> dict[st
 
 def test_users_see_what_they_may(secured_cluster: Cluster) -> None:
     names = [BOBS_TOPIC, "payments"]
-    asked = [{"name": name, "numPartitions": 1, "replicationFactor": 1, "assignments": []} for name in names]
+    topics = [{"name": name, "numPartitions": 1, "replicationFactor": 1, "assignments": []} for name in names]
     # there already when another test was first
-    call(secured_cluster.bootstrap, "CreateTopics", 7, {"topics": asked, "timeoutMs": 10_000})
+    call(secured_cluster.bootstrap, "CreateTopics", 7, {"topics": topics, "timeoutMs": 10_000})
     seen = {
         user: {topic["name"] for topic in ask(secured_cluster, user, "Metadata", {"topics": None})["topics"]}
         for user in SECURED_USERS

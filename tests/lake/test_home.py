@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope.errors import InputError, NotFoundError, UsageError
-from kafkascope.lake.home import FORMAT, SIGN, Lake, make_lake, open_lake
+from kafkascope.lake.home import LAKE_FORMAT, SIGN, Lake, make_lake, open_lake
 from kafkascope.lake.place import filesystem_errors, place_of, reason
 from tests.lake.build import ROOT, exchanges, land, seen, together
 
@@ -68,10 +68,10 @@ def test_sign_of_another_program_is_refused(tmp_path: Path, sign: str) -> None:
 
 
 def test_newer_format_is_refused_and_left_alone(lake: Lake) -> None:
-    newer = json.dumps({"format": FORMAT + 1, "id": lake.id})
+    newer = json.dumps({"format": LAKE_FORMAT + 1, "id": lake.id})
     Path(lake.uri, SIGN).write_text(newer)
     for opened in (open_lake, make_lake):
-        with pytest.raises(InputError, match=f"a lake of format {FORMAT + 1}; .* upgrade"):
+        with pytest.raises(InputError, match=f"a lake of format {LAKE_FORMAT + 1}; .* upgrade"):
             opened(lake.uri)
     assert Path(lake.uri, SIGN).read_text() == newer
 

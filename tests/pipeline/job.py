@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, required=True, help="how many there will be")
     arguments = parser.parse_args()
     # However small the recording of a test is, its connections are shared out.
-    plan.SMALL_BYTES = 0
+    plan.SMALL_INPUT_BYTES = 0
     spark = SparkSession.builder.getOrCreate()
     report: dict[str, Any] = {"kind": type(spark).__module__, "cores": _cores(spark, arguments.cores)}
     for name, how in ((BUCKETS, "buckets"), (SHUFFLED, "shuffle")):

@@ -53,7 +53,7 @@ def main(master: str, folder: str) -> None:
     from kafkascope.pipeline.ingestion.follow import follow
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
 
-    small = plan.SMALL_BYTES
+    small = plan.SMALL_INPUT_BYTES
 
     def ingested(lake: str, uris: list[str], thresholds: dict[str, str]) -> Ingested:
         plan.SMALL_BYTES = 0 if thresholds else small

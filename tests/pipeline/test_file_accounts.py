@@ -64,7 +64,7 @@ def damaged(path: Path) -> None:
 def test_buckets_and_shuffle_tell_the_same_of_every_file(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     files = pieces(capture(name, tmp_path), 4, seed=6)
     damaged(files[1])
     lake = make_lake(tmp_path / "lake")
@@ -97,7 +97,7 @@ def contradicted(path: Path) -> None:
 def test_what_is_wrong_with_a_connection_is_told_whatever_task_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     file = capture("clients", tmp_path)
     contradicted(file)
     # Cut within the last packet: what is wrong with the file itself is told once.
@@ -135,7 +135,7 @@ def quarantined(lake: Lake, done: list[TaskResult]) -> list[dict[str, Any]]:
 def test_what_is_wrong_stands_at_the_packet_of_its_own_file_under_both_plans(
     tmp_path: Path, buckets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     files = pieces(capture("clients", tmp_path), 3, seed=6)
     malformed(files[0], 7)
     malformed(files[1], 11)
@@ -163,7 +163,7 @@ def test_what_is_wrong_beyond_the_first_few_has_its_bytes_under_both_plans(tmp_p
 def test_a_file_that_is_gone_when_it_is_read_is_named_under_both_plans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     files = pieces(capture("share", tmp_path), 3, seed=6)
     lake = make_lake(tmp_path / "lake")
     plans = {name: planned(lake, files, name, BUCKETS) for name in ("buckets", "shuffle")}

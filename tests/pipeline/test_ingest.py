@@ -110,7 +110,7 @@ def test_file_by_file_is_the_same_as_in_one_go(spark: "SparkSession", lake: str,
 def test_buckets_have_the_rows_of_one_task(
     spark: "SparkSession", lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     path = capture("clients", tmp_path)
     ingest(spark, [path], lake, Options(tasks=3))
     assert lake_rows(lake) == read_rows(path)
@@ -146,7 +146,7 @@ def test_a_packed_log_that_has_grown_adds_what_is_new(
 def test_shuffled_segments_have_the_rows_of_buckets(
     spark: "SparkSession", lake: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_BYTES", 0)
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.plan.SMALL_INPUT_BYTES", 0)
     path = capture(name, tmp_path)
     cut = pieces(path, 4, seed=2)
     # The second call goes on from what the first left.

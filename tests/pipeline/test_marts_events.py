@@ -258,7 +258,7 @@ def test_fetches_of_other_topics_are_no_raft(spark: "SparkSession") -> None:
             "responses": [{"topic_id": topic_id, "partitions": [place]}],
         }
 
-    both = (("raft", quorum.METADATA_TOPIC_ID), ("data", TOPIC))
+    both = (("raft", quorum.METADATA_TOPIC_ID_TEXT), ("data", TOPIC))
     tables = {
         "fetch_request": bodies(spark, "FetchRequest", *(fetch(*arguments) for arguments in both)),
         "fetch_response": bodies(spark, "FetchResponse", *(answer(*arguments) for arguments in both)),

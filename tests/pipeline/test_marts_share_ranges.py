@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.pipeline.mart import share_ranges
-from kafkascope.pipeline.mart.share import COLUMNS
+from kafkascope.pipeline.mart.share import EVENT_COLUMNS
 from kafkascope.pipeline.mart.share_ranges import events_of
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
@@ -16,7 +16,7 @@ _ACKNOWLEDGED = pa.struct([*_RANGE, ("acknowledge_types", pa.list_(pa.int8()))])
 _ACQUIRED = pa.struct([*_RANGE, ("delivery_count", pa.int16())])
 SCHEMA = pa.schema(
     {
-        **{name: _TYPES[kind] for name, kind in COLUMNS.items() if kind in _TYPES},
+        **{name: _TYPES[kind] for name, kind in EVENT_COLUMNS.items() if kind in _TYPES},
         "acknowledged": pa.list_(pa.struct([*_PLACE, ("error_code", pa.int32()), ("ranges", pa.list_(_ACKNOWLEDGED))])),
         "acquired": pa.list_(pa.struct([*_PLACE, ("ranges", pa.list_(_ACQUIRED))])),
     }

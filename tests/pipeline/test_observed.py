@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafkascope import encode_frame
-from kafkascope.capture.exchanges.client_calls import Called
+from kafkascope.capture.exchanges.client_calls import ClientCall
 from kafkascope.lake.file_names import PENDING
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.lake.read.visible_rows import dataset, visible_files
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Lake:
     return make_lake(tmp_path / "lake")
 
 
-def called(at: int, api: str, version: int, request: dict[str, Any], response: dict[str, Any]) -> Called:
+def called(at: int, api: str, version: int, request: dict[str, Any], response: dict[str, Any]) -> ClientCall:
     sent = NOON + at * SECOND
     request_frame = encode_frame(
         f"{api}Request", version, request, {"correlationId": at, "clientId": "watch"}, length=False
@@ -41,7 +41,7 @@ def called(at: int, api: str, version: int, request: dict[str, Any], response: d
     return Called("127.0.0.1:51234", SOURCE, NOON, request_frame, response_frame, sent, sent + 2_000_000)
 
 
-def quorum(at: int, epoch: int = 3) -> Called:
+def quorum(at: int, epoch: int = 3) -> ClientCall:
     voters = [{"replicaId": node, "logEndOffset": 100 - node} for node in (1, 2)]
     partition = {"leaderId": 1, "leaderEpoch": epoch, "highWatermark": 98, "currentVoters": voters}
     answer = {"topics": [{"topicName": "__cluster_metadata", "partitions": [partition]}]}
@@ -78,11 +78,11 @@ def test_commits_of_a_run_are_one_recording_that_grows(home: Lake) -> None:
     assert len({row["ingest_id"] for row in rows(home, "captures")}) == 2
 
 
-def key(call: Called) -> tuple[str, str, int]:
+def key(call: ClientCall) -> tuple[str, str, int]:
     return call.client_address, call.broker_address, call.opened_ns
 
 
-def other(at: int) -> Called:
+def other(at: int) -> ClientCall:
     """A call over another connection."""
     return replace(quorum(at), client_address="127.0.0.1:51235")
 
@@ -100,7 +100,7 @@ def sizes(connections: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     return by_client
 
 
-def summed(*calls: Called) -> dict[str, tuple[int, int]]:
+def summed(*calls: ClientCall) -> dict[str, tuple[int, int]]:
     """By the frames themselves, with their lengths."""
     sums: dict[str, tuple[int, int]] = {}
     for call in calls:
@@ -114,7 +114,7 @@ def test_a_connection_has_one_row_for_every_reader_after_every_commit(home: Lake
     writer = ObservationWriter(home, SOURCE, "run")
     # The other connection is closed after the second commit; the last two have nothing of it.
     commits = [[quorum(1), other(2)], [quorum(11), other(12)], [quorum(21)], [quorum(31)]]
-    seen: list[Called] = []
+    seen: list[ClientCall] = []
     for number, calls in enumerate(commits):
         seen += calls
         still_open = {key(calls[0]), *([key(other(0))] if number == 0 else [])}

@@ -6,7 +6,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Field
-from kafkascope.schema.names import MESSAGES, find, find_api, matches, suggest
+from kafkascope.schema.names import MESSAGE_KINDS, find, find_api, matches, suggest
 from kafkascope.schema.releases import Release, check_release, newest_release, releases
 from kafkascope.schema.targets import parse_target
 from kafkascope.schema.values import meaning, named_values
@@ -23,7 +23,7 @@ def versions_of(kind: str) -> int:
 
 
 def every_field(fields: tuple[Field, ...]) -> list[Field]:
-    return [found for field in fields for found in (field, *every_field(field.fields))]
+    return [nested for field in fields for nested in (field, *every_field(field.fields))]
 
 
 # protocol note 27
@@ -47,7 +47,7 @@ def test_every_request_has_its_response_with_the_same_versions() -> None:
 def test_a_patch_that_lacks_versions_is_known() -> None:
     # KAFKA-19444: 4.0.0 serves JoinGroup 2-9, 4.0.1 brought 0 and 1 back
     known = {name: message(name).patches for name in index() if message(name).patches}
-    assert {name: [(patch, v.text) for patch, v in found] for name, found in known.items()} == {
+    assert {name: [(patch, v.text) for patch, v in versions] for name, versions in known.items()} == {
         "JoinGroupRequest": [("4.0.0", "2-9")],
         "JoinGroupResponse": [("4.0.0", "2-9")],
     }
@@ -62,14 +62,14 @@ def test_a_patch_that_lacks_versions_is_known() -> None:
 
 
 def test_six_messages_have_two_layouts_under_one_number() -> None:
-    found = {
+    layouts = {
         (name, block.versions.text, str(block.releases))
         for name, entry in index().items()
         if entry.kind in ("request", "response") or name in CLIENT_DATA
         for block in message(name).blocks
         if block.releases
     }
-    assert found == {
+    assert layouts == {
         ("ConsumerGroupDescribeResponse", "0", "3.7"),
         ("ConsumerGroupHeartbeatRequest", "0", "3.5-3.6"),
         ("ConsumerGroupHeartbeatResponse", "0", "3.5-3.6"),
@@ -183,19 +183,19 @@ def test_coded_fields_know_their_versions() -> None:
     assert meaning(named_values(response, path, 0), 5) is not None
     request = message("ShareFetchRequest")
     types = ("Topics", "Partitions", "AcknowledgementBatches", "AcknowledgeTypes")
-    said = [meaning(named_values(request, types, 2), code) or "" for code in range(5)]
-    assert [text.split()[0] for text in said] == ["Gap", "Accept", "Release", "Reject", "Renew"]
+    meanings = [meaning(named_values(request, types, 2), code) or "" for code in range(5)]
+    assert [text.split()[0] for text in meanings] == ["Gap", "Accept", "Release", "Reject", "Renew"]
 
 
 def test_every_file_of_the_catalog_reads() -> None:
     assert len(index()) == 290
     for name, entry in index().items():
-        found = message(name)
-        assert (found.name, found.kind, found.key) == (name, entry.kind, entry.key)
-        assert found.all_versions() == [v for first, last in entry.versions.ranges for v in range(first, last + 1)]
-        assert found.blocks, name
-        for version in found.all_versions():
-            assert sum(version in block.versions and block.releases is None for block in found.blocks) == 1, (
+        known = message(name)
+        assert (known.name, known.kind, known.key) == (name, entry.kind, entry.key)
+        assert known.all_versions() == [v for first, last in entry.versions.ranges for v in range(first, last + 1)]
+        assert known.blocks, name
+        for version in known.all_versions():
+            assert sum(version in block.versions and block.releases is None for block in known.blocks) == 1, (
                 name,
                 version,
             )
@@ -227,8 +227,8 @@ def test_suggestions_are_of_the_kind_that_is_asked_for() -> None:
     assert suggest("ApiVersionsRequest") == "; it is a request of ApiVersions"
     assert suggest("TopicRecord") == "; it is a record"
     assert suggest("ShareFech") == "; did you mean ShareFetch?"
-    assert "ShareFetch?" not in suggest("ShareFetchRequst", MESSAGES)
-    assert "did you mean ShareFetchRequest" in suggest("ShareFetchRequst", MESSAGES)
+    assert "ShareFetch?" not in suggest("ShareFetchRequst", MESSAGE_KINDS)
+    assert "did you mean ShareFetchRequest" in suggest("ShareFetchRequst", MESSAGE_KINDS)
 
 
 def test_a_version_that_is_none_names_one_that_there_is() -> None:

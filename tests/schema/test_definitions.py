@@ -21,8 +21,8 @@ def field(name: str, type_: str = "int32", versions: str = "0+", **more: Any) ->
 
 
 def only(definition: Definition) -> FieldDefinition:
-    (found,) = definition.fields
-    return found
+    (definition_field,) = definition.fields
+    return definition_field
 
 
 # protocol note 23
@@ -70,8 +70,8 @@ def test_defaults_have_one_spelling(type_: str, written: str, default: str | Non
 
 def test_a_tag_may_be_written_as_a_string() -> None:
     for tag in ("0", '"0"'):
-        found = only(define(field("F", versions="2+", taggedVersions='"2+"', tag=tag)))
-        assert (found.tag, found.tagged) == (0, "2+")
+        parsed = only(define(field("F", versions="2+", taggedVersions='"2+"', tag=tag)))
+        assert (parsed.tag, parsed.tagged) == (0, "2+")
 
 
 def test_valid_versions_none_comes_without_fields() -> None:
@@ -99,10 +99,10 @@ def test_common_structs_are_filled_in_wherever_they_are_used() -> None:
           {{ "name": "Leaf", "versions": "0+", "fields": [
             {{ "name": "Key", "type": "string", "versions": "0+" }} ] }}
         ] }}""")
-    one, two = definition.fields
-    assert [child.name for child in one.fields] == [child.name for child in two.fields] == ["Inner"]
-    assert [leaf.name for leaf in one.fields[0].fields] == ["Key"]
-    assert one.is_struct and two.nullable == "0+"
+    first, second = definition.fields
+    assert [child.name for child in first.fields] == [child.name for child in second.fields] == ["Inner"]
+    assert [leaf.name for leaf in first.fields[0].fields] == ["Key"]
+    assert first.is_struct and second.nullable == "0+"
 
 
 def test_a_struct_that_contains_itself_is_refused() -> None:
@@ -115,8 +115,8 @@ def test_a_struct_that_contains_itself_is_refused() -> None:
 
 def test_header_strings_may_stay_classic() -> None:
     # RequestHeader's ClientId (protocol note 1)
-    found = only(define(field("ClientId", "string", "1+", nullableVersions='"1+"', flexibleVersions='"none"')))
-    assert found.classic
+    parsed = only(define(field("ClientId", "string", "1+", nullableVersions='"1+"', flexibleVersions='"none"')))
+    assert parsed.classic
     assert not only(define(field("Name", "string"))).classic
 
 
@@ -184,7 +184,7 @@ def names(merged: Merged, version: int, release: str) -> list[str]:
 
 
 def by_name(fields: list[MergedField], name: str) -> MergedField:
-    return next(found for found in fields if found.name == name)
+    return next(merged_field for merged_field in fields if merged_field.name == name)
 
 
 # protocol notes 24, 27
@@ -285,10 +285,15 @@ def test_a_field_goes_by_its_newest_name_and_keeps_the_earlier_ones() -> None:
             "3.0": define(field("ApiKey")),
         }
     )
-    (found,) = merged.blocks[0].fields
-    assert found.name == "ApiKey"
-    assert found.was == {"2.3": "Index", "2.4": "Key"}
-    assert [found.name_in(release) for release in ("2.2", "2.3", "2.4", "3.0")] == ["Index", "Index", "Key", "ApiKey"]
+    (merged_field,) = merged.blocks[0].fields
+    assert merged_field.name == "ApiKey"
+    assert merged_field.was == {"2.3": "Index", "2.4": "Key"}
+    assert [merged_field.name_in(release) for release in ("2.2", "2.3", "2.4", "3.0")] == [
+        "Index",
+        "Index",
+        "Key",
+        "ApiKey",
+    ]
 
 
 def test_a_name_given_to_another_field_of_a_later_version_stays_apart() -> None:

@@ -116,9 +116,9 @@ def test_listed_errors_are_those_of_the_definition_file(response: str) -> None:
 
 
 def test_invalid_record_state_comes_only_in_the_acknowledge_error_code() -> None:
-    found = errors("ShareFetchResponse", 2)
-    assert found["INVALID_RECORD_STATE"].fields == ("Responses.Partitions.AcknowledgeErrorCode",)
-    assert "ErrorCode" in found["SHARE_SESSION_NOT_FOUND"].fields
+    found_errors = errors("ShareFetchResponse", 2)
+    assert found_errors["INVALID_RECORD_STATE"].fields == ("Responses.Partitions.AcknowledgeErrorCode",)
+    assert "ErrorCode" in found_errors["SHARE_SESSION_NOT_FOUND"].fields
 
 
 def test_a_request_has_the_errors_of_its_answer() -> None:
@@ -132,9 +132,9 @@ def test_a_record_returns_no_errors() -> None:
 def test_the_only_error_field_of_a_message_carries_its_errors() -> None:
     # Heartbeat's answer has one error code, so whatever the broker's code names stands there
     assert error_fields(message("HeartbeatResponse"), 4) == ("ErrorCode",)
-    found = errors("HeartbeatResponse", 4)
-    assert found["UNKNOWN_MEMBER_ID"].origin == "code"
-    assert {item.fields for item in found.values()} == {("ErrorCode",)}
+    found_errors = errors("HeartbeatResponse", 4)
+    assert found_errors["UNKNOWN_MEMBER_ID"].origin == "code"
+    assert {item.fields for item in found_errors.values()} == {("ErrorCode",)}
 
 
 def test_a_field_that_nobody_names_is_said_to_be_unknown() -> None:
@@ -170,11 +170,11 @@ def test_error_fields_are_those_of_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     ["121", "INVALID_RECORD_STATE", "invalid_record_state", "invalid-record-state", "InvalidRecordStateException"],
 )
-def test_an_error_is_found_by_code_name_or_exception(asked: str) -> None:
-    assert find_error(asked).code == 121
+def test_an_error_is_found_by_code_name_or_exception(query: str) -> None:
+    assert find_error(query).code == 121
 
 
 def test_an_error_is_found_by_its_earlier_name() -> None:
@@ -187,10 +187,10 @@ def test_a_near_miss_is_suggested() -> None:
         find_error("INVALID_RECORD_STAT")
 
 
-@pytest.mark.parametrize("asked", ["9999", "-9999", "", "-", "²", "9" * 5000])
-def test_an_error_that_does_not_exist_is_not_found(asked: str) -> None:
+@pytest.mark.parametrize("query", ["9999", "-9999", "", "-", "²", "9" * 5000])
+def test_an_error_that_does_not_exist_is_not_found(query: str) -> None:
     with pytest.raises(NotFoundError):
-        find_error(asked)
+        find_error(query)
 
 
 def test_an_unknown_code_keeps_its_number() -> None:

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes
-from kafkascope.schema.export import FORMAT, catalog_json
+from kafkascope.schema.export import EXPORT_FORMAT, catalog_json
 from kafkascope.schema.files import text
 from kafkascope.schema.model import Field
 from kafkascope.schema.releases import releases
@@ -37,7 +37,7 @@ def subschemas(part: Any, path: str = "#") -> Iterator[tuple[str, dict[str, Any]
 
 def test_schema_is_one(schema: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(schema)
-    assert schema["properties"]["format"]["const"] == FORMAT
+    assert schema["properties"]["format"]["const"] == EXPORT_FORMAT
 
 
 def test_whole_catalog_keeps_to_its_schema(catalog: dict[str, Any], schema: dict[str, Any]) -> None:
@@ -48,9 +48,9 @@ def test_whole_catalog_keeps_to_its_schema(catalog: dict[str, Any], schema: dict
 
 
 def test_schema_closes_every_object_and_describes_every_property(schema: dict[str, Any]) -> None:
-    found = dict(subschemas(schema))
-    assert len(found) == 15
-    for place, part in found.items():
+    parts_by_place = dict(subschemas(schema))
+    assert len(parts_by_place) == 15
+    for place, part in parts_by_place.items():
         assert part["additionalProperties"] is False, place
         assert part["description"], place
         optional = {"fields"} if place == "#/$defs/field" else set()

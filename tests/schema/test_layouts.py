@@ -90,7 +90,7 @@ def test_names_are_those_of_the_release() -> None:
     ],
 )
 def test_nullable_versions_are_those_of_the_definition(name: str, path: str, nullable: set[int]) -> None:
-    found = set()
+    nullable_versions = set()
     for version in message(name).all_versions():
         parts = path.split(".")
         fields = layout(name, version).fields
@@ -98,8 +98,8 @@ def test_nullable_versions_are_those_of_the_definition(name: str, path: str, nul
             hit = next((field for field in fields if field.name == part), None)
             fields = hit.fields if hit else ()
         if hit and hit.nullable:
-            found.add(version)
-    assert found == nullable
+            nullable_versions.add(version)
+    assert nullable_versions == nullable
 
 
 # protocol note 1
@@ -107,10 +107,10 @@ def test_one_string_in_all_of_kafka_stays_classic_in_a_flexible_version() -> Non
     def classic(fields: tuple[LayoutField, ...]) -> list[str]:
         return [f.name for f in fields if not f.compact] + [name for f in fields for name in classic(f.fields)]
 
-    found = [
+    classic_strings = [
         (*pair, names) for pair in every_pair() if layout(*pair).flexible and (names := classic(layout(*pair).fields))
     ]
-    assert found == [("RequestHeader", 2, ["clientId"])]
+    assert classic_strings == [("RequestHeader", 2, ["clientId"])]
 
 
 def test_minimum_is_the_fewest_bytes_that_a_message_takes() -> None:
@@ -132,7 +132,9 @@ def test_elements_take_a_byte_at_least() -> None:
     """protocol note 22: a count of elements of no bytes could not be held against the frame."""
 
     def arrays(fields: tuple[LayoutField, ...]) -> list[LayoutField]:
-        return [found for field in fields for found in ([field] if field.array else []) + arrays(field.fields)]
+        return [
+            array_field for field in fields for array_field in ([field] if field.array else []) + arrays(field.fields)
+        ]
 
     for place in every_place():
         for field in arrays(layout(*place).fields):

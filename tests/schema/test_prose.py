@@ -8,12 +8,12 @@ import pytest
 from kafkascope.schema.api_facts import api_facts
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
-from kafkascope.schema.files import DATA, lines, text
+from kafkascope.schema.files import DATA_FOLDER, lines, text
 from kafkascope.schema.prose import FIELDS_MARK, paragraphs, sentence
 from tests.support.places import fields_of, spellings
 from tests.support.prose_rules import borrowed, only_restates, style_faults, unwanted_words
 
-MESSAGES = Path(DATA, "prose", "messages")
+MESSAGES = Path(DATA_FOLDER, "prose", "messages")
 
 
 def own_sentences(stem: str) -> dict[str, str]:
@@ -25,10 +25,10 @@ def keyed(rows: list[str]) -> dict[str, str]:
 
 
 def every_sentence() -> list[tuple[str, str]]:
-    found = list(keyed(lines("prose/fields.txt")).items())
+    sentences = list(keyed(lines("prose/fields.txt")).items())
     for file in sorted(MESSAGES.glob("*.txt")):
-        found += own_sentences(file.stem).items()
-    return found
+        sentences += own_sentences(file.stem).items()
+    return sentences
 
 
 def advice() -> dict[str, tuple[str, str]]:
@@ -117,12 +117,12 @@ def test_every_error_code_has_a_sentence_of_its_own() -> None:
 
 
 def test_two_fields_of_a_struct_never_share_a_sentence() -> None:
-    found: dict[tuple[str, tuple[str, ...], str], set[str]] = {}
+    paths_by_sentence: dict[tuple[str, tuple[str, ...], str], set[str]] = {}
     for name in index():
         known = message(name)
         for path, _ in fields_of(known):
-            found.setdefault((name, path[:-1], sentence(known, path) or ""), set()).add(path[-1])
-    assert [(key, names) for key, names in found.items() if len(names) > 1] == []
+            paths_by_sentence.setdefault((name, path[:-1], sentence(known, path) or ""), set()).add(path[-1])
+    assert [(key, names) for key, names in paths_by_sentence.items() if len(names) > 1] == []
 
 
 def test_the_version_from_which_clients_wait_is_that_of_kip_219() -> None:
@@ -149,7 +149,7 @@ def test_a_bare_name_is_told_from_an_explanation(name: str, words: str, restates
 
 
 def test_no_seven_words_in_a_row_are_from_a_definition_file() -> None:
-    assert [(where, found[0]) for where, words in every_text() if (found := borrowed(words))] == []
+    assert [(where, run[0]) for where, words in every_text() if (run := borrowed(words))] == []
 
 
 def test_a_sentence_of_a_definition_file_is_recognised() -> None:

@@ -14,9 +14,9 @@ def about(place: str) -> str:
         return cause_and_remedy(name)[0]
     if not path:
         return " ".join(paragraphs(message(name)))
-    found = sentence(message(name), tuple(path))
-    assert found, place
-    return found
+    text = sentence(message(name), tuple(path))
+    assert text, place
+    return text
 
 
 @pytest.mark.parametrize(

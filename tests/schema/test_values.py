@@ -163,8 +163,8 @@ def test_every_admin_method_exists_in_the_newest_client() -> None:
     with zipfile.ZipFile(newest.jar("kafka-clients")) as jar:
         # the interface has bodies only for its default methods
         for name in ("Admin", "KafkaAdminClient"):
-            found = ClassFile(jar.read(f"org/apache/kafka/clients/admin/{name}.class"))
-            methods |= {method for method, _ in found.methods}
+            class_file = ClassFile(jar.read(f"org/apache/kafka/clients/admin/{name}.class"))
+            methods |= {method for method, _ in class_file.methods}
     named = {(api, method) for api in apis().values() for method in api_facts(api).admin}
     assert sorted((api, method) for api, method in named if method not in methods) == []
     assert len(named) > 60

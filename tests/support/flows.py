@@ -274,10 +274,10 @@ def _see(packets: Iterable[Packet], truths: tuple[Truth, Truth]) -> None:
             apart = (packet.acknowledgement - start) % WORD
             acknowledged[1 - way] = max(acknowledged[1 - way], apart if apart < WORD // 2 else 0)
         if packet.flags & RST:
-            for one in (0, 1):
-                until = max(acknowledged[one], packet.at if one == way else 0)
-                closed[one] |= first[one] is not None and until - ends[one] <= 1
-                given_up[one] = ends[one]
+            for side in (0, 1):
+                until = max(acknowledged[side], packet.at if side == way else 0)
+                closed[side] |= first[side] is not None and until - ends[side] <= 1
+                given_up[side] = ends[side]
         if packet.flags & RST or closed[way]:
             continue
         truths[way].ended |= bool(packet.flags & FIN)
@@ -285,14 +285,14 @@ def _see(packets: Iterable[Packet], truths: tuple[Truth, Truth]) -> None:
             ends[way] = max(ends[way], packet.at + packet.wire_length)
         new = np.full(packet.wire_length, CUT, np.int16)
         new[: len(packet.payload)] = np.frombuffer(packet.payload, np.uint8)
-        there = shown[way][packet.at : packet.at + packet.wire_length]
-        again = (there >= 0) & (new >= 0)
+        shown_before = shown[way][packet.at : packet.at + packet.wire_length]
+        again = (shown_before >= 0) & (new >= 0)
         again[: max(0, _at(first[way]) - packet.at)] = False
         truths[way].repeated += int(again.sum())
         truths[way].single += int(again.sum()) if packet.wire_length == 1 else 0
-        truths[way].conflicts += int((again & (there != new)).sum())
-        fresh = (there == NOTHING) & (np.arange(packet.at, packet.at + packet.wire_length) >= given_up[way])
-        there[fresh] = new[fresh]
+        truths[way].conflicts += int((again & (shown_before != new)).sum())
+        fresh = (shown_before == NOTHING) & (np.arange(packet.at, packet.at + packet.wire_length) >= given_up[way])
+        shown_before[fresh] = new[fresh]
     for way, truth in enumerate(truths):
         if first[way] is not None:
             base = _at(first[way])

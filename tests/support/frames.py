@@ -12,7 +12,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.codec.frame import encode_frame
 
 START_NS = 1_763_200_000_000_000_000
@@ -89,10 +89,10 @@ class Wire:
         """All of them, fed as one with the end or `step` frames at a time, in the order in which they came out."""
         count = 1 + max(row[2] for row in self.rows)
         pairer = Pairer([connection(number) for number in range(count)], Recordings([URI], [0]), names=True)
-        knowledge = Knowledge()
-        found: list[Exchange] = []
+        knowledge = NameCache()
+        listed: list[Exchange] = []
         batches = [pairer.feed(self.frames(at, at + step)) for at in range(0, len(self.rows), step)] if step else []
         for batch in [*batches, pairer.finish(None if step else self.frames())]:
             knowledge.learn(batch)
-            found += to_exchanges(batch, knowledge.names(batch))
-        return found
+            listed += to_exchanges(batch, knowledge.names(batch))
+        return listed

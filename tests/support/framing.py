@@ -68,9 +68,9 @@ def read_messages(
     messages: Sequence[Message], faults: Faults | None = None, ports: Sequence[int] = ()
 ) -> tuple[Connection, list[Row]]:
     recording = record(Random(5), [messages], faults or Faults())
-    connections, found = read([recording.segments()], recording, ports)
+    connections, frames = read([recording.segments()], recording, ports)
     assert len(connections) == 1
-    return connections[0], found
+    return connections[0], frames
 
 
 def without(recording: Recording, lost: set[int]) -> list[Segments]:
@@ -78,8 +78,8 @@ def without(recording: Recording, lost: set[int]) -> list[Segments]:
     return [segments(kept)]
 
 
-def of(found: Iterable[Row], role: int) -> list[Row]:
-    return [row for row in found if row.is_response == role]
+def of(frames: Iterable[Row], role: int) -> list[Row]:
+    return [row for row in frames if row.is_response == role]
 
 
 class Stream:
@@ -93,32 +93,32 @@ class Stream:
         if opener is not None:
             self.feed((PieceKind.OPEN, REQUEST, b""), (PieceKind.OPEN, RESPONSE, b""))
 
-    def feed(self, *given: Given) -> list[Row]:
-        data = b"".join(what for _, _, what in given if isinstance(what, bytes))
-        lengths = [what if isinstance(what, int) else len(what) for _, _, what in given]
+    def feed(self, *entries: Given) -> list[Row]:
+        data = b"".join(what for _, _, what in entries if isinstance(what, bytes))
+        lengths = [what if isinstance(what, int) else len(what) for _, _, what in entries]
         offsets = []
-        for (_, direction, _), length in zip(given, lengths, strict=True):
+        for (_, direction, _), length in zip(entries, lengths, strict=True):
             offsets.append(self.offsets[direction])
             self.offsets[direction] += length
-        sizes = np.array([len(what) if isinstance(what, bytes) else 0 for _, _, what in given])
-        found = rows(
+        sizes = np.array([len(what) if isinstance(what, bytes) else 0 for _, _, what in entries])
+        frames = rows(
             [
                 self.framer.feed(
                     Pieces(
                         np.frombuffer(data, np.uint8),
-                        np.array([kind for kind, _, _ in given], np.uint8),
-                        np.array([direction for _, direction, _ in given], np.int32),
+                        np.array([kind for kind, _, _ in entries], np.uint8),
+                        np.array([direction for _, direction, _ in entries], np.int32),
                         np.array(offsets, np.int64),
                         np.cumsum(sizes) - sizes,
                         np.array(lengths, np.int64),
-                        np.arange(len(given), dtype=np.int64),
-                        np.arange(len(given), dtype=np.int64),
+                        np.arange(len(entries), dtype=np.int64),
+                        np.arange(len(entries), dtype=np.int64),
                     )
                 )
             ]
         )
-        self.rows += found
-        return found
+        self.rows += frames
+        return frames
 
     def say(self, *messages: Message) -> list[Row]:
         return self.feed(*((PieceKind.BYTES, direction, data) for direction, data in messages))
@@ -136,5 +136,5 @@ def heartbeats(first: int, count: int) -> list[Message]:
     return [(REQUEST, request("Heartbeat", 4, first + n)) for n in range(count)]
 
 
-def kinds(found: Iterable[Row], role: int) -> list[int]:
-    return [row.kind for row in of(found, role)]
+def kinds(frames: Iterable[Row], role: int) -> list[int]:
+    return [row.kind for row in of(frames, role)]

@@ -45,9 +45,9 @@ class WideZstd:
         """Those that end in many zeros take little."""
         for packet in packets:
             record = pcap([packet])[_FILE_HEAD:]
-            said = record.rstrip(b"\0")
-            self.write(said)
-            zeros = len(record) - len(said)
+            trimmed = record.rstrip(b"\0")
+            self.write(trimmed)
+            zeros = len(record) - len(trimmed)
             if zeros:
                 self._file.write((zeros << 3 | 2).to_bytes(3, "little") + b"\0")
         packets.clear()

@@ -21,28 +21,28 @@ Record = tuple[str, str, int, int, int]
 
 def told_outcomes(rows: Iterable[Delivery]) -> dict[Record, str]:
     """Every record of every delivery."""
-    found: dict[Record, str] = {}
+    outcomes: dict[Record, str] = {}
     for row in rows:
         for offset in range(row.first_offset, row.last_offset + 1):
             key = (str(row.client_id), str(row.topic_id), row.partition, offset, row.delivery_count or 0)
-            assert key not in found, key
-            found[key] = row.outcome
-    return found
+            assert key not in outcomes, key
+            outcomes[key] = row.outcome
+    return outcomes
 
 
 def logged_outcomes() -> dict[Record, str]:
     events = truth("share")
     ids = {event["topic"]: event["topicId"] for event in events if event["event"] == "committed"}
-    found: dict[Record, str] = {}
+    outcomes: dict[Record, str] = {}
     for event in events:
         if event["event"] == "acquired":
             for offset in range(event["firstOffset"], event["lastOffset"] + 1):
                 place = (event["topicId"], event["partition"], offset, event["deliveryCount"])
-                found[(event["who"], *place)] = PART.get(event["who"], "open")
+                outcomes[(event["who"], *place)] = PART.get(event["who"], "open")
         elif event["event"] == "acknowledged" and event["type"] in SAID and not _refused(events, event):
             place = (ids[event["topic"]], event["partition"], event["offset"], event["deliveryCount"])
-            found[(event["who"], *place)] = SAID[event["type"]]
-    return found
+            outcomes[(event["who"], *place)] = SAID[event["type"]]
+    return outcomes
 
 
 def _refused(events: list[dict[str, Any]], acknowledged: dict[str, Any]) -> bool:
@@ -62,7 +62,7 @@ def check_locks_expired_when_they_did(rows: Iterable[Delivery]) -> None:
     """The lock runs from the acquisition, which the client logged, for as long as the client was told."""
     expired = [row for row in rows if row.outcome == "lock_expired"]
     events = truth("share")
-    told = {event["lockMs"] for event in events if event["event"] == "delivered"}
+    lock_times = {event["lockMs"] for event in events if event["event"] == "delivered"}
     for row in expired:
         (acquired,) = (
             event["at"]
@@ -75,7 +75,7 @@ def check_locks_expired_when_they_did(rows: Iterable[Delivery]) -> None:
             and event["firstOffset"] <= row.first_offset
             and row.last_offset <= event["lastOffset"]
         )
-        assert {row.lock_timeout_ms} == told
+        assert {row.lock_timeout_ms} == lock_times
         assert row.outcome_at is not None
         assert abs(row.outcome_at - acquired - (row.lock_timeout_ms or 0) * 1000) < SECOND_US
     assert expired
@@ -116,8 +116,8 @@ def check_settled_group_held_what_was_described(tasks: list[StreamsTask], lost: 
         for member in line["members"]:
             if gone.get(member["memberId"], line["at"]) < line["at"]:
                 continue  # the coordinator does not know yet
-            found = held(tasks, member["clientId"].partition("-")[0], line["at"])
-            assert found == {"active": sorted(member["active"]), "standby": sorted(member["standby"])}
+            held_tasks = held(tasks, member["clientId"].partition("-")[0], line["at"])
+            assert held_tasks == {"active": sorted(member["active"]), "standby": sorted(member["standby"])}
             compared += 1
     assert compared >= 3
 
@@ -140,7 +140,7 @@ def check_lag_is_what_was_described(replicas: list[QuorumReplica]) -> None:
         last = [row for row in rows if row.observed_at == rows[-1].observed_at]
         assert {row.leader_id for row in last} == {line["leader"]}
         assert {row.leader_epoch for row in last} == {line["epoch"]}
-        printed = {one["id"]: one["logEndOffset"] for one in line["voters"] + line["observers"]}
+        printed = {replica["id"]: replica["logEndOffset"] for replica in line["voters"] + line["observers"]}
         end = printed[line["leader"]]
         assert {row.replica_id: row.log_end_offset for row in last} == {
             node: offset if offset >= 0 else None for node, offset in printed.items()
@@ -164,10 +164,10 @@ def check_replication_is_what_the_tool_printed(replicas: list[QuorumReplica]) ->
     for line in truth("quorum"):
         if line["event"] != "printed" or line["command"] != "--replication":
             continue
-        told = [[cell.strip() for cell in row.split("\t")] for row in line["lines"][1:]]
-        rows = by_time[next(int(cells[4]) for cells in told if cells[6] == "Leader")]
-        assert set(rows) == {int(cells[0]) for cells in told}
-        for node, directory, end, lag, fetched, caught_up, status in told:
+        table = [[cell.strip() for cell in row.split("\t")] for row in line["lines"][1:]]
+        rows = by_time[next(int(cells[4]) for cells in table if cells[6] == "Leader")]
+        assert set(rows) == {int(cells[0]) for cells in table}
+        for node, directory, end, lag, fetched, caught_up, status in table:
             row = rows[int(node)]
             assert (row.directory_id, row.role) == (directory, status.lower())
             if end == "-1":

@@ -62,7 +62,7 @@ def changed(value: Any, chance: random.Random, where: str = "") -> tuple[Any, st
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(sorted(value))
         if chance.random() < 0.1:
-            return {name: one for name, one in value.items() if name != key}, f"{where}.{key} gone"
+            return {name: item for name, item in value.items() if name != key}, f"{where}.{key} gone"
         inner, at = changed(value[key], chance, f"{where}.{key}")
         return value | {key: inner}, at
     if isinstance(value, list) and value and chance.random() < 0.9:
@@ -88,16 +88,16 @@ class Damage:
             (1, self._folder), (1, self._gone), (6, self._json), (4, self._name_in_log), (6, self._column),
             (2, self._mark), (2, self._add), (3, self._state), (2, self._swap), (2, self._stats),
         ]  # fmt: skip
-        work = self._chance.choices([one for _, one in kinds], [weight for weight, _ in kinds])[0]
+        work = self._chance.choices([kind for _, kind in kinds], [weight for weight, _ in kinds])[0]
         return f"{work.__name__[1:]}: {work()}"
 
     def _file(self, *endings: str) -> Path:
-        found = sorted(
+        files = sorted(
             path for path in self._lake.rglob("*") if path.is_file() and path.name.endswith(endings or ("",))
         )
         # Most files are alike: every table is as likely as the others, and so are the files beside them.
-        folder = self._chance.choice(sorted({path.relative_to(self._lake).parts[0] for path in found}))
-        return self._chance.choice([path for path in found if path.relative_to(self._lake).parts[0] == folder])
+        folder = self._chance.choice(sorted({path.relative_to(self._lake).parts[0] for path in files}))
+        return self._chance.choice([path for path in files if path.relative_to(self._lake).parts[0] == folder])
 
     def _said(self, path: Path) -> str:
         return str(path.relative_to(self._lake))

@@ -25,8 +25,8 @@ def ingest_here(paths: Iterable[Path], where: str | Path, options: Options = Opt
     lake = make_lake(where)
     ingest_id, turn, before = uuid4().hex[:20], turn_of(lake), state_of(lake)
     sign = begin(lake, ingest_id)
-    found, done = _done(lake, ingest_id, paths, options)
-    last = _commit(lake, sign, found, done, Ingested(ingest_id), options, before.heads)
+    surveyed, done = _done(lake, ingest_id, paths, options)
+    last = _commit(lake, sign, surveyed, done, Ingested(ingest_id), options, before.heads)
     seal(lake, sign, last, turn)
     end(lake, sign)
     return lake
@@ -37,8 +37,8 @@ def half_ingest_here(paths: Iterable[Path], lake: Lake) -> None:
     ingest_id = uuid4().hex[:20]
     begin(lake, ingest_id)
     by_table: dict[str, list[NewFile]] = {}
-    for one in _done(lake, ingest_id, paths, Options())[1]:
-        for file in one.files:
+    for result in _done(lake, ingest_id, paths, Options())[1]:
+        for file in result.files:
             by_table.setdefault(file.table, []).append(file)
     for name, files in by_table.items():
         commit(lake, table_named(name), files, ingest_id)

@@ -85,34 +85,34 @@ def random_bytes(data: bytes, _spans: tuple[Span, ...], random: Random) -> bytes
 
 def edit_framing(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
     """Another number in a count, length, tag, size or presence byte, written in that place's own way."""
-    found = _framing(spans, random)
-    if found is None:
+    span = _framing(spans, random)
+    if span is None:
         return flip_bit(data, spans, random)
-    raw = data[found.start : found.end]
-    if found.type == "uvarint":
+    raw = data[span.start : span.end]
+    if span.type == "uvarint":
         now = _read_uvarint(raw)
         number = max(
             0, random.choice((now - 1, now + 1, now + random.randint(-4, 4), random.choice(NEAR), 2**31, 2**32 - 1))
         )
-        return data[: found.start] + uvarint(number) + data[found.end :]
-    size = CLASSIC_SIZES[found.type]
+        return data[: span.start] + uvarint(number) + data[span.end :]
+    size = CLASSIC_SIZES[span.type]
     now = int.from_bytes(raw, "big", signed=True)
     number = random.choice(
         (-1, -2, now - 1, now + 1, -(2 ** (8 * size - 1)), 2 ** (8 * size - 1) - 1, random.choice(NEAR))
     )
     edited: bytes = (number % (1 << 8 * size)).to_bytes(size, "big")
-    return data[: found.start] + edited + data[found.end :]
+    return data[: span.start] + edited + data[span.end :]
 
 
 def stretch_varint(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
     """The same number in more bytes than it needs, up to one more than an int32 ever takes."""
-    found = _framing(tuple(span for span in spans if span.type == "uvarint"), random)
-    if found is None:
+    prefix = _framing(tuple(span for span in spans if span.type == "uvarint"), random)
+    if prefix is None:
         return append_junk(data, spans, random)
     return (
-        data[: found.start]
-        + stretched(_read_uvarint(data[found.start : found.end]), random.randint(1, 6))
-        + data[found.end :]
+        data[: prefix.start]
+        + stretched(_read_uvarint(data[prefix.start : prefix.end]), random.randint(1, 6))
+        + data[prefix.end :]
     )
 
 
@@ -121,10 +121,10 @@ def repeat_tag(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
     counts = [span for span in spans if span.path.endswith("#tags")]
     if not counts:
         return insert_bytes(data, spans, random)
-    found = random.choice(counts)
-    number = _read_uvarint(data[found.start : found.end])
+    count_span = random.choice(counts)
+    number = _read_uvarint(data[count_span.start : count_span.end])
     added = uvarint(random.choice((0, 1, 2, 3, 127, 128, 70_000))) + random.choice((b"\x00", b"\x01\x00", b"\x02ab"))
-    return data[: found.start] + uvarint(number + 1) + added + data[found.end :]
+    return data[: count_span.start] + uvarint(number + 1) + added + data[count_span.end :]
 
 
 def overwrite_value(data: bytes, spans: tuple[Span, ...], random: Random) -> bytes:
@@ -132,12 +132,10 @@ def overwrite_value(data: bytes, spans: tuple[Span, ...], random: Random) -> byt
     values = [span for span in spans if "#" not in span.path and span.end > span.start]
     if not values:
         return set_byte(data, spans, random)
-    found = random.choice(values)
-    fill = random.choice(
-        (b"\x00", b"\x02", b"\xff", b"\xc3", b"\xed\xa0\x80", random.randbytes(found.end - found.start))
-    )
-    size = found.end - found.start
-    return data[: found.start] + (fill * size)[:size] + data[found.end :]
+    span = random.choice(values)
+    fill = random.choice((b"\x00", b"\x02", b"\xff", b"\xc3", b"\xed\xa0\x80", random.randbytes(span.end - span.start)))
+    size = span.end - span.start
+    return data[: span.start] + (fill * size)[:size] + data[span.end :]
 
 
 KINDS: tuple[Callable[[bytes, tuple[Span, ...], Random], bytes], ...] = (
@@ -157,8 +155,8 @@ KINDS: tuple[Callable[[bytes, tuple[Span, ...], Random], bytes], ...] = (
 
 
 def _framing(spans: tuple[Span, ...], random: Random) -> Span | None:
-    found = [span for span in spans if span.path.endswith(FRAMING)]
-    return random.choice(found) if found else None
+    prefixes = [span for span in spans if span.path.endswith(FRAMING)]
+    return random.choice(prefixes) if prefixes else None
 
 
 def uvarint(number: int) -> bytes:

@@ -173,8 +173,8 @@ def block(kind: int, body: bytes, *, big: bool = False, length: int | None = Non
     order = ">" if big else "<"
     body += bytes(-len(body) % 4)
     true = 12 + len(body)
-    said = true if length is None else length
-    return struct.pack(order + "II", kind, said) + body + struct.pack(order + "I", true if end is None else end)
+    stated = true if length is None else length
+    return struct.pack(order + "II", kind, stated) + body + struct.pack(order + "I", true if end is None else end)
 
 
 def section(*, big: bool = False) -> bytes:

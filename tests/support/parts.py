@@ -29,7 +29,7 @@ class Named(BytesIO):
 
 
 @dataclass(slots=True)
-class Told:
+class ReadResult:
     """Exchanges by id, with their frames; connections by their ends and start; the bodies by message and exchange."""
 
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -61,26 +61,26 @@ def random_cut(data: bytes, count: int, seed: int) -> list[tuple[int, bytes]]:
     return cut(data, Random(seed).sample(range(1, len(pcap_records(data)[1])), count - 1))
 
 
-def read_whole(data: bytes, *, bodies: bool = False, **options: Any) -> Told:
-    told = Told()
-    _read(told, Reading(Named(data, "0"), **options), {"0": 0}, bodies)
-    return told
+def read_whole(data: bytes, *, bodies: bool = False, **options: Any) -> ReadResult:
+    result = ReadResult()
+    _read(result, Reading(Named(data, "0"), **options), {"0": 0}, bodies)
+    return result
 
 
-def read_together(files: Sequence[tuple[int, bytes]]) -> Told:
+def read_together(files: Sequence[tuple[int, bytes]]) -> ReadResult:
     """All of them in one run."""
-    told = Told()
+    result = ReadResult()
     paths = [Named(data, str(number)) for number, (_, data) in enumerate(files)]
-    _read(told, Reading(paths), {str(number): first for number, (first, _) in enumerate(files)}, False)
-    return told
+    _read(result, Reading(paths), {str(number): first for number, (first, _) in enumerate(files)}, False)
+    return result
 
 
 def read_parts(
     files: Sequence[tuple[int, bytes]], *, bodies: bool = False, at_end: bool = False, part: Part | None = None,
     gone: Iterable[str] = (), **options: Any,
-) -> Told:  # fmt: skip
+) -> ReadResult:  # fmt: skip
     """One run a file. With `at_end` the last one leaves something too, and a run without a file settles it."""
-    told = Told()
+    result = ReadResult()
     firsts = {str(number): first for number, (first, _) in enumerate(files)}
     contents = {str(number): data for number, (_, data) in enumerate(files)}
 
@@ -90,73 +90,76 @@ def read_parts(
     carried: list[str] = []
     runs = [[Named(data, str(number))] for number, (_, data) in enumerate(files)] + ([[]] if at_end else [])
     for number, paths in enumerate(runs):
-        one = replace(
+        run_part = replace(
             part or Part(),
             carried=[Carried.from_json(text) for text in carried],
             last=number == len(runs) - 1,
             reopen=reopen,
         )
-        reading = Reading(paths, part=one, **options)
-        _read(told, reading, firsts, bodies)
+        reading = Reading(paths, part=run_part, **options)
+        _read(result, reading, firsts, bodies)
         carried = [kept.to_json() for kept in reading.carried]
-        told.carried_bytes = max(told.carried_bytes, sum(map(len, carried)))
-    return told
+        result.carried_bytes = max(result.carried_bytes, sum(map(len, carried)))
+    return result
 
 
-def _read(told: Told, reading: Reading, firsts: dict[str, int], bodies: bool) -> None:
+def _read(result: ReadResult, reading: Reading, firsts: dict[str, int], bodies: bool) -> None:
     messages = Messages(["exchange_id"]) if bodies else None
     tables = []
     for batch in reading.batches():
         for index, row in enumerate(to_arrow(batch).to_pylist()):
             row["packet"] += firsts[row.pop("capture_uri")]
             row["frames"] = (_digest(batch.request_frame(index)), _digest(batch.response_frame(index)))
-            assert row["exchange_id"] not in told.exchanges, f"{row['exchange_id']} came twice"
-            told.exchanges[row["exchange_id"]] = row
+            assert row["exchange_id"] not in result.exchanges, f"{row['exchange_id']} came twice"
+            result.exchanges[row["exchange_id"]] = row
         tables += list(messages.add(batch)) if messages is not None else []
     tables += list(messages.finish()) if messages is not None else []
     for table in tables:
         for row in table.table.to_pylist():
             key = (table.name, str(row.get("api_version", "")), row["exchange_id"])
-            assert key not in told.bodies
-            told.bodies[key] = repr(row)
+            assert key not in result.bodies
+            result.bodies[key] = repr(row)
     for connection in reading.account.connections:
-        told.connections[_key(connection)] = _values(connection, reading)
-    told.problems += [p.detail for kind, kept in reading.account.kept.items() if kind == "unfinished" for _, p in kept]
+        result.connections[_key(connection)] = _values(connection, reading)
+    result.problems += [
+        p.detail for kind, kept in reading.account.kept.items() if kind == "unfinished" for _, p in kept
+    ]
 
 
 def _digest(frame: bytes | None) -> bytes | None:
     return None if frame is None else blake2b(frame, digest_size=8).digest()
 
 
-def _key(one: Connection) -> Any:
-    return one.ends, one.first_ns
+def _key(connection: Connection) -> Any:
+    return connection.ends, connection.first_ns
 
 
-def _values(one: Connection, reading: Reading) -> tuple[Any, ...]:
-    ends = reading.ends[one.number] if one.number < len(reading.ends) else None
+def _values(connection: Connection, reading: Reading) -> tuple[Any, ...]:
+    ends = reading.ends[connection.number] if connection.number < len(reading.ends) else None
     return (
-        one.last_ns, one.initial_sequence, one.opened, one.closed, one.client, one.protocol, tuple(one.bytes_seen),
-        tuple(one.gap_bytes), one.retransmitted_bytes, one.duplicated_bytes, one.opener, one.conflict_bytes,
-        (ends.number, ends.software, ends.software_from) if ends is not None else (0, None, 0), one.closed_ns,
+        connection.last_ns, connection.initial_sequence, connection.opened, connection.closed, connection.client,
+        connection.protocol, tuple(connection.bytes_seen), tuple(connection.gap_bytes), connection.retransmitted_bytes,
+        connection.duplicated_bytes, connection.opener, connection.conflict_bytes,
+        (ends.number, ends.software, ends.software_from) if ends is not None else (0, None, 0), connection.closed_ns,
     )  # fmt: skip
 
 
-def differences(one: Told, other: Told) -> list[str]:
+def differences(first: ReadResult, second: ReadResult) -> list[str]:
     """What the two do not tell alike."""
-    found = []
+    differing = []
     for what, ours, theirs in (
-        ("exchange", one.exchanges, other.exchanges),
-        ("connection", one.connections, other.connections),
-        ("body", one.bodies, other.bodies),
+        ("exchange", first.exchanges, second.exchanges),
+        ("connection", first.connections, second.connections),
+        ("body", first.bodies, second.bodies),
     ):
         mine: dict[Any, Any] = dict(ours)
         his: dict[Any, Any] = dict(theirs)
-        found += [f"{what} {key} only in the one: {mine[key]}" for key in mine.keys() - his.keys()]
-        found += [f"{what} {key} only in the other: {his[key]}" for key in his.keys() - mine.keys()]
-        found += [
+        differing += [f"{what} {key} only in the one: {mine[key]}" for key in mine.keys() - his.keys()]
+        differing += [f"{what} {key} only in the other: {his[key]}" for key in his.keys() - mine.keys()]
+        differing += [
             f"{what} {key}: {mine[key]} and {his[key]}" for key in mine.keys() & his.keys() if mine[key] != his[key]
         ]
-    return found
+    return differing
 
 
 def random_pcap(seed: int, *, talks: int = 3, longest: int = 10, other_bytes: bool = False) -> bytes:

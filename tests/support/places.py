@@ -32,19 +32,19 @@ def every_field() -> dict[str, Field]:
 @cache
 def spellings() -> frozenset[str]:
     """Every key that prose may use for a field: its full place, its parent and name, its name; earlier names too."""
-    found: set[str] = set()
+    spellings_found: set[str] = set()
 
     def visit(fields: tuple[Field, ...], above: list[list[str]]) -> None:
         for field in fields:
             names = [field.name, *(earlier for earlier, _ in field.was)]
             path = [*above, names]
-            found.update(names, (".".join(parts) for parts in product(*path)))
+            spellings_found.update(names, (".".join(parts) for parts in product(*path)))
             if len(path) > 2:
-                found.update(".".join(parts) for parts in product(*path[-2:]))
+                spellings_found.update(".".join(parts) for parts in product(*path[-2:]))
             visit(field.fields, path)
 
     for name in index():
         known = message(name)
         for block in known.blocks:
             visit(block.fields, [[known.name, *(earlier for earlier, _ in known.was)]])
-    return frozenset(found)
+    return frozenset(spellings_found)

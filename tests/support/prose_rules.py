@@ -52,8 +52,8 @@ def words(text: str) -> list[str]:
 
 
 def runs(text: str) -> Iterator[str]:
-    found = words(text)
-    return (" ".join(found[at : at + BORROWED]) for at in range(len(found) - BORROWED + 1))
+    all_words = words(text)
+    return (" ".join(all_words[at : at + BORROWED]) for at in range(len(all_words) - BORROWED + 1))
 
 
 @cache
@@ -61,14 +61,14 @@ def upstream_runs() -> frozenset[str]:
     """Every seven words in a row of the definitions' `about` texts and comments; their licence header is no prose."""
     releases = [release for release in read_releases() if release.name in RELEASES]
     fetch_releases(releases)
-    found: set[str] = set()
+    seen_runs: set[str] = set()
     for release in releases:
         for _, text in definition_texts(release):
             body = text[text.index("\n{") :]
             for about in re.findall(r'"about":\s*"((?:[^"\\]|\\.)*)"', body):
-                found.update(runs(about))
-            found.update(runs(" ".join(re.findall(r"^\s*//(.*)$", body, re.MULTILINE))))
-    return frozenset(found)
+                seen_runs.update(runs(about))
+            seen_runs.update(runs(" ".join(re.findall(r"^\s*//(.*)$", body, re.MULTILINE))))
+    return frozenset(seen_runs)
 
 
 def borrowed(text: str) -> list[str]:

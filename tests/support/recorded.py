@@ -29,28 +29,28 @@ def exchanges(name: str) -> list[Exchange]:
 
 def recorded_frames(name: str) -> list[Recorded]:
     """All but SASL tokens, which have no header. What an Envelope holds follows it."""
-    return [frame for one in exchanges(name) for frame in frames_of(one)]
+    return [frame for exchange in exchanges(name) for frame in frames_of(exchange)]
 
 
-def frames_of(one: Exchange) -> Iterator[Recorded]:
-    if one.api_key is None or one.api_version is None:
+def frames_of(exchange: Exchange) -> Iterator[Recorded]:
+    if exchange.api_key is None or exchange.api_version is None:
         return
-    sides = ((one.request_frame, None), (one.response_frame, (one.api_key, one.api_version)))
-    asked: tuple[int, int] | None = None
+    sides = ((exchange.request_frame, None), (exchange.response_frame, (exchange.api_key, exchange.api_version)))
+    inner_request: tuple[int, int] | None = None
     for content, response_to in sides:
         if content is None:
             continue
-        frame = Recorded(one.exchange_id, prefixed(content), response_to)
+        frame = Recorded(exchange.exchange_id, prefixed(content), response_to)
         yield frame
-        if one.api_key == ENVELOPE:
+        if exchange.api_key == ENVELOPE:
             # KIP-590: a request with its own header, and the answer to it.
             held = _held(frame)
             if held is not None:
-                inner = Recorded(one.exchange_id, prefixed(held), None if response_to is None else asked)
+                inner = Recorded(exchange.exchange_id, prefixed(held), None if response_to is None else inner_request)
                 yield inner
                 if response_to is None:
                     decoded = inner.decode()
-                    asked = (decoded.api_key, decoded.version)
+                    inner_request = (decoded.api_key, decoded.version)
 
 
 def _held(envelope: Recorded) -> bytes | None:

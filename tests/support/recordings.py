@@ -65,7 +65,7 @@ def segments(source: Any, **options: Any) -> tuple[list[Segment], list[Problem]]
     """All segments, with the problems of both steps."""
     flows = Flows()
     reader = SegmentReader(flows)
-    found: list[Segment] = []
+    rows: list[Segment] = []
     problems: list[Problem] = []
     for batch in read_packets(BytesIO(source) if isinstance(source, bytes) else source, **options):
         problems += batch.problems
@@ -80,7 +80,7 @@ def segments(source: Any, **options: Any) -> tuple[list[Segment], list[Problem]]
             start, length = int(fed.start[index]), int(fed.length[index])
             assert 0 <= start <= start + length <= len(fed.data)
             assert length <= fed.wire_length[index]
-            found.append(
+            rows.append(
                 Segment(
                     *sides[back],
                     *sides[1 - back],
@@ -94,4 +94,4 @@ def segments(source: Any, **options: Any) -> tuple[list[Segment], list[Problem]]
                 )
             )
     problems += reader.finish().problems
-    return found, problems
+    return rows, problems

@@ -57,7 +57,7 @@ def dissect(capture: bytes, ports: list[int]) -> dict[Direction, list[Message]]:
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=True,
             env={**os.environ, "WIRESHARK_CONFIG_DIR": folder},
         )  # fmt: skip
-    found: dict[Direction, list[Message]] = defaultdict(list)
+    messages: dict[Direction, list[Message]] = defaultdict(list)
     for packet in fromstring(done.stdout):  # noqa: S314 - tshark wrote it
         layers = list(packet)
         number = int(_shown(_layer(layers, "geninfo"))["num"])
@@ -66,8 +66,8 @@ def dissect(capture: bytes, ports: list[int]) -> dict[Direction, list[Message]]:
         for layer, behind in zip(layers, [*layers[1:], None], strict=True):
             if layer.get("name") == "kafka":
                 malformed = behind is not None and behind.get("name") == "_ws.malformed"
-                found[direction].append(_message(number, layer, malformed))
-    return found
+                messages[direction].append(_message(number, layer, malformed))
+    return messages
 
 
 def _layer(layers: list[Element], name: str) -> Element:

@@ -23,17 +23,17 @@ def careful(name: str, version: int, data: bytes, release: str | None = None, *,
     return finish(walk, walk.message())
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Equal in value, type and order of names; a NaN is itself, 0.0 is not -0.0, True is not 1."""
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, float):
-        return struct.pack(">d", one) == struct.pack(">d", other)
-    return bool(one == other)
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(same(first[name], second[name]) for name in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float):
+        return struct.pack(">d", first) == struct.pack(">d", second)
+    return bool(first == second)
 
 
 def lengthened(known: Layout, values: list[dict[str, Any]], random: Random, lengths: tuple[int, int]) -> dict[str, Any]:
@@ -47,20 +47,20 @@ def lengthened(known: Layout, values: list[dict[str, Any]], random: Random, leng
     pool = [
         item
         for other in values
-        for there, its_path in _arrays(known.fields, other, ())
+        for parent, its_path in _arrays(known.fields, other, ())
         if its_path == path
-        for item in there[path[-1]]
+        for item in parent[path[-1]]
     ]
     if not pool:
         return value
-    one, two = random.choice(pool), random.choice(pool)
+    first, second = random.choice(pool), random.choice(pool)
     count = random.randint(*lengths)
     cut = random.randint(0, count)
     patterns = [
-        [one] * count,
-        [one] * cut + [two] * (count - cut),
-        [one, two] * (count // 2),
-        [one] * cut + [two] + [one] * (count - cut),
+        [first] * count,
+        [first] * cut + [second] * (count - cut),
+        [first, second] * (count // 2),
+        [first] * cut + [second] + [first] * (count - cut),
         [random.choice(pool) for _ in range(count)],
     ]
     made: dict[str, Any] = _replaced(value, holder, path[-1], random.choice(patterns))

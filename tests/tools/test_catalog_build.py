@@ -74,8 +74,8 @@ def trunk(tmp_path: Path) -> Path:
 
 
 def test_a_source_tree_gives_its_definitions_by_their_part_of_kafka(trunk: Path) -> None:
-    found = {parse(text).name: artifact for artifact, text in source_texts(trunk)}
-    assert found == {"ShareFetchRequest": "kafka-clients", "WidgetRecord": "metadata"}
+    artifacts = {parse(text).name: artifact for artifact, text in source_texts(trunk)}
+    assert artifacts == {"ShareFetchRequest": "kafka-clients", "WidgetRecord": "metadata"}
 
 
 def test_a_folder_above_that_is_called_clients_makes_nothing_a_client_message(trunk: Path) -> None:
@@ -83,8 +83,8 @@ def test_a_folder_above_that_is_called_clients_makes_nothing_a_client_message(tr
     trunk.rename(below.parent / "moved")
     below.mkdir()
     (below.parent / "moved").rename(below / "kafka")
-    found = {parse(text).name: artifact for artifact, text in source_texts(below / "kafka")}
-    assert found["WidgetRecord"] == "metadata"
+    artifacts = {parse(text).name: artifact for artifact, text in source_texts(below / "kafka")}
+    assert artifacts["WidgetRecord"] == "metadata"
 
 
 def test_a_source_tree_is_one_release_more(trunk: Path) -> None:

@@ -34,10 +34,10 @@ def test_a_machine_without_one_is_told_what_to_install(
     # No apt-get either.
     monkeypatch.setenv("PATH", str(tmp_path))
     tool.main()
-    said = capsys.readouterr().err
-    assert said.count("\n") == said.count("are skipped") == 5
+    output = capsys.readouterr().err
+    assert output.count("\n") == output.count("are skipped") == 5
     for package in ("chromium", "tcpdump", "tshark", "xxd", "lz4"):
-        assert f"apt-get install {package}" in said
+        assert f"apt-get install {package}" in output
 
 
 # Writes down each call, with what the user could read by then.

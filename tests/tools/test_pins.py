@@ -35,7 +35,7 @@ def test_every_pin_has_a_hash(file: Path) -> None:
 
 def test_every_installed_package_is_pinned_to_its_version() -> None:
     pinned = {canonical(pin.name): pin.version for pin in read(FILE)}
-    installed = {canonical(found.name): found.version for found in distributions()}
+    installed = {canonical(distribution.name): distribution.version for distribution in distributions()}
     del installed["kafkascope"]
     assert {name: version for name, version in installed.items() if pinned.get(name) != version} == {}
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-# What the lake calls them. A capture holds packets, a log holds lines.
+# Kinds as the lake names them. A capture holds packets, a log holds lines.
 CAPTURE, LOG = "capture", "request_log"
-# A mark must be within so many bytes: a broker may log its start before the first request.
+# A mark must be within this many bytes: a broker may log its start before the first request.
 SNIFF_BYTES = 1 << 20
 
 
@@ -18,9 +18,9 @@ def _starts(text: str) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A recording has the format where it begins with one of `starts`, or has `mark` in its first SNIFF_BYTES.
+    """A recording has the format if it begins with one of `starts`, or has `mark` in its first SNIFF_BYTES.
 
-    `reader` of a CAPTURE is used like `PcapReader`, that of a LOG like `RequestLog`."""
+    The `reader` of a CAPTURE has the methods of `PcapReader`, that of a LOG those of `RequestLog`."""
 
     name: str
     kind: str
@@ -34,7 +34,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """`opener` is used like `open_gzip`."""
+    """`opener` has the signature of `open_gzip`."""
 
     name: str
     opener: str
@@ -55,10 +55,10 @@ FORMATS = (
     REQUEST_LOG,
 )
 
-# Of zstd and lz4 alike: frames to be skipped may stand in front of any other.
+# zstd and lz4 share these: skippable frames may come before any other.
 _SKIPPABLE = _starts(" ".join(f"5{digit:x}2a4d18" for digit in range(16)))
 
-COMPRESSIONS = (
+FILE_COMPRESSIONS = (
     Compression("gzip", f"{_FILES}.decompress:open_gzip", _starts("1f8b")),
     Compression("zstd", f"{_FILES}.decompress:open_blocks", (*_starts("28b52ffd"), *_SKIPPABLE)),
     Compression("xz", f"{_FILES}.decompress:open_xz", _starts("fd377a585a00")),
@@ -66,7 +66,7 @@ COMPRESSIONS = (
 )
 
 FORMAT_START_BYTES = max(len(start) for form in FORMATS for start in form.starts)
-COMPRESSION_START_BYTES = max(len(start) for packing in COMPRESSIONS for start in packing.starts)
+COMPRESSION_START_BYTES = max(len(start) for packing in FILE_COMPRESSIONS for start in packing.starts)
 LONGEST_MARK = max(len(form.mark) for form in FORMATS)
 CAPTURE_NAMES = [form.name for form in FORMATS if form.kind == CAPTURE]
 
@@ -77,20 +77,20 @@ def format_starting(head: bytes | bytearray) -> Format | None:
 
 
 def format_marked(content: bytes | bytearray, begin: int = 0) -> Format | None:
-    """The format with a mark behind `begin`."""
+    """The format whose mark is in `content`, from `begin` on."""
     return next((form for form in FORMATS if form.mark and content.find(form.mark, begin) >= 0), None)
 
 
 def compression_starting(head: bytes) -> Compression | None:
-    return next((packing for packing in COMPRESSIONS if head.startswith(packing.starts)), None)
+    return next((packing for packing in FILE_COMPRESSIONS if head.startswith(packing.starts)), None)
 
 
 def compressions_or_plain() -> str:
-    *most, last = (packing.name for packing in COMPRESSIONS)
+    *most, last = (packing.name for packing in FILE_COMPRESSIONS)
     return f"plain or in {', '.join(most)} or {last}"
 
 
 def looks_recorded(content: bytes) -> bool:
-    """Whether a reader is to be asked: a compressed file may hold anything."""
+    """Whether it may be a recording: a compressed file may hold anything."""
     known = format_starting(content) or compression_starting(content) or format_marked(content[:SNIFF_BYTES])
     return known is not None

@@ -20,11 +20,11 @@ from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchange_columns import KNOWN_FROM_NS, to_arrow
 from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
-from kafkascope.capture.exchanges.name_cache import Knowledge
-from kafkascope.capture.files.decompress import Unpacked, UnpackedFile
+from kafkascope.capture.exchanges.name_cache import NameCache
+from kafkascope.capture.files.decompress import DecompressedFile, Decompressor
 from kafkascope.capture.files.file_order import by_first_packet
 from kafkascope.capture.files.packets import read_packets
-from kafkascope.capture.files.source import Input, Source, Waiting, inputs
+from kafkascope.capture.files.source import FollowPolicy, Input, Source, inputs
 from kafkascope.capture.formats import LOG
 from kafkascope.capture.frames.frame_table import are_done, join_frames
 from kafkascope.capture.frames.framing import PORTION_BYTES, PORTION_ROWS, Framer
@@ -50,7 +50,7 @@ Paths = Input | Iterable[Input]
 
 def read(paths: Paths) -> Iterator[Exchange]:
     """Every exchange of one or more recordings. `paths` are files, `-` for standard input, or open binary files."""
-    knowledge = Knowledge()
+    knowledge = NameCache()
     for batch in Reading(paths, names=True).batches():
         knowledge.learn(batch)
         yield from to_exchanges(batch, knowledge.names(batch))
@@ -103,7 +103,7 @@ class Reading:
         self._paths = inputs(paths)
         self.names = names
         self._ports = kafka_ports
-        self._waiting = Waiting(deadline) if follow else None
+        self._waiting = FollowPolicy(deadline) if follow else None
         self._on_change, self._on_bad, self._on_step, self._on_file = on_change, on_bad, on_step, on_file
         self.recordings = Recordings()
         self._tallies = FileTallies(self.recordings)
@@ -245,9 +245,9 @@ class Reading:
         log: RequestLog = recording.format.load()(self.recordings, names=self.names)
         tally = self._tallies.of(len(self.recordings.uris) - 1)
         before = dataclasses.replace(self.account)
-        unpacked = Unpacked(Source(recording.source, self._waiting))
+        unpacked = Decompressor(Source(recording.source, self._waiting))
         skip = self._part.skip.get(self.recordings.uris[-1], 0)
-        for batch in log.read(UnpackedFile(unpacked), skip=skip):  # type: ignore[arg-type]
+        for batch in log.read(DecompressedFile(unpacked), skip=skip):  # type: ignore[arg-type]
             self._count(log, before)
             times = batch.rows[batch.rows[:, Frame.FIRST_NS] >= KNOWN_FROM_NS, Frame.LAST_NS]
             self.account.add_times(times)

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from kafkascope.capture.files.decompress import Unpacked
-from kafkascope.capture.files.source import Input, Source, Waiting, name_of
+from kafkascope.capture.files.decompress import Decompressor
+from kafkascope.capture.files.source import FollowPolicy, Input, Source, name_of
 from kafkascope.capture.files.unread_formats import unread_format
 from kafkascope.capture.formats import (
     CAPTURE_NAMES,
@@ -24,7 +24,7 @@ from kafkascope.capture.formats import (
 )
 from kafkascope.errors import InputError
 
-# The largest block of lz4 has 4 MiB, and nothing comes out of it before it is whole.
+# The largest block of lz4 has 4 MiB, and none of it can be decompressed before it is whole.
 SNIFF_PACKED_BYTES = 5 << 20
 _STEP = 65_536
 _TEXT_BYTES = 4096
@@ -34,8 +34,8 @@ _OF_TEXT = _ASCII + bytes(range(128, 256))
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """`source` is to be read from its start. `file` is the same where it is a regular file that we opened, to be closed
-    by the caller; `live` says that more may come later, `packed` that it is compressed."""
+    """`source` is to be read from its start. `file` is the same object if it is a regular file that `sniff` opened, to
+    be closed by the caller; `live` says that more may come later, `packed` that it is compressed."""
 
     source: Any
     format: Format
@@ -45,15 +45,16 @@ class Recording:
 
     @property
     def problem(self) -> str | None:
-        """Once all is read: why a file that unpacks its data itself came to its end too early."""
-        return self.source.problem if isinstance(self.source, _Peeked) else None
+        """Once all is read: why a file that decompresses its data itself ended too early."""
+        return self.source.problem if isinstance(self.source, _PeekedPipe) else None
 
 
-def sniff(source: Input, waiting: Waiting | None = None) -> Recording:
-    """`InputError` says what it is where it is no recording. With `waiting` a file that only begins is waited for."""
+def sniff(source: Input, waiting: FollowPolicy | None = None) -> Recording:
+    """The format of `source`. If it isn't a recording, the `InputError` says what it is. With `waiting`, a growing file
+    is followed until its format is clear."""
     file = _regular(source)
     if file is None:
-        peeked = _Peeked(Source(source))
+        peeked = _PeekedPipe(Source(source))
         form, packed = peeked.format()
         return Recording(peeked, form, True, None, packed)
     try:
@@ -83,7 +84,7 @@ def uri_of(source: Input) -> str:
 
 
 def _regular(source: Input) -> io.FileIO | None:
-    """A file of our own where it is a regular one, given by its path or on standard input."""
+    """A file object of our own for a regular file, given by its path or on standard input."""
     if not isinstance(source, str | os.PathLike):
         return None
     try:
@@ -99,12 +100,12 @@ def _regular(source: Input) -> io.FileIO | None:
 
 
 def _format(source: Source, name: str) -> tuple[Format, bool, bytes]:
-    """The format, whether it is compressed, and what was read to tell. Stops as soon as it is clear: a pipe may deliver
-    no more for now."""
-    looked = _Looked(source)
-    unpacked = Unpacked(looked)
+    """(format, whether it is compressed, the bytes read). Stops reading as soon as the format is clear: a pipe may
+    deliver no more for now."""
+    looked = _BufferedSource(source)
+    unpacked = Decompressor(looked)
     start = bytearray()
-    # Enough for a magic; then what a log may hold before its first request, once and not from the start each time.
+    # First enough for a magic, then what a log may hold before its first request; no byte is searched twice.
     while len(start) < SNIFF_BYTES and (
         piece := _piece(unpacked, FORMAT_START_BYTES if len(start) < FORMAT_START_BYTES else _STEP)
     ):
@@ -127,7 +128,7 @@ def _refusal(held: bytes, name: str) -> str:
     if not held:
         why = "; tcpdump needs -w - to write packets to a pipe" if name == "standard input" else ": nothing is recorded"
         return f"{name} is empty{why}"
-    unpacked = Unpacked(Source(io.BytesIO(held)))
+    unpacked = Decompressor(Source(io.BytesIO(held)))
     start = _fill(unpacked, SNIFF_BYTES)
     inside = f" (inside {unpacked.form})" if unpacked.form else ""
     if unpacked.form and not start:
@@ -145,20 +146,20 @@ def _refusal(held: bytes, name: str) -> str:
 
 
 def _is_text(start: bytes) -> bool:
-    """UTF-8, or mostly ASCII where it is of another coding; nothing with bytes that no text has."""
+    """Whether it is UTF-8, or mostly ASCII in another encoding, without bytes that text never has."""
     looked = start[:_TEXT_BYTES]
     if not looked or looked.translate(None, _OF_TEXT):
         return False
     try:
-        # The last letter may be cut.
+        # The last character may be cut.
         return bool(codecs.getincrementaldecoder("utf-8")().decode(looked))
     except UnicodeDecodeError:
         return len(looked.translate(None, _ASCII)) * 4 < len(looked)
 
 
-class _Looked:
-    """A source that is read no further than it takes to tell what it is. `held` is what was read, in steps; all before
-    `at` was handed on."""
+class _BufferedSource:
+    """A source that is read no further than it takes to recognise the format. `held` is what was read, in steps; the
+    bytes before `at` were passed on."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -176,12 +177,12 @@ class _Looked:
         return len(taken)
 
 
-def _piece(source: Unpacked, most: int) -> bytes:
+def _piece(source: Decompressor, most: int) -> bytes:
     buffer = bytearray(most)
     return bytes(buffer[: source.fill(memoryview(buffer))])
 
 
-def _fill(source: Unpacked, most: int) -> bytes:
+def _fill(source: Decompressor, most: int) -> bytes:
     buffer = bytearray(most)
     got = 0
     while got < most and (count := source.fill(memoryview(buffer)[got:])):
@@ -189,8 +190,8 @@ def _fill(source: Unpacked, most: int) -> bytes:
     return bytes(buffer[:got])
 
 
-class _Peeked(io.RawIOBase):
-    """A pipe whose first bytes were looked at."""
+class _PeekedPipe(io.RawIOBase):
+    """A pipe whose first bytes were read already: they come first."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -7,14 +7,14 @@ from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, width
 from kafkascope.formatting import count, number, printable, size
 from kafkascope.report.build import Report
-from kafkascope.report.html.icons import WORDS
+from kafkascope.report.html.icons import STATE_WORDS
 from kafkascope.report.page.quorum import quorum_line
 from kafkascope.report.summaries.quorum import Quorums
 from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.summaries.streams import StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, share
 
-MOST_FINDINGS = 10
+_MOST_FINDINGS = 10
 STYLES = {
     "critical": ("bold", "red"),
     "attention": ("bold", "yellow"),
@@ -27,7 +27,7 @@ _SEVERITIES = {"critical": ("bold", "red"), "warning": ("yellow",), "info": ("bl
 
 def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> None:
     verdict = report.findings.verdict
-    print(paint(f"{_MARKS[verdict.state]} {WORDS[verdict.state]}", *STYLES[verdict.state]))
+    print(paint(f"{_MARKS[verdict.state]} {STATE_WORDS[verdict.state]}", *STYLES[verdict.state]))
     prose(printable(verdict.sentence))
     recorded = f"{count(report.unread.recordings, 'recording')}, {count(report.exchanges, 'exchange')}"
     times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
@@ -55,7 +55,7 @@ def _findings(report: Report) -> None:
         word = paint(f"{WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
         lines = wrap(printable(finding.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
         print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
-    rest = len(findings.shown) - MOST_FINDINGS + findings.left_out
+    rest = len(findings.shown) - _MOST_FINDINGS + findings.left_out
     if rest > 0:
         remark(f"and {number(rest)} more", "  ")
 

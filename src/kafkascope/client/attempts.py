@@ -8,7 +8,7 @@ from kafkascope.client.transport.deadline import Deadline, pauses
 from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.errors import ReachError
 
-NO_ANSWER = "no answer"
+NO_ANSWER_REASON = "no answer"
 # Connections in a row that end at their first request. A broker that shuts down does it once.
 _MAX_EARLY_ENDS = 3
 
@@ -36,7 +36,7 @@ class Attempts:
         await self.retry(str(error))
 
     async def retry(self, reason: str) -> None:
-        if self._reason is None or not reason.endswith(NO_ANSWER):
+        if self._reason is None or not reason.endswith(NO_ANSWER_REASON):
             self._reason = reason
         pause = next(self._pauses)
         if pause >= self._deadline.left():
@@ -44,7 +44,7 @@ class Attempts:
         await asyncio.sleep(pause)
 
     def with_timeout(self, reason: str) -> str:
-        if reason.endswith(NO_ANSWER):
+        if reason.endswith(NO_ANSWER_REASON):
             return f"{reason} within {self._deadline.seconds:g} s; --timeout SECONDS waits longer"
         place = reason if reason.startswith(self._name) else f"{self._name}: {reason}"
         return f"{place} (tried for {self._deadline.seconds:g} s)"

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kafkascope.client.answer import Answer, Broker
 from kafkascope.client.argument_types import api_of, seconds_of, settings_of, to_target, value_of
-from kafkascope.client.attempts import NO_ANSWER, Attempts
+from kafkascope.client.attempts import NO_ANSWER_REASON, Attempts
 from kafkascope.client.metadata_cache import MetadataCache, Topic
 from kafkascope.client.pool import ConnectionPool
 from kafkascope.client.redirects import (
@@ -183,7 +183,7 @@ class Cluster:
                 response = await self._ask(connection, name, version, request, self._limit(name, target, deadline))
             except ReachError as error:
                 if sent and name not in READS and isinstance(error, LostError):
-                    reason = attempts.with_timeout(str(error)) if str(error).endswith(NO_ANSWER) else error
+                    reason = attempts.with_timeout(str(error)) if str(error).endswith(NO_ANSWER_REASON) else error
                     raise ReachError(
                         f"{reason}; whether it was done is unknown, look before sending it again"
                     ) from None
@@ -278,7 +278,7 @@ class Cluster:
         chosen = choose_version(api, version, connection)
         place = f"{api} v{chosen} at {connection.address}"
         try:
-            async with within(deadline, lambda: f"{place}: {NO_ANSWER}"):
+            async with within(deadline, lambda: f"{place}: {NO_ANSWER_REASON}"):
                 request = value(chosen) if callable(value) else value
                 response = await connection.call(api, chosen, request, self._memory_limit)
         except ReachError as error:
@@ -448,7 +448,7 @@ class Cluster:
     async def _refresh_once(self, deadline: Deadline) -> None:
         """Those who ask for it at the same time share one."""
         before = self._refreshed
-        async with within(deadline, lambda: f"the list of nodes: {NO_ANSWER}"):
+        async with within(deadline, lambda: f"the list of nodes: {NO_ANSWER_REASON}"):
             await self._refreshing.acquire()
         try:
             if self._refreshed == before:

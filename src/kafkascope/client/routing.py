@@ -19,7 +19,7 @@ NO_TOPIC_ID = UUID(int=0)
 def target_of(api: str, value: Mapping[str, Any], *, controllers: bool = False) -> Target:
     """`controllers` says that the cluster was reached by its controllers: then what any broker would pass on goes to
     the active controller (KIP-919). A request about several things goes where its first one lives."""
-    target = RULES[api](value)
+    target = ROUTES[api](value)
     if target is None:
         return Controller() if controllers and api not in EACH_CONTROLLER else AnyBroker()
     return target
@@ -113,7 +113,7 @@ def _table(rows: tuple[tuple[_Rule, str], ...]) -> dict[str, _Rule]:
 
 
 # Every request API of the catalog; a test walks it, so that a new one has to be classed here.
-RULES: dict[str, _Rule] = _table(
+ROUTES: dict[str, _Rule] = _table(
     (
         (
             _any,

@@ -7,16 +7,16 @@ from kafkascope import limits
 from kafkascope.schema.layouts.layout import LayoutField
 
 # Of CPython on 64 bits, rounded up to what its allocator hands out. -5 to 256, "" and b"" are there once for all.
-NUMBER = 32
-FLOAT = 32
-UUID = 112
-LIST = 64
-SLOT = 8
+NUMBER_COST = 32
+FLOAT_COST = 32
+UUID_COST = 112
+LIST_COST = 64
+SLOT_COST = 8
 # Beside the letters and bytes themselves: a letter takes four where one of them is not ASCII.
-STRING, WIDE_LETTER = 64, 4
-BYTES = 48
-UNKNOWN_TAG = sys.getsizeof({"tag": 0, "data": b""}) + SLOT + NUMBER + BYTES
-SMALL = range(-5, 257)
+STRING_COST, WIDE_LETTER_COST = 64, 4
+BYTES_COST = 48
+UNKNOWN_TAG_COST = sys.getsizeof({"tag": 0, "data": b""}) + SLOT_COST + NUMBER_COST + BYTES_COST
+CACHED_INTS = range(-5, 257)
 
 
 def allowance(size: int) -> int:
@@ -34,12 +34,12 @@ def _default_cost(field: LayoutField) -> int:
     value = field.default_value()
     if isinstance(value, dict):
         return cost_of(field.fields) + sum(_default_cost(child) for child in field.fields if child.tag is None)
-    return LIST if isinstance(value, list) else 0
+    return LIST_COST if isinstance(value, list) else 0
 
 
 def dearest(fields: tuple[LayoutField, ...]) -> int:
     """What a byte of such a message takes at the most: a letter with its length, or the dearest element of an array."""
-    most = (STRING + SLOT + WIDE_LETTER) // 2
+    most = (STRING_COST + SLOT_COST + WIDE_LETTER_COST) // 2
     for field in fields:
         if field.type == "struct":
             most = max(most, dearest(field.fields))
@@ -51,11 +51,11 @@ def dearest(fields: tuple[LayoutField, ...]) -> int:
 def _least_cost(field: LayoutField) -> int:
     """Of an element that takes as few bytes as it can."""
     if field.type != "struct":
-        return SLOT + (UUID if field.type == "uuid" else NUMBER)
+        return SLOT_COST + (UUID_COST if field.type == "uuid" else NUMBER_COST)
     inside = sum(
-        LIST if child.array else NUMBER if child.type not in ("string", "bytes", "records", "struct") else 0
+        LIST_COST if child.array else NUMBER_COST if child.type not in ("string", "bytes", "records", "struct") else 0
         for child in field.fields
         if child.tag is None
     )
     inner = sum(_least_cost(child) for child in field.fields if child.type == "struct" and not child.array)
-    return SLOT + cost_of(field.fields) + inside + inner
+    return SLOT_COST + cost_of(field.fields) + inside + inner

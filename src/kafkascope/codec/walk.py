@@ -11,19 +11,19 @@ from uuid import UUID
 
 from kafkascope.codec.result import UNKNOWN_TAGS, Span
 from kafkascope.codec.value_cost import (
-    BYTES,
-    FLOAT,
-    LIST,
-    NUMBER,
-    SLOT,
-    SMALL,
-    STRING,
-    UNKNOWN_TAG,
-    WIDE_LETTER,
+    BYTES_COST,
+    CACHED_INTS,
+    FLOAT_COST,
+    LIST_COST,
+    NUMBER_COST,
+    SLOT_COST,
+    STRING_COST,
+    UNKNOWN_TAG_COST,
+    UUID_COST,
+    WIDE_LETTER_COST,
     allowance,
     cost_of,
 )
-from kafkascope.codec.value_cost import UUID as UUID_COST
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_REASONS, MAX_SPANS, MAX_STRING_BYTES, MAX_VARINT_BYTES
 from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField
@@ -157,7 +157,7 @@ class Walk:
                 if not 0 <= size <= len(self.data) - start:
                     raise self.fail(name, f"size {size} of tag {number}, {len(self.data) - start} bytes left")
                 self.position += size
-                self._charge(UNKNOWN_TAG + size, name)
+                self._charge(UNKNOWN_TAG_COST + size, name)
                 unknown.append({"tag": number & 0xFFFFFFFF, "data": self.data[start : self.position]})
                 self._span(name, start, self.position, "bytes")
                 continue
@@ -192,12 +192,12 @@ class Walk:
             start = self._need(count * FIXED_SIZES[field.type], path, f"count {count}")
             raw = memoryview(self.data)[start : self.position]
             own = count if field.type != "int8" else count - len(bytes(raw).translate(None, _OWN_INT8))
-            self._charge(LIST + count * SLOT + own * NUMBER, path)
+            self._charge(LIST_COST + count * SLOT_COST + own * NUMBER_COST, path)
             return list(Struct(f">{count}{code}").unpack_from(self.data, start))
-        each = SLOT + (self._cost_of(field.fields) if field.type == "struct" else 0)
+        each = SLOT_COST + (self._cost_of(field.fields) if field.type == "struct" else 0)
         # Too many are too many before the first of them is made.
-        self._charge(LIST + count * each, path)
-        self.left += count * (each - SLOT)
+        self._charge(LIST_COST + count * each, path)
+        self.left += count * (each - SLOT_COST)
         return [self._one(field, f"{path}[{index}]", False) for index in range(count)]
 
     def _one(self, field: LayoutField, path: str, nullable: bool) -> Any:
@@ -218,8 +218,8 @@ class Walk:
             self._charge(UUID_COST, path)
             return UUID(bytes=self.data[start : self.position])
         number = _NUMBERS[type_].unpack_from(self.data, start)[0]
-        if type_ == "float64" or number not in SMALL:
-            self._charge(FLOAT if type_ == "float64" else NUMBER, path)
+        if type_ == "float64" or number not in CACHED_INTS:
+            self._charge(FLOAT_COST if type_ == "float64" else NUMBER_COST, path)
         if number != number and self.data[start : self.position] != _NUMBERS[type_].pack(number):
             self._inexact(path, "a NaN with a payload", start)
         return number
@@ -255,7 +255,7 @@ class Walk:
         self._span(path, start, self.position, "string")
         raw = self.data[start : self.position]
         if raw:
-            self._charge(STRING + length * (1 if raw.isascii() else WIDE_LETTER), path)
+            self._charge(STRING_COST + length * (1 if raw.isascii() else WIDE_LETTER_COST), path)
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -269,7 +269,7 @@ class Walk:
         start = self._need(length, path, field.type)
         self._span(path, start, self.position, field.type)
         if length:
-            self._charge(BYTES + length, path)
+            self._charge(BYTES_COST + length, path)
         return self.data[start : self.position]
 
     def _length(self, field: LayoutField, path: str, nullable: bool, classic: str) -> int | None:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.columnar.frames import Frames
-from kafkascope.columnar.kernel.arguments import NOTED
-from kafkascope.columnar.kernel.entry import LARGEST, PACK, READ, SIZE, kernel
+from kafkascope.columnar.kernel.arguments import NOTED_TAGS
+from kafkascope.columnar.kernel.entry import LARGEST, PACK, PACKED_SIZE, READ_FRAMES, kernel
 from kafkascope.columnar.kernel.fixed_fields import WRITE_SLACK
 from kafkascope.columnar.operations import DATA, FIXED, TOP, VALID, VALUES, Program
 from kafkascope.columnar.plan import Ints, link, plan_of
@@ -51,7 +51,7 @@ class Buffers:
         while True:
             most = min(frames.count, frame + int(self.rooms[TOP]) - row)
             at = frames.base, frames.ends_at
-            frame, row = run(READ, self.job.address, *at, frame, most, row, frames.status_at)
+            frame, row = run(READ_FRAMES, self.job.address, *at, frame, most, row, frames.status_at)
             if not self.held:
                 # Of few frames it is not worth the time to reckon it.
                 small = frames.size <= FIRST_BYTES
@@ -65,7 +65,7 @@ class Buffers:
         if self.held or not self.job.packable:
             return None
         run = kernel()
-        size = run(SIZE, self.job.address, 0, 0, 0, 0, 0, 0)[0]
+        size = run(PACKED_SIZE, self.job.address, 0, 0, 0, 0, 0, 0)[0]
         made = allocate(size)
         run(PACK, self.job.address, made.address, 0, 0, 0, 0, 0)
         return made
@@ -97,10 +97,10 @@ class Buffers:
                 self.held[place] = made
                 addresses[place] = made.address + start
         self.addresses = np.array(addresses, dtype=np.int64)
-        noted = self.job.words[NOTED]
+        noted = self.job.words[NOTED_TAGS]
         self.job, self.rooms = link(plan, self.addresses, rooms), rooms
         self.job.counted[:] = counted
-        self.job.words[NOTED] = noted
+        self.job.words[NOTED_TAGS] = noted
 
     def _sizes(self, rows: Ints) -> Ints:
         """Bytes that so many rows of each group take, buffer by buffer."""

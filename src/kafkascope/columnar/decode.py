@@ -17,19 +17,19 @@ from kafkascope.columnar.operations import TOP
 from kafkascope.columnar.program import compile_program
 from kafkascope.columnar.rows import row_of
 from kafkascope.columnar.scratch import Scratch, give_back, take
-from kafkascope.columnar.tables import ERROR, UNKNOWN, full_schema, table_of
+from kafkascope.columnar.tables import ERROR, UNKNOWN_TAGS_COLUMN, full_schema, table_of
 from kafkascope.columnar.unknown import unknown_tags
 from kafkascope.errors import DecodeError, UsageError
 from kafkascope.schema.layouts.layout import layout
 
-__all__ = ["ERROR", "UNKNOWN", "decode_columns", "full_schema"]
+__all__ = ["ERROR", "UNKNOWN_TAGS_COLUMN", "decode_columns", "full_schema"]
 
 # Arrow's offsets are int32: what the frames of one portion hold stays far below that.
-PORTION_BYTES = 256 * 1024 * 1024
+_PORTION_BYTES = 256 * 1024 * 1024
 # Records become Python objects on their way, so fewer of them at a time.
 CONTENTS_BYTES = 16 * 1024 * 1024
 # Frames that the careful codec reads become rows of Python objects, twenty times as large: so many bytes at a time.
-CAREFUL_BYTES = 1024 * 1024
+_CAREFUL_BYTES = 1024 * 1024
 # More changes between good and bad frames than this, and a table's chunks would be too small to be of use.
 FEW_RUNS = 64
 
@@ -45,7 +45,7 @@ def decode_columns(
     tables = []
     scratch = take()
     for chunk in chunks:
-        for portion in frames_of(chunk, scratch.places, CONTENTS_BYTES if contents else PORTION_BYTES):
+        for portion in frames_of(chunk, scratch.places, CONTENTS_BYTES if contents else _PORTION_BYTES):
             if contents:
                 bodies = chunk.slice(portion.first, portion.count)
                 tables.append(_careful(known, version, release, bodies, np.arange(portion.count), contents=True))
@@ -93,7 +93,7 @@ def _table(name: str, buffers: Buffers) -> pa.Table:
         good = buffers.rows(TOP)
         columns = [present[field.name] if field.name in present else nulls(field.type, good) for field in schema]
         table = pa.table(columns, schema=schema)
-    return table if unknown is None else table.set_column(len(schema) - 2, schema.field(UNKNOWN), unknown)
+    return table if unknown is None else table.set_column(len(schema) - 2, schema.field(UNKNOWN_TAGS_COLUMN), unknown)
 
 
 def _in_order(table: pa.Table, rest: pa.Table, status: npt.NDArray[np.uint8]) -> pa.Table:
@@ -131,7 +131,7 @@ def _careful(
     held = 0
     for index in wanted.tolist():
         frame = frames[index].as_py()
-        if held > CAREFUL_BYTES:
+        if held > _CAREFUL_BYTES:
             tables.append(pa.Table.from_pylist(rows, schema=schema))
             rows, held = [], 0
         held += len(frame)
@@ -142,7 +142,9 @@ def _careful(
             continue
         row = row_of(fields, columns, decoded.value, contents=contents)
         if decoded.unknown_tags:
-            row[UNKNOWN] = [{"path": tag.path, "tag": tag.tag, "size": len(tag.data)} for tag in decoded.unknown_tags]
+            row[UNKNOWN_TAGS_COLUMN] = [
+                {"path": tag.path, "tag": tag.tag, "size": len(tag.data)} for tag in decoded.unknown_tags
+            ]
         rows.append(row)
     tables.append(pa.Table.from_pylist(rows, schema=schema))
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)

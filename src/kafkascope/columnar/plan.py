@@ -11,22 +11,22 @@ import pyarrow as pa
 
 from kafkascope.columnar.ipc_form import Form, form_of
 from kafkascope.columnar.kernel import arguments as words_of
-from kafkascope.columnar.kernel.pack import ABSENT, BITS, FIELD, STRUCT, TEXT, VALUES
+from kafkascope.columnar.kernel.pack import ABSENT_FIELD, BITS_FIELD, FIELD, STRUCT_FIELD, TEXT_FIELD, VALUES_FIELD
 from kafkascope.columnar.kernel.scan import READ_SLACK
 from kafkascope.columnar.operations import (
     COUNT,
     DATA,
     FIXED,
     LIST,
+    STRUCT,
     TOP,
     UNKNOWN_GROUP,
     UNKNOWN_ROW,
     VALID,
+    VALUES,
     Node,
     Program,
 )
-from kafkascope.columnar.operations import STRUCT as STRUCT_SLOT
-from kafkascope.columnar.operations import VALUES as VALUES_BUFFER
 from kafkascope.columnar.tables import BATCH_TYPE, Column, full_schema, table_of
 
 Ints = npt.NDArray[np.int64]
@@ -83,10 +83,10 @@ def plan_of(program: Program) -> Plan:
     buffers: list[tuple[int, int, int, int]] = []
     extents: list[tuple[int, int, int]] = []
     for index, slot in enumerate(program.slots):
-        values = 3 * index + VALUES_BUFFER
+        values = 3 * index + VALUES
         if slot.kind == FIXED:
             buffers.append((values, slot.group, slot.width, 0))
-        elif slot.kind != STRUCT_SLOT:
+        elif slot.kind != STRUCT:
             # n lists or strings have n + 1 offsets
             buffers.append((values, slot.group, 4, 1))
             if slot.kind == LIST:
@@ -141,8 +141,8 @@ def link(plan: Plan, addresses: Ints, rooms: Ints) -> Job:
     at = _address(code)
     code[plan.jumps] = plan.targets + at
     code[plan.links] = addresses[plan.link_places]
-    words = np.zeros(words_of.JOB, dtype=np.int64)
-    noted_at = _address(words) + 8 * words_of.NOTED
+    words = np.zeros(words_of.JOB_WORDS, dtype=np.int64)
+    noted_at = _address(words) + 8 * words_of.NOTED_TAGS
     code[plan.counts] = noted_at
     group, place, child = plan.extents.T
     extents = np.stack([group, addresses[place], rooms[child], plan.least[child], child], axis=1)
@@ -173,7 +173,7 @@ def link(plan: Plan, addresses: Ints, rooms: Ints) -> Job:
     words[words_of.TAIL_SIZE] = plan.tail_size
     words[words_of.FIELDS] = _address(fields)
     words[words_of.FIELDS_COUNT] = len(fields) // FIELD
-    words[words_of.FORM] = _address(plan.form_bytes)
+    words[words_of.FORM_DATA] = _address(plan.form_bytes)
     words[words_of.FORM_SIZE] = len(plan.form_bytes)
     words[words_of.NODES_AT] = plan.form.nodes_at
     words[words_of.BUFFERS_AT] = plan.form.buffers_at
@@ -229,7 +229,7 @@ class _Fields:
         if node is None:
             yield from self.absent(column.arrow_type, group)
         elif node.element is not None:
-            yield from self.field(VALUES, node.slot, 4, 1)
+            yield from self.field(VALUES_FIELD, node.slot, 4, 1)
             yield from self.one(column, node.element)
         else:
             yield from self.one(column, node)
@@ -238,52 +238,52 @@ class _Fields:
         match column.type:
             case "struct":
                 if node.slot < 0:
-                    yield from (STRUCT, node.group, 0, 0, 0, 0, 0, self.empty)
+                    yield from (STRUCT_FIELD, node.group, 0, 0, 0, 0, 0, self.empty)
                 else:
-                    yield from self.field(STRUCT, node.slot, 0, 0)
+                    yield from self.field(STRUCT_FIELD, node.slot, 0, 0)
                 children = {child.column.name: child for child in node.children}
                 for child in column.children:
                     yield from self.column(child, children.get(child.name), node.group)
             case "records":
-                yield from self.field(STRUCT, node.slot, 0, 0)
+                yield from self.field(STRUCT_FIELD, node.slot, 0, 0)
                 for slot in (node.slot + 1, node.slot + 2):
-                    yield from self.field(VALUES, slot, 4, 0)
-                yield from self.field(VALUES, node.slot + 3, 4, 1)
+                    yield from self.field(VALUES_FIELD, slot, 4, 0)
+                yield from self.field(VALUES_FIELD, node.slot + 3, 4, 1)
                 batches = self.program.slots[node.slot + 3].child
-                yield from (STRUCT, batches, 0, 0, 0, 0, 0, self.empty)
+                yield from (STRUCT_FIELD, batches, 0, 0, 0, 0, 0, self.empty)
                 for index in range(BATCH_TYPE.num_fields):
                     slot = node.slot + 4 + index
-                    yield from self.field(VALUES, slot, self.program.slots[slot].width, 0)
+                    yield from self.field(VALUES_FIELD, slot, self.program.slots[slot].width, 0)
             case "string" | "bytes":
-                yield from self.field(TEXT, node.slot, 4, 1)
+                yield from self.field(TEXT_FIELD, node.slot, 4, 1)
             case "bool":
-                yield from self.field(BITS, node.slot, 0, 0)
+                yield from self.field(BITS_FIELD, node.slot, 0, 0)
             case _:
                 width = self.program.slots[node.slot].width
                 if column.element_type.bit_width != 8 * width:
                     raise _NotPackable
-                yield from self.field(VALUES, node.slot, width, 0)
+                yield from self.field(VALUES_FIELD, node.slot, width, 0)
 
     def field(self, kind: int, index: int, width: int, more: int) -> Iterator[Any]:
         slot = self.program.slots[index]
         yield from (kind, slot.group, width, more)
         yield _Place(3 * index + VALID) if slot.nullable else 0
-        yield _Place(3 * index + VALUES_BUFFER) if kind != STRUCT else 0
+        yield _Place(3 * index + VALUES) if kind != STRUCT_FIELD else 0
         yield _Place(3 * index + DATA) if slot.data else 0
         yield self.data_group.get(index, self.empty)
 
     def absent(self, type_: pa.DataType, group: int) -> Iterator[Any]:
         rest = 0, 0, 0, self.empty
         if pa.types.is_struct(type_):
-            yield from (ABSENT | STRUCT, group, 0, 0, *rest)
+            yield from (ABSENT_FIELD | STRUCT_FIELD, group, 0, 0, *rest)
             for child in type_:
                 yield from self.absent(child.type, group)
         elif pa.types.is_list(type_):
-            yield from (ABSENT | VALUES, group, 4, 1, *rest)
+            yield from (ABSENT_FIELD | VALUES_FIELD, group, 4, 1, *rest)
             yield from self.absent(type_.value_type, self.empty)
         elif pa.types.is_string(type_) or pa.types.is_binary(type_):
-            yield from (ABSENT | TEXT, group, 4, 1, *rest)
+            yield from (ABSENT_FIELD | TEXT_FIELD, group, 4, 1, *rest)
         elif pa.types.is_boolean(type_):
-            yield from (ABSENT | BITS, group, 0, 0, *rest)
+            yield from (ABSENT_FIELD | BITS_FIELD, group, 0, 0, *rest)
         else:
-            yield from (ABSENT | VALUES, group, type_.bit_width // 8, 0, *rest)
+            yield from (ABSENT_FIELD | VALUES_FIELD, group, type_.bit_width // 8, 0, *rest)

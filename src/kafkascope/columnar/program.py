@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from kafkascope.columnar.kernel.batches import LEAST_BYTES, WIDTHS
+from kafkascope.columnar.kernel.batches import ITEM_BYTES, LEAST_BYTES
 from kafkascope.columnar.kernel.fixed_fields import AGAIN, BOOL, FILL, NO_TAG, ONLY_VALID
 from kafkascope.columnar.operations import (
     ARRAY,
@@ -350,12 +350,12 @@ class _Build:
         self.least.append(LEAST_BYTES)
         self.slot(LIST, nullable=True, child=inner)
         self.group = inner
-        for width in WIDTHS:
+        for width in ITEM_BYTES:
             self.slot(FIXED, width=width)
         self.group = outer
         columns: list[Any] = [_Slot(slot, VALID) if nullable else 0]
         columns += [_Slot(slot + 1, VALUES), _Slot(slot + 2, VALUES), _Slot(slot + 3, VALUES), _Slot(slot + 3, VALID)]
-        columns += [_Slot(slot + 4 + index, VALUES) for index in range(len(WIDTHS))]
+        columns += [_Slot(slot + 4 + index, VALUES) for index in range(len(ITEM_BYTES))]
         self.operation(RECORDS, columns, 0 if one.compact else 4, int(nullable))
         return Node(column, self.group, slot)
 

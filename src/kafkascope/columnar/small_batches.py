@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kafkascope.columnar.buffers import SMALL_BYTES, allocate
 from kafkascope.columnar.ipc_form import form_of
-from kafkascope.columnar.kernel import small_batches_kernel as told
-from kafkascope.columnar.kernel.entry import FEW, kernel
+from kafkascope.columnar.kernel import small_batches_kernel as words_of
+from kafkascope.columnar.kernel.entry import READ_FEW, kernel
 from kafkascope.columnar.operations import TOP
 from kafkascope.columnar.plan import Ints
 from kafkascope.columnar.program import compile_program
@@ -67,15 +67,15 @@ def decode_few(few: Few) -> Iterator[Made]:
     jobs = _jobs(few, scratch)
     starts = np.array(few.starts, np.int64)
     count = starts[1:] - starts[:-1]
-    works = np.empty((len(jobs), told.WORK), np.int64)
-    works[:, told.JOB] = [
+    works = np.empty((len(jobs), words_of.WORK_WORDS), np.int64)
+    works[:, words_of.WORK_JOB] = [
         job.address if rows <= job.most else 0 for job, rows in zip(jobs, count.tolist(), strict=True)
     ]
-    works[:, told.COUNT] = count
+    works[:, words_of.WORK_FRAMES] = count
     found = _messages(few)
     wholes = [_whole(name, few.key) for name, _, _ in found]
     rows = [(*at, few.starts[at[0]], whole.address, 0, 0) for (_, *at), whole in zip(found, wholes, strict=True)]
-    messages = np.array(rows, np.int64).reshape(-1, told.MESSAGE)
+    messages = np.array(rows, np.int64).reshape(-1, words_of.MESSAGE_WORDS)
     versions = np.repeat(np.array([version for _, version in few.messages], np.int16), count)
     texts = few.order if few.order is not None else count
     front = np.array([*_text(few.keys), *_addresses(texts, versions)], np.int64)
@@ -88,13 +88,13 @@ def decode_few(few: Few) -> Iterator[Made]:
     size = _ROOM_BYTES
     while len(made) < len(found):
         target = allocate(size)
-        end, used = kernel()(FEW, task_at, len(made), len(found), target.address, size, 0, 0)
+        end, used = kernel()(READ_FEW, task_at, len(made), len(found), target.address, size, 0, 0)
         scratch.used(used)
         if end == len(made):
             size *= 2
         made += [target] * (end - len(made))
     give_back(scratch)
-    places = messages[:, told.AT : told.SIZE + 1].tolist()
+    places = messages[:, words_of.TABLE_AT : words_of.TABLE_SIZE + 1].tolist()
     for (name, first, last), whole, target, (start, packed) in zip(found, wholes, made, places, strict=True):
         batch = None
         if packed:

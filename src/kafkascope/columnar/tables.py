@@ -24,7 +24,7 @@ UUID_TYPE = pa.binary(16)
 # Columns of every table: what the catalog does not know, and what is wrong with a frame. Bytes of unknown tags are
 # nobody's: what a newer Kafka has there may be secret.
 ERROR = "_error"
-UNKNOWN = "_unknown_tags"
+UNKNOWN_TAGS_COLUMN = "_unknown_tags"
 UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int64()), ("size", pa.int32())]))
 
 # One record batch, or one message of an old message set, is one row.
@@ -114,7 +114,7 @@ def arrow_schema(name: str, *, contents: bool = False) -> pa.Schema:
 def full_schema(name: str, *, contents: bool = False) -> pa.Schema:
     """The same for all versions of a message."""
     known = arrow_schema(name, contents=contents)
-    return known.append(pa.field(UNKNOWN, UNKNOWN_TYPE)).append(pa.field(ERROR, pa.string()))
+    return known.append(pa.field(UNKNOWN_TAGS_COLUMN, UNKNOWN_TYPE)).append(pa.field(ERROR, pa.string()))
 
 
 def _union(known: Message, fields: list[Field], above: tuple[str, ...], contents: bool) -> tuple[Column, ...]:

@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 from kafkascope.errors import UsageError
 
-MARK = ".kafkascope-site"
+SITE_MARK = ".kafkascope-site"
 _HEAD = "made by kafkascope site; these files are its own, and are replaced or removed when it is made again"
 
 
@@ -44,7 +44,7 @@ def check_free(folder: Path, names: Iterable[str]) -> None:
 def _listed(folder: Path) -> frozenset[str]:
     """What the last run wrote, none where there was no run. Nobody else's file is among it, whatever the mark says."""
     try:
-        lines = (folder / MARK).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        lines = (folder / SITE_MARK).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
     except FileNotFoundError:
         return frozenset()
     root = os.path.realpath(folder)
@@ -54,7 +54,7 @@ def _listed(folder: Path) -> frozenset[str]:
 def _is_inside(root: str, name: str) -> bool:
     """Through a link, too, a name may lead elsewhere."""
     parts = name.split("/")
-    if "\0" in name or not all(parts) or {".", "..", MARK} & set(parts):
+    if "\0" in name or not all(parts) or {".", "..", SITE_MARK} & set(parts):
         return False
     parent = os.path.join(root, *parts[:-1])
     return os.path.realpath(parent) == parent
@@ -67,7 +67,7 @@ def _foreign(folder: Path, ours: frozenset[str]) -> Iterator[str]:
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
         for name in sorted((*files, *links)):
             relative = Path(place, name).relative_to(folder).as_posix()
-            if relative not in ours and relative != MARK:
+            if relative not in ours and relative != SITE_MARK:
                 yield relative
 
 
@@ -78,7 +78,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        staging = Path(mkdtemp(prefix=f"{MARK}-", dir=folder))
+        staging = Path(mkdtemp(prefix=f"{SITE_MARK}-", dir=folder))
         try:
             yield staging
         finally:
@@ -104,9 +104,9 @@ def publish(folder: Path, staging: Path) -> None:
 
 
 def _mark(folder: Path, staging: Path, names: list[str]) -> None:
-    file = staging / MARK
+    file = staging / SITE_MARK
     file.write_text("\n".join((_HEAD, *names, "")), encoding="utf-8")
-    os.replace(file, folder / MARK)
+    os.replace(file, folder / SITE_MARK)
 
 
 def _remove(folder: Path, name: str) -> None:

@@ -7,13 +7,13 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from kafkascope.errors import InputError
-from kafkascope.lake.file_names import COMPACTED, PREFIX, ingest_of
+from kafkascope.lake.file_names import COMPACTED, INGEST_PREFIX, ingest_of
 from kafkascope.lake.inside import check_files
 from kafkascope.lake.place import place_of, readable
 from kafkascope.lake.tables import DATE
 
 # How names of files begin that kafkascope wrote. Rows of marts and of the catalog are of no ingest.
-_OURS = (PREFIX, f"{COMPACTED}-", "mart-", "catalog-")
+_OURS = (INGEST_PREFIX, f"{COMPACTED}-", "mart-", "catalog-")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Builds and parses the names of a lake's files: a reader sees in them whose rows they hold, without opening them."""
 
 # Names begin with this and the ingest.
-PREFIX = "ingest-"
+INGEST_PREFIX = "ingest-"
 # After the name of an ingest, which has only digits up to f.
 PENDING = "p"
 # Made by compaction, out of files of ingests that all could see.
@@ -17,4 +17,4 @@ def pending(ingest_id: str) -> str:
 def ingest_of(path: str) -> str | None:
     """Whose file this is; None for one that compaction made out of several."""
     name = path.rsplit("/", 1)[-1]
-    return name[len(PREFIX) :].split("-", 1)[0] if name.startswith(PREFIX) else None
+    return name[len(INGEST_PREFIX) :].split("-", 1)[0] if name.startswith(INGEST_PREFIX) else None

@@ -15,9 +15,9 @@ from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, place_of
 
 # Raised when tables change in a way that an older kafkascope would misread.
-FORMAT = 2
+LAKE_FORMAT = 2
 SIGN = "_kafkascope.json"
-LOG = "_delta_log"
+DELTA_LOG = "_delta_log"
 # Delta's library takes %20 for a blank and \ for a slash, whatever form it is given; Spark takes * and others for
 # patterns.
 _TAKEN_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?\[\]{}\x00-\x1f\x7f]")
@@ -30,7 +30,7 @@ class Lake:
 
     place: Place
     id: str
-    format: int = FORMAT
+    format: int = LAKE_FORMAT
     kept: dict[tuple[str, str], tuple[object, Any]] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -52,7 +52,7 @@ class Lake:
         return inside(self.place, name)
 
     def has(self, name: str) -> bool:
-        return inside(self.place, f"{name}/{LOG}").exists()
+        return inside(self.place, f"{name}/{DELTA_LOG}").exists()
 
     def tables(self) -> list[str]:
         """Names of the tables that are there."""
@@ -73,10 +73,10 @@ def _lake_place(uri: str | os.PathLike[str]) -> Place:
 def open_lake(uri: str | os.PathLike[str]) -> Lake:
     """An existing lake, of this format."""
     lake = find_lake(uri)
-    if lake.format < FORMAT:
+    if lake.format < LAKE_FORMAT:
         raise InputError(
             f"{lake.uri}: a lake of format {lake.format}, from an earlier kafkascope;"
-            f" `kafkascope marts LAKE` or the next ingest brings it to format {FORMAT}"
+            f" `kafkascope marts LAKE` or the next ingest brings it to format {LAKE_FORMAT}"
         )
     return lake
 
@@ -99,8 +99,10 @@ def find_lake(uri: str | os.PathLike[str]) -> Lake:
     known, id_ = value.get("format"), value.get("id")
     if type(known) is not int or known < 1 or not isinstance(id_, str):
         raise InputError(f"{sign.uri}: this does not say what a lake says of itself; is it another program's?")
-    if known > FORMAT:
-        raise InputError(f"{place.uri}: a lake of format {known}; this kafkascope reads up to {FORMAT}: upgrade it")
+    if known > LAKE_FORMAT:
+        raise InputError(
+            f"{place.uri}: a lake of format {known}; this kafkascope reads up to {LAKE_FORMAT}: upgrade it"
+        )
     return Lake(place, id_, known)
 
 
@@ -120,4 +122,4 @@ def ensure_lake(uri: str | os.PathLike[str]) -> Lake:
 
 
 def sign_of(id_: str) -> bytes:
-    return json.dumps({"format": FORMAT, "id": id_}).encode()
+    return json.dumps({"format": LAKE_FORMAT, "id": id_}).encode()

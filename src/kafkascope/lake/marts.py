@@ -100,7 +100,7 @@ CLIENT_VERSIONS = pa.schema(
         ("last_exchange_id", _TEXT),
     ]
 )
-TOPICS = pa.schema(
+TOPICS_SCHEMA = pa.schema(
     [
         ("topic_id", _TEXT),
         ("topic", _TEXT),
@@ -124,7 +124,7 @@ BROKERS = pa.schema(
         ("last_at", TIME),
     ]
 )
-GROUPS = pa.schema(
+GROUPS_SCHEMA = pa.schema(
     [
         ("group_id", _TEXT),
         ("cluster_id", _TEXT),
@@ -173,9 +173,9 @@ MARTS = {
         ("api_errors", API_ERRORS),
         ("throttling", THROTTLING),
         ("client_versions", CLIENT_VERSIONS),
-        ("topics", TOPICS),
+        ("topics", TOPICS_SCHEMA),
         ("brokers", BROKERS),
-        ("groups", GROUPS),
+        ("groups", GROUPS_SCHEMA),
         ("findings", FINDINGS),
     )
 }

@@ -52,7 +52,7 @@ CONNECTIONS = pa.schema(
         ("conflict_bytes", pa.int64()),
     ]
 )
-CAPTURES = pa.schema(
+CAPTURES_SCHEMA = pa.schema(
     [
         ("ingest_id", pa.string()),
         ("capture_uri", pa.string()),
@@ -81,7 +81,7 @@ CAPTURES = pa.schema(
     ]
 )
 # What a later ingest goes on from, by connection: places and numbers, never bytes.
-UNFINISHED = pa.schema([("connection_id", pa.string()), ("last_at", TIME), ("state", pa.string())])
+UNFINISHED_SCHEMA = pa.schema([("connection_id", pa.string()), ("last_at", TIME), ("state", pa.string())])
 QUARANTINE = pa.schema(
     [
         ("capture_uri", pa.string()),
@@ -129,11 +129,11 @@ def _table(name: str, schema: pa.Schema, time: str | None, otherwise: str | None
 @cache
 def _fixed() -> dict[str, LakeTable]:
     tables = (
-        _table("captures", CAPTURES, None),
+        _table("captures", CAPTURES_SCHEMA, None),
         _table("connections", CONNECTIONS, "first_at"),
         # An answer alone has no request.
         _table("exchanges", EXCHANGES, "request_at", "response_at"),
-        _table("unfinished", UNFINISHED, None),
+        _table("unfinished", UNFINISHED_SCHEMA, None),
         _table("quarantine", QUARANTINE, "recorded_at"),
     )
     return {table.name: table for table in tables}

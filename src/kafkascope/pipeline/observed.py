@@ -11,13 +11,13 @@ from time import time_ns
 
 import pyarrow as pa
 
-from kafkascope.capture.exchanges.client_calls import Called, CallReader, Key, Link
+from kafkascope.capture.exchanges.client_calls import CallConnection, CallReader, ClientCall, ConnectionKey
 from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.codec.frame import encode_frame
 from kafkascope.errors import InputError
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.tables import CAPTURES, CONNECTIONS, QUARANTINE, table_named
+from kafkascope.lake.tables import CAPTURES_SCHEMA, CONNECTIONS, QUARANTINE, table_named
 from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.upkeep.retention import SAFE_AGE, vacuum
 from kafkascope.lake.upkeep.superseded import without
@@ -29,7 +29,7 @@ from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 _KIND = "observe"
 _CONNECTIONS_TABLE = "connections"
 # Any that has a request and a response.
-_SAMPLE_CALL = Called(
+_SAMPLE_CALL = ClientCall(
     "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
     encode_frame("ApiVersionsResponse", 0, {}, {"correlationId": 0}, length=False), 0, 0,
 )  # fmt: skip
@@ -59,10 +59,10 @@ class Portion:
     """What one commit takes: the calls, what was asked in vain, and how many polls that was. `still_open` are the
     connections that later calls may go over; None where that is not known."""
 
-    calls: Sequence[Called]
+    calls: Sequence[ClientCall]
     failed: Sequence[FailedPolls] = ()
     polls: int = 0
-    still_open: Collection[Key] | None = None
+    still_open: Collection[ConnectionKey] | None = None
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class ObservationWriter:
         files, later = Files(self._lake, ingest_id), Files(self._lake, pending(ingest_id))
         try:
             quarantined = self._write(files, portion)
-            ended, lasting = self._reader.links(portion.still_open)
+            ended, lasting = self._reader.connections(portion.still_open)
             # Those that nothing came over this time too: the rows of the commit before go.
             files.add(table_named(_CONNECTIONS_TABLE), _connection_rows(ended))
             later.add(table_named(_CONNECTIONS_TABLE), _connection_rows(lasting))
@@ -201,7 +201,7 @@ class ObservationWriter:
             "options": json.dumps({**self._options, "polls": portion.polls, "unanswered": failed}),
             "follows": [] if self._left is None else [self._left[0]],
         }
-        return _table([row], CAPTURES)
+        return _table([row], CAPTURES_SCHEMA)
 
     def _count(self, portion: Portion, files: dict[str, list[NewFile]], quarantined: int) -> None:
         for name, some in sorted(files.items()):
@@ -220,9 +220,9 @@ class ObservationWriter:
             vacuum(self._lake, age=age)
 
 
-def _batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
+def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:
     """In the order in which they were sent."""
-    batch: list[Called] = []
+    batch: list[ClientCall] = []
     size = 0
     for call in sorted(calls, key=lambda call: call.sent_ns):
         batch.append(call)
@@ -234,24 +234,24 @@ def _batches(calls: Iterable[Called]) -> Iterator[list[Called]]:
         yield batch
 
 
-def _connection_rows(links: Iterable[Link]) -> pa.Table:
+def _connection_rows(connections: Iterable[CallConnection]) -> pa.Table:
     """From their beginning."""
     rows: list[dict[str, object]] = [
         {
-            "connection_id": link.connection_id,
-            "client_address": link.ends.client_address,
-            "broker_address": link.ends.broker_address,
+            "connection_id": connection.connection_id,
+            "client_address": connection.ends.client_address,
+            "broker_address": connection.ends.broker_address,
             "protocol": "kafka",
-            "client_software": link.ends.software,
+            "client_software": connection.ends.software,
             "opened": True,
             "closed": None,
-            "first_at": link.first_ns // 1000,
-            "last_at": link.last_ns // 1000,
-            "client_bytes": link.client_bytes,
-            "broker_bytes": link.broker_bytes,
+            "first_at": connection.first_ns // 1000,
+            "last_at": connection.last_ns // 1000,
+            "client_bytes": connection.client_bytes,
+            "broker_bytes": connection.broker_bytes,
             **dict.fromkeys(_LOSSES, 0),
         }
-        for link in links
+        for connection in connections
     ]
     return _table(rows, CONNECTIONS)
 

@@ -17,14 +17,14 @@ def iso(microseconds: int | None) -> str | None:
 def day(microseconds: int) -> str:
     """`15 Nov 2026`."""
     moment = moment_of(microseconds)
-    return UNKNOWN if moment is None else f"{moment.day} {moment:%b %Y}"
+    return UNKNOWN_TEXT if moment is None else f"{moment.day} {moment:%b %Y}"
 
 
 def clock(microseconds: int | None, unit_us: int = 1_000) -> str:
     """`12:07:29.363`, `12:07:29`, `12:07`: as fine as the unit."""
     moment = None if microseconds is None else moment_of(microseconds)
     if moment is None:
-        return UNKNOWN
+        return UNKNOWN_TEXT
     if unit_us >= 60_000_000:
         return f"{moment:%H:%M}"
     return f"{moment:%H:%M:%S}" + ("" if unit_us >= 1_000_000 else f".{moment.microsecond // 1000:03}")
@@ -33,7 +33,7 @@ def clock(microseconds: int | None, unit_us: int = 1_000) -> str:
 def when(microseconds: int | None, unit_us: int = 1_000) -> str:
     """`15 Nov 2026 12:07:29.363`."""
     if microseconds is None or moment_of(microseconds) is None:
-        return UNKNOWN
+        return UNKNOWN_TEXT
     return f"{day(microseconds)} {clock(microseconds, unit_us)}"
 
 

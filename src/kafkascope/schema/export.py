@@ -12,13 +12,13 @@ from kafkascope.schema.releases import ReleaseSpan, next_release, releases
 from kafkascope.schema.values import NamedValue, NamedValues, named_values
 
 # Grows when a reader of the previous form would no longer understand it.
-FORMAT = 1
+EXPORT_FORMAT = 1
 
 
 def catalog_json() -> dict[str, Any]:
     """Everything: releases, APIs, messages with their layouts, errors."""
     return {
-        "format": FORMAT,
+        "format": EXPORT_FORMAT,
         "releases": [{"name": r.name, "version": r.version, "coverage": r.coverage} for r in releases()],
         "apis": [api_json(key, api) for key, api in apis().items()],
         "messages": [message_json(message(name)) for name in index()],

@@ -2,11 +2,11 @@
 
 from os.path import dirname, join
 
-DATA = join(dirname(__file__), "data")
+DATA_FOLDER = join(dirname(__file__), "data")
 
 
 def text(name: str) -> str:
-    with open(join(DATA, name), encoding="utf-8") as file:
+    with open(join(DATA_FOLDER, name), encoding="utf-8") as file:
         return file.read()
 
 

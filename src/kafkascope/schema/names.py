@@ -9,10 +9,10 @@ from kafkascope.schema.catalog import apis, index
 
 _LONGEST_ECHO = 60
 # Kinds of names; those of messages are the catalog's own.
-API = frozenset({"API"})
-RECORDS = frozenset({"key", "value", "metadata", "data"})
-MESSAGES = frozenset({"request", "response", "header"}) | RECORDS
-ANY = API | MESSAGES
+API_KINDS = frozenset({"API"})
+RECORD_KINDS = frozenset({"key", "value", "metadata", "data"})
+MESSAGE_KINDS = frozenset({"request", "response", "header"}) | RECORD_KINDS
+ANY = API_KINDS | MESSAGE_KINDS
 
 
 @cache
@@ -73,7 +73,7 @@ def find_api(name: str) -> str | None:
     return _apis_by_lower_name().get(_plain(name))
 
 
-def suggest(name: str, kinds: Collection[str] = API, nothing: str = "`kafkascope apis` lists them") -> str:
+def suggest(name: str, kinds: Collection[str] = API_KINDS, nothing: str = "`kafkascope apis` lists them") -> str:
     """What to say behind the news that nothing of these kinds has the name: what it is instead, what may have been
     meant, or `nothing` when nothing is near."""
     other = kind_of(name)
@@ -96,7 +96,7 @@ def describe_kind(name: str, kind: str) -> str:
     """`a request of ShareFetch`, `a record`, `an API`."""
     if kind in ("request", "response"):
         return f"a {kind} of {name.removesuffix(kind.capitalize())}"
-    return "a record" if kind in RECORDS else "an API" if kind == "API" else f"a {kind}"
+    return "a record" if kind in RECORD_KINDS else "an API" if kind == "API" else f"a {kind}"
 
 
 def close_names(name: str, kinds: Collection[str] = ANY, most: int = 3) -> list[str]:

@@ -3,7 +3,7 @@
 from functools import cache
 from os.path import exists, join
 
-from kafkascope.schema.files import DATA, lines, text
+from kafkascope.schema.files import DATA_FOLDER, lines, text
 from kafkascope.schema.model import Message
 
 FIELDS_MARK = "# fields"
@@ -13,7 +13,7 @@ FIELDS_MARK = "# fields"
 def _file(name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """Paragraphs and the sentences of one prose file."""
     path = f"prose/messages/{name}.txt"
-    if not exists(join(DATA, path)):
+    if not exists(join(DATA_FOLDER, path)):
         return (), {}
     head, _, tail = text(path).partition(FIELDS_MARK)
     paragraphs = tuple(" ".join(part.split()) for part in head.strip().split("\n\n") if part.strip())

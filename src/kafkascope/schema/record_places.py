@@ -25,7 +25,7 @@ _EMBEDDED = {
     "ConsumerProtocolSubscription": "JoinGroup, as the metadata of a protocol",
     "DefaultPrincipalData": "Envelope, as the principal of a forwarded request",
 }
-GROUPS = {
+RECORD_GROUPS = {
     "groups": "Group coordinator: the topic __consumer_offsets",
     "transactions": "Transaction coordinator: the topic __transaction_state",
     "share state": "Share coordinator: the topic __share_group_state",
@@ -48,7 +48,7 @@ class Prefix:
 
 
 def group_of(name: str) -> str:
-    """A key of `GROUPS`."""
+    """A key of `RECORD_GROUPS`."""
     if name in _CONTROL:
         return "control"
     if name in _EMBEDDED:
@@ -72,7 +72,7 @@ def place_of(name: str) -> str:
     if group == "control":
         return f"the {'key' if name == 'ControlRecordTypeSchema' else 'value'} of a record of a control batch"
     half = "key" if name.endswith("Key") else "value"
-    return f"the {half} of a record of {GROUPS[group].rpartition(' ')[2]}"
+    return f"the {half} of a record of {RECORD_GROUPS[group].rpartition(' ')[2]}"
 
 
 def prefix_of(name: str, version: int) -> tuple[Prefix, ...]:

@@ -44,14 +44,14 @@ def test_whoever_has_a_part_has_all_of_it(hold) -> None:  # type: ignore[no-unty
     assert pool.take(SIZE).ctypes.data != address
     del part
     gc.collect()
-    assert address in [one.ctypes.data for one in (pool.take(SIZE), pool.take(SIZE))]
+    assert address in [array.ctypes.data for array in (pool.take(SIZE), pool.take(SIZE))]
 
 
 def test_larger_memory_takes_the_place_of_smaller() -> None:
     pool = BufferPool()
     for factor in (1, 2, 4):
         assert len(pool.take(factor * SIZE)) == factor * SIZE
-    assert [len(one) for one in pool._free] == [4 * SIZE]
+    assert [len(array) for array in pool._free] == [4 * SIZE]
     assert len(pool.take(0)) == 0
 
 

@@ -41,7 +41,7 @@ def modules() -> list[str]:
 
 def test_only_the_checked_reads_reach_memory_by_address() -> None:
     """`checked` compares before each of its reads. No other module of the room has the means to leave them out."""
-    found = set()
+    modules_by_address = set()
     for path in ROOM.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             imported = isinstance(node, ast.ImportFrom) and (
@@ -50,8 +50,8 @@ def test_only_the_checked_reads_reach_memory_by_address() -> None:
             )
             by_address = isinstance(node, ast.Attribute) and node.attr in ("ctypes", "address", "from_address")
             if imported or by_address:
-                found.add(path.name)
-    assert found == {"checked.py"}
+                modules_by_address.add(path.name)
+    assert modules_by_address == {"checked.py"}
 
 
 def test_every_kernel_of_the_room_checks_its_indices() -> None:
@@ -59,7 +59,7 @@ def test_every_kernel_of_the_room_checks_its_indices() -> None:
         value for name in modules() for value in vars(import_module(name)).values() if isinstance(value, Dispatcher)
     ]
     assert len(kernels) > 100
-    assert [one.py_func.__name__ for one in kernels if not one.targetoptions["boundscheck"]] == []
+    assert [kernel.py_func.__name__ for kernel in kernels if not kernel.targetoptions["boundscheck"]] == []
 
 
 @pytest.mark.parametrize("at", [*OUTSIDE, 7, 8, 9])
@@ -173,8 +173,8 @@ def test_a_stopped_kernel_is_one_line_and_the_other_files_are_read(
     broken(monkeypatch)
     answer = Cli(capsys, monkeypatch)("read", str(tmp_path / "clients.pcap"), str(tmp_path / "share.pcap"), "--json")
     assert answer.code == 3
-    said = [line for line in answer.err.splitlines() if "clients.pcap" in line]
-    assert len(said) == 1 and "this is a bug, please report it" in said[0]
+    lines = [line for line in answer.err.splitlines() if "clients.pcap" in line]
+    assert len(lines) == 1 and "this is a bug, please report it" in lines[0]
     assert "Traceback" not in answer.err
     assert len(answer.out.splitlines()) == whole
 

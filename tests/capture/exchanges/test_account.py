@@ -15,14 +15,14 @@ RAW_IP = 101
 def test_connections_that_are_forgotten_are_still_counted_by_protocol() -> None:
     """Ten bytes each of more connections without Kafka than are kept, from one address after the other."""
     count, turns = limits.MAX_OTHER_CONNECTIONS // 2, 4
-    one = np.frombuffer(ipv4("11.0.0.0", "10.0.0.2", tcp(7, 9092, payload=b"no Kafka, ")), np.uint8)
+    packet = np.frombuffer(ipv4("11.0.0.0", "10.0.0.2", tcp(7, 9092, payload=b"no Kafka, ")), np.uint8)
     account = Account()
     capture = Capture(Recordings(), account, names=False, kafka_ports=())
     for turn in range(turns):
-        made = np.tile(one, (count, 1))
+        made = np.tile(packet, (count, 1))
         made[:, 13:16] = (np.arange(turn * count, (turn + 1) * count)[:, None] >> np.array([16, 8, 0])) & 255
-        sizes = np.full(count, len(one), np.int32)
-        start = np.arange(count, dtype=np.int64) * len(one)
+        sizes = np.full(count, len(packet), np.int32)
+        start = np.arange(count, dtype=np.int64) * len(packet)
         times = np.full(count, turn, np.int64)
         link = np.full(count, RAW_IP, np.int32)
         packets = Packets(made.reshape(-1), start, sizes, sizes, times, link, turn * count)

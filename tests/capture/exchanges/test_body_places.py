@@ -26,13 +26,13 @@ def test_every_body_is_there_once_with_its_message_and_version(name: str) -> Non
     for batch in Reading(BytesIO(capture(name))).batches():
         places = places_of(batch)
         assert len(set(places.kinds)) == len(places.kinds) == len(places.starts) - 1
-        found: Counter[tuple[str | None, int, int, bytes]] = Counter()
+        bodies: Counter[tuple[str | None, int, int, bytes]] = Counter()
         for (message, version), start, end in zip(places.kinds, places.starts, places.starts[1:], strict=False):
             for at in range(start, end):
                 size = places.ends[at + 1] - places.ends[at]
                 body = places.content.bytes(int(places.places[at]), int(size))
-                found[message, version, int(places.exchanges[at]), body] += 1
-        wanted: Counter[tuple[str | None, int, int, bytes]] = Counter()
+                bodies[message, version, int(places.exchanges[at]), body] += 1
+        expected: Counter[tuple[str | None, int, int, bytes]] = Counter()
         for index in range(len(batch)):
             request, response = batch.request_frame(index), batch.response_frame(index)
             if request is None or batch.rows[batch.request[index], Frame.KIND] != FrameKind.FRAME:
@@ -44,8 +44,8 @@ def test_every_body_is_there_once_with_its_message_and_version(name: str) -> Non
             if frames[0][0].api_key == ENVELOPE:
                 parts += inner_frames(request, response)
             for frame, content in parts:
-                wanted[frame.name, frame.version, index, content[frame.body_at :]] += 1
-        assert found == wanted
+                expected[frame.name, frame.version, index, content[frame.body_at :]] += 1
+        assert bodies == expected
 
 
 def test_a_message_that_nobody_knows_has_a_place_and_no_bytes() -> None:

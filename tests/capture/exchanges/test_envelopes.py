@@ -12,7 +12,7 @@ from kafkascope.capture.exchanges.envelopes import open_envelopes
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Pairer, Recordings
 from kafkascope.capture.exchanges.messages import Messages
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.codec.frame import encode_frame
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.layouts.layout import layout
@@ -22,20 +22,20 @@ from tests.support.frames import URI, Wire, connection
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def put(wire: Wire, asked: bytes, answered: bytes | None, error: int = 0) -> None:
-    value = {"requestData": asked, "requestPrincipal": b"", "clientHostAddress": b"\n\0\0\2"}
+def put(wire: Wire, request: bytes, response: bytes | None, error: int = 0) -> None:
+    value = {"requestData": request, "requestPrincipal": b"", "clientHostAddress": b"\n\0\0\2"}
     wire.ask("Envelope", 0, value, correlation=len(wire.rows))
-    wire.answer("Envelope", 0, {"responseData": answered, "errorCode": error}, correlation=len(wire.rows) - 1)
+    wire.answer("Envelope", 0, {"responseData": response, "errorCode": error}, correlation=len(wire.rows) - 1)
 
 
 def read(wire: Wire) -> tuple[list[Exchange], Tables, int]:
     """Exchanges, tables, and how many envelopes the kernel opened."""
     batch = Pairer([connection(0)], Recordings([URI], [0]), names=True).finish(wire.frames())
-    exchanges = list(to_exchanges(batch, Knowledge().names(batch)))
+    exchanges = list(to_exchanges(batch, NameCache().names(batch)))
     waiting = Messages()
     tables: Tables = defaultdict(list)
-    for one in (*waiting.add(batch), *waiting.finish()):
-        tables[one.name] += one.table.to_pylist()
+    for decoded in (*waiting.add(batch), *waiting.finish()):
+        tables[decoded.name] += decoded.table.to_pylist()
     for rows in tables.values():
         rows.sort(key=lambda row: (row["exchange_id"], row["api_version"]))
     opened = 0 if batch.facts.inner is None else len(batch.facts.inner[0].outer)
@@ -47,8 +47,8 @@ def both(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
     exchanges, tables, opened = read(wire)
 
     def open_none(*args: Any) -> Any:
-        found = open_envelopes(*args)
-        return found.only(np.zeros(len(found.outer), np.bool_))
+        inner = open_envelopes(*args)
+        return inner.only(np.zeros(len(inner.outer), np.bool_))
 
     with monkeypatch.context() as patched:
         patched.setattr(facts, "open_envelopes", open_none)
@@ -60,27 +60,27 @@ def both(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def every_frame(cases: int) -> list[tuple[bytes, bytes]]:
-    found = []
+    frames = []
     for key, api in apis().items():
         for version in message(f"{api}Request").all_versions():
             for case in range(cases):
                 header = {"correlationId": case} | ({} if (key, version) == (7, 0) else {"clientId": "admin"})
-                asked = sample(layout(f"{api}Request", version), case)
-                answered = sample(layout(f"{api}Response", version), case)
-                found.append(
+                request = sample(layout(f"{api}Request", version), case)
+                response = sample(layout(f"{api}Response", version), case)
+                frames.append(
                     (
-                        encode_frame(f"{api}Request", version, asked, header, length=False),
-                        encode_frame(f"{api}Response", version, answered, {"correlationId": case}, length=False),
+                        encode_frame(f"{api}Request", version, request, header, length=False),
+                        encode_frame(f"{api}Response", version, response, {"correlationId": case}, length=False),
                     )
                 )
-    return found
+    return frames
 
 
 def test_every_version_of_every_api(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = Wire()
     frames = every_frame(4)
-    for asked, answered in frames:
-        put(wire, asked, answered)
+    for request, response in frames:
+        put(wire, request, response)
     assert both(wire, monkeypatch) > 0.9 * len(frames) > 1_000
 
 
@@ -88,9 +88,9 @@ def test_what_is_damaged_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut off, longer than it is, other bytes, nothing, no answer, or an error of the envelope's own."""
     random = Random(20)
     wire = Wire()
-    for asked, answered in every_frame(2):
+    for request, response in every_frame(2):
         damaged = []
-        for frame in (asked, answered):
+        for frame in (request, response):
             data = bytearray(frame)
             match random.randrange(5):
                 case 0:
@@ -104,7 +104,7 @@ def test_what_is_damaged_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     put(wire, b"", b"")
     assert 0 < both(wire, monkeypatch) < len(wire.rows) // 2
     exchanges, *_ = read(wire)
-    problems = [(one.status, one.problem) for one in exchanges if one.problem is not None]
+    problems = [(exchange.status, exchange.problem) for exchange in exchanges if exchange.problem is not None]
     assert {status for status, _ in problems} == {"undecoded"} and len(problems) > 100
     assert all("offset" in problem or "bytes" in problem for _, problem in problems)
 

@@ -35,19 +35,19 @@ from tests.captures import NAMES, capture
 from tests.support.packet_build import Stamped, Talk, pcap, pcapng
 
 
-def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
+def expected_row(batch: ExchangeBatch, index: int) -> dict[str, Any]:
     """Times as whole microseconds; without the exchange's id."""
     request, response = int(batch.request[index]), int(batch.response[index])
     row = batch.rows[request if request >= 0 else response].tolist()
     answer = batch.rows[response].tolist() if response >= 0 else None
     values, seen = batch.facts.values[index].tolist(), batch.facts.seen[index].tolist()
     end = batch.ends[row[Frame.CONNECTION]]
-    asked, token = request >= 0, row[Frame.KIND] == FrameKind.TOKEN
-    framed = asked and not token
-    api = TOKEN_API if asked and token else apis().get(row[Frame.API_KEY]) if framed else None
-    later = asked and answer is not None and answer[Frame.FIRST_NS] >= row[Frame.LAST_NS]
-    waits = asked and api in LONG_POLLS and not (seen[Fact.MAX_WAIT] and values[Fact.MAX_WAIT] <= 0)
-    named = asked and row[Frame.CLIENT_AT] >= 0
+    has_request, token = request >= 0, row[Frame.KIND] == FrameKind.TOKEN
+    framed = has_request and not token
+    api = TOKEN_API if has_request and token else apis().get(row[Frame.API_KEY]) if framed else None
+    later = has_request and answer is not None and answer[Frame.FIRST_NS] >= row[Frame.LAST_NS]
+    waits = has_request and api in LONG_POLLS and not (seen[Fact.MAX_WAIT] and values[Fact.MAX_WAIT] <= 0)
+    named = has_request and row[Frame.CLIENT_AT] >= 0
     client = batch.content.bytes(row[Frame.FRAME_AT] + row[Frame.CLIENT_AT], row[Frame.CLIENT_SIZE]) if named else None
     error = values[Fact.ERROR] if answer and seen[Fact.ERROR] else None
     file = max(at for at, first in enumerate(batch.recordings.first_packets) if first <= row[Frame.PACKET])
@@ -55,7 +55,7 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
         "connection_id": connection_name(end.number),
         "capture_uri": batch.recordings.uris[file],
         "packet": row[Frame.PACKET] - batch.recordings.first_packets[file],
-        "request_at": row[Frame.LAST_NS] // 1000 if asked else None,
+        "request_at": row[Frame.LAST_NS] // 1000 if has_request else None,
         "response_at": answer[Frame.FIRST_NS] // 1000 if answer else None,
         "latency_us": answer[Frame.FIRST_NS] // 1000 - row[Frame.LAST_NS] // 1000 if later and answer else None,
         "long_poll": waits,
@@ -68,7 +68,7 @@ def told(batch: ExchangeBatch, index: int) -> dict[str, Any]:
         "client_address": end.client_address,
         "broker_address": end.broker_address,
         "client_software": end.software if row[Frame.OFFSET] >= end.software_from else None,
-        "request_bytes": row[Frame.SIZE] + row[Frame.MISSING] + 4 if asked else None,
+        "request_bytes": row[Frame.SIZE] + row[Frame.MISSING] + 4 if has_request else None,
         "response_bytes": answer[Frame.SIZE] + answer[Frame.MISSING] + 4 if answer else None,
         "error_code": error,
         "error": error_name(error) if error else None,
@@ -84,18 +84,18 @@ def _ids(frame: DecodedFrame) -> dict[int, str | None]:
 
 def named_in(batch: ExchangeBatch, index: int) -> dict[str, str | None]:
     """The group and member as the codec finds them."""
-    found: dict[int, str | None] = {}
+    ids: dict[int, str | None] = {}
     frames = batch.request_frame(index), batch.response_frame(index)
     if frames[0] is not None and batch.rows[batch.request[index], Frame.KIND] != FrameKind.TOKEN:
         key, version = (int(batch.rows[batch.request[index], column]) for column in (Frame.API_KEY, Frame.VERSION))
         with suppress(DecodeError):
-            found = _ids(read_frame(frames[0], None))
+            ids = _ids(read_frame(frames[0], None))
             if frames[1] is not None:
-                found = _ids(read_frame(frames[1], (key, version))) | found
+                ids = _ids(read_frame(frames[1], (key, version))) | ids
             if key == ENVELOPE:
                 for frame, _ in inner_frames(*frames):
-                    found = _ids(frame) | found
-    return {"group_id": found.get(Fact.GROUP_AT), "member_id": found.get(Fact.MEMBER_AT)}
+                    ids = _ids(frame) | ids
+    return {"group_id": ids.get(Fact.GROUP_AT), "member_id": ids.get(Fact.MEMBER_AT)}
 
 
 def check(batch: ExchangeBatch) -> None:
@@ -108,8 +108,8 @@ def check(batch: ExchangeBatch) -> None:
     numbers = np.array([batch.ends[number].number for number in batch.rows[batch.row(), Frame.CONNECTION]], np.uint64)
     ids = exchange_ids(numbers, batch.rows[batch.row(), Frame.OFFSET], (batch.request < 0).astype(np.int64))
     assert columns.column("exchange_id").equals(ids)
-    found = columns.drop_columns(["exchange_id"]).to_pylist()
-    assert found == [told(batch, index) for index in range(len(batch))]
+    actual = columns.drop_columns(["exchange_id"]).to_pylist()
+    assert actual == [expected_row(batch, index) for index in range(len(batch))]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,17 +157,17 @@ def test_latency_of_a_nanosecond_capture_is_between_the_times_that_are_shown(
 ) -> None:
     """1,400 ns are 2 µs between the times as they are written, or 1; a response before its request has none."""
     ends = [(0, 1_400), (999, 2_399), (999, 1_000), (1, 999), (500, 400)]
-    found = []
+    latencies = []
     for asked_ns, answered_ns in ends:
         talk = heartbeat("app", 0)
         (before, request), (_, response) = talk.packets[3:]
         talk.packets[3:] = [(before + asked_ns, request), (before + answered_ns, response)]
         (batch,) = Reading(BytesIO(write(talk.packets))).batches()
         (row,) = to_arrow(batch).to_pylist()
-        found.append(row["latency_us"])
+        latencies.append(row["latency_us"])
         if row["latency_us"] is not None:
             assert row["response_at"] - row["request_at"] == timedelta(microseconds=row["latency_us"])
-    assert found == [1, 2, 1, 0, None]
+    assert latencies == [1, 2, 1, 0, None]
 
 
 def heartbeat(client_id: str, error: int) -> Talk:

@@ -24,32 +24,36 @@ ORDERS = UUID(int=77)
 
 
 def only(exchanges: list[Exchange]) -> Exchange:
-    (one,) = exchanges
-    return one
+    (exchange,) = exchanges
+    return exchange
 
 
 def test_a_request_and_its_response_are_one_exchange() -> None:
-    found = only(Wire().ask("Heartbeat", 4, {"groupId": "g", "memberId": "m"}).answer("Heartbeat", 4).exchanges())
-    assert (found.api_key, found.api, found.api_version, found.status) == (12, "Heartbeat", 4, "answered")
-    assert (found.client_id, found.client_address, found.broker_address) == ("app", "10.0.0.2:40000", "10.0.0.1:9092")
-    assert (found.latency_us, found.long_poll, found.correlation_id) == (1000, False, 1)
-    assert (found.groups, found.members) == (("g",), ("m",))
-    assert found.request is not None and found.request.value["groupId"] == "g"
-    assert found.response is not None and found.response.value["errorCode"] == 0
+    exchange = only(Wire().ask("Heartbeat", 4, {"groupId": "g", "memberId": "m"}).answer("Heartbeat", 4).exchanges())
+    assert (exchange.api_key, exchange.api, exchange.api_version, exchange.status) == (12, "Heartbeat", 4, "answered")
+    assert (exchange.client_id, exchange.client_address, exchange.broker_address) == (
+        "app",
+        "10.0.0.2:40000",
+        "10.0.0.1:9092",
+    )
+    assert (exchange.latency_us, exchange.long_poll, exchange.correlation_id) == (1000, False, 1)
+    assert (exchange.groups, exchange.members) == (("g",), ("m",))
+    assert exchange.request is not None and exchange.request.value["groupId"] == "g"
+    assert exchange.response is not None and exchange.response.value["errorCode"] == 0
 
 
 def test_sizes_count_the_length_prefix() -> None:
     wire = Wire().ask("Heartbeat", 4).answer("Heartbeat", 4)
-    found = only(wire.exchanges())
-    assert found.request_bytes == len(wire.rows[0][0]) + 4
-    assert found.response_bytes == len(wire.rows[1][0]) + 4
+    exchange = only(wire.exchanges())
+    assert exchange.request_bytes == len(wire.rows[0][0]) + 4
+    assert exchange.response_bytes == len(wire.rows[1][0]) + 4
 
 
 def test_responses_pair_by_correlation_id_on_their_own_connection() -> None:
     wire = Wire()
     wire.ask("Heartbeat", 0, correlation=5, on=0, client="a").ask("ListGroups", 0, correlation=5, on=1, client="b")
     wire.answer("ListGroups", 0, correlation=5, on=1).answer("Heartbeat", 0, correlation=5, on=0)
-    assert [(one.api, one.client_id, one.latency_us) for one in wire.exchanges()] == [
+    assert [(exchange.api, exchange.client_id, exchange.latency_us) for exchange in wire.exchanges()] == [
         ("Heartbeat", "a", 3000),
         ("ListGroups", "b", 1000),
     ]
@@ -60,14 +64,14 @@ def test_correlation_ids_need_neither_rise_nor_differ() -> None:
     wire = Wire()
     for correlation in (2147483640, 2147483641, 0, 1, 2147483640, 0, 0):
         wire.ask("Heartbeat", 0, correlation=correlation).answer("Heartbeat", 0, correlation=correlation)
-    assert [one.status for one in wire.exchanges()] == ["answered"] * 7
+    assert [exchange.status for exchange in wire.exchanges()] == ["answered"] * 7
 
 
 def test_requests_in_flight_with_one_correlation_id_pair_in_order() -> None:
     wire = Wire()
     wire.ask("Heartbeat", 0, correlation=0).ask("ListGroups", 0, correlation=0)
     wire.answer("Heartbeat", 0, correlation=0).answer("ListGroups", 0, {"errorCode": 15}, correlation=0)
-    assert [(one.api, one.error, one.latency_us) for one in wire.exchanges()] == [
+    assert [(exchange.api, exchange.error, exchange.latency_us) for exchange in wire.exchanges()] == [
         ("Heartbeat", None, 2000),
         ("ListGroups", "COORDINATOR_NOT_AVAILABLE", 2000),
     ]
@@ -81,45 +85,56 @@ def test_only_produce_with_acks_0_gets_no_answer(
     version: int, client: str | None, transaction: str | None, acks: int
 ) -> None:
     value = {"acks": acks} | ({"transactionalId": transaction} if version >= 3 else {})
-    found = only(Wire().ask("Produce", version, value, client=client).exchanges())
-    assert found.status == ("no_answer_expected" if acks == 0 else "unanswered")
-    assert found.client_id == client
+    exchange = only(Wire().ask("Produce", version, value, client=client).exchanges())
+    assert exchange.status == ("no_answer_expected" if acks == 0 else "unanswered")
+    assert exchange.client_id == client
 
 
 def test_acks_0_does_not_disturb_the_order() -> None:
     wire = Wire().ask("Produce", 9, {"acks": 0}, correlation=1).ask("Heartbeat", 4, correlation=2)
     wire.answer("Heartbeat", 4, correlation=2)
-    assert [one.status for one in wire.exchanges()] == ["no_answer_expected", "answered"]
+    assert [exchange.status for exchange in wire.exchanges()] == ["no_answer_expected", "answered"]
 
 
 def test_a_response_says_that_earlier_requests_are_not_answered() -> None:
     wire = Wire().ask("Heartbeat", 0, correlation=1).ask("Heartbeat", 0, correlation=2)
     wire.answer("Heartbeat", 0, correlation=2)
-    assert [(one.correlation_id, one.status) for one in wire.exchanges()] == [(1, "unanswered"), (2, "answered")]
+    assert [(exchange.correlation_id, exchange.status) for exchange in wire.exchanges()] == [
+        (1, "unanswered"),
+        (2, "answered"),
+    ]
 
 
 def test_a_response_recorded_before_its_request_is_its_answer_without_a_latency() -> None:
     wire = Wire().answer("Heartbeat", 0, {"errorCode": 27}, at=10).ask("Heartbeat", 0, at=11)
-    found = only(wire.exchanges())
-    assert (found.status, found.error, found.latency_us) == ("answered", "REBALANCE_IN_PROGRESS", None)
+    exchange = only(wire.exchanges())
+    assert (exchange.status, exchange.error, exchange.latency_us) == ("answered", "REBALANCE_IN_PROGRESS", None)
 
 
 def test_a_response_of_long_ago_is_not_the_answer_to_a_request() -> None:
     wire = Wire().answer("Heartbeat", 0, at=0).ask("Heartbeat", 0, at=5000)
-    assert [one.status for one in wire.exchanges()] == ["answer_only", "unanswered"]
+    assert [exchange.status for exchange in wire.exchanges()] == ["answer_only", "unanswered"]
 
 
 def test_a_capture_that_starts_in_the_middle_has_answers_alone() -> None:
     wire = Wire().answer("Heartbeat", 0, correlation=41).ask("Heartbeat", 0, correlation=42)
     wire.answer("Heartbeat", 0, correlation=42)
-    found = wire.exchanges()
-    assert [(one.correlation_id, one.status) for one in found] == [(41, "answer_only"), (42, "answered")]
-    assert (found[0].api, found[0].api_version, found[0].request_at, found[0].response) == (None, None, None, None)
+    exchanges = wire.exchanges()
+    assert [(exchange.correlation_id, exchange.status) for exchange in exchanges] == [
+        (41, "answer_only"),
+        (42, "answered"),
+    ]
+    assert (exchanges[0].api, exchanges[0].api_version, exchanges[0].request_at, exchanges[0].response) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_end_of_the_answering_stream_leaves_requests_unanswered_at_once() -> None:
     wire = Wire().ask("Heartbeat", 0).end(1).ask("Heartbeat", 0, on=1).answer("Heartbeat", 0, on=1)
-    assert [one.status for one in wire.exchanges(step=2)] == ["unanswered", "answered"]
+    assert [exchange.status for exchange in wire.exchanges(step=2)] == ["unanswered", "answered"]
 
 
 def test_lost_bytes_of_answers_are_counted_with_the_requests_that_waited() -> None:
@@ -138,31 +153,35 @@ def test_sasl_tokens_after_handshake_v0_are_exchanges_without_an_api_key() -> No
     wire = Wire().ask("SaslHandshake", 0, {"mechanism": "PLAIN"}).answer("SaslHandshake", 0)
     wire.token(b"\0alice\0secret", 0).token(b"", 1).ask("Heartbeat", 0, correlation=2)
     wire.answer("Heartbeat", 0, correlation=2)
-    found = wire.exchanges()
-    assert [(one.api_key, one.api, one.status) for one in found] == [
+    exchanges = wire.exchanges()
+    assert [(exchange.api_key, exchange.api, exchange.status) for exchange in exchanges] == [
         (17, "SaslHandshake", "answered"),
         (None, "SaslToken", "answered"),
         (12, "Heartbeat", "answered"),
     ]
-    assert (found[1].api_version, found[1].correlation_id, found[1].request) == (None, None, None)
-    assert (found[1].request_bytes, found[1].response_bytes) == (17, 4)
+    assert (exchanges[1].api_version, exchanges[1].correlation_id, exchanges[1].request) == (None, None, None)
+    assert (exchanges[1].request_bytes, exchanges[1].response_bytes) == (17, 4)
 
 
 def test_api_versions_asked_too_new_is_answered_in_version_0() -> None:
     """protocol note 3: error 35 in a v0 body, header v0."""
     wire = Wire().ask("ApiVersions", 4)
     wire.raw(encode_frame("ApiVersionsResponse", 0, {"errorCode": 35}, {"correlationId": 1}, length=False), 1)
-    found = only(wire.exchanges())
-    assert (found.status, found.api_version, found.error) == ("answered", 4, "UNSUPPORTED_VERSION")
-    assert found.response is not None and found.response.version == 0
+    exchange = only(wire.exchanges())
+    assert (exchange.status, exchange.api_version, exchange.error) == ("answered", 4, "UNSUPPORTED_VERSION")
+    assert exchange.response is not None and exchange.response.version == 0
 
 
 def test_client_software_comes_from_api_versions_and_holds_from_there_on() -> None:
     wire = Wire().ask("Heartbeat", 0, correlation=1).answer("Heartbeat", 0, correlation=1)
-    told = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
-    wire.ask("ApiVersions", 3, told, correlation=2).answer("ApiVersions", 3, correlation=2)
+    software = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
+    wire.ask("ApiVersions", 3, software, correlation=2).answer("ApiVersions", 3, correlation=2)
     wire.ask("Heartbeat", 0, correlation=3).answer("Heartbeat", 0, correlation=3)
-    assert [one.client_software for one in wire.exchanges()] == [None, "librdkafka 2.16.1", "librdkafka 2.16.1"]
+    assert [exchange.client_software for exchange in wire.exchanges()] == [
+        None,
+        "librdkafka 2.16.1",
+        "librdkafka 2.16.1",
+    ]
 
 
 def test_clients_have_their_own_software_whoever_says_the_same() -> None:
@@ -170,11 +189,11 @@ def test_clients_have_their_own_software_whoever_says_the_same() -> None:
     wire = Wire()
     for number in range(40):
         name, version = words[number * 7 % len(words)]
-        told = {"clientSoftwareName": name, "clientSoftwareVersion": version}
+        software = {"clientSoftwareName": name, "clientSoftwareVersion": version}
         client = None if number % 4 == 0 else "c" * number
-        wire.ask("ApiVersions", 3 + number % 2, told, client=client, on=number)
+        wire.ask("ApiVersions", 3 + number % 2, software, client=client, on=number)
     expected = [" ".join(filter(None, words[number * 7 % len(words)])) or None for number in range(40)]
-    assert [one.client_software for one in wire.exchanges()] == expected
+    assert [exchange.client_software for exchange in wire.exchanges()] == expected
 
 
 @pytest.mark.parametrize("apart", [1, 3, 100_000])
@@ -185,7 +204,7 @@ def test_exchanges_stand_in_the_order_of_time_however_far_they_came_from_it(apar
     for number, at in enumerate(times):
         wire.ask("Heartbeat", 0, on=number, client=str(number), at=at)
     expected = sorted(range(300), key=times.__getitem__)
-    assert [one.client_id for one in wire.exchanges()] == [str(number) for number in expected]
+    assert [exchange.client_id for exchange in wire.exchanges()] == [str(number) for number in expected]
 
 
 def envelope(inner_error: int, outer_error: int = 0) -> Wire:
@@ -198,34 +217,34 @@ def envelope(inner_error: int, outer_error: int = 0) -> Wire:
 
 
 def test_an_envelope_is_one_exchange_with_its_inner_request_decoded() -> None:
-    found = only(envelope(3).exchanges())
-    assert (found.api, found.error, found.topics) == ("Envelope", "UNKNOWN_TOPIC_OR_PARTITION", ("old",))
-    asked, answered = found.inner()
-    assert (asked.name, asked.version, asked.header.value["clientId"]) == ("DeleteTopicsRequest", 6, "admin")
-    assert answered.body is not None and answered.body.value["responses"][0]["errorCode"] == 3
+    outer = only(envelope(3).exchanges())
+    assert (outer.api, outer.error, outer.topics) == ("Envelope", "UNKNOWN_TOPIC_OR_PARTITION", ("old",))
+    request, response = outer.inner()
+    assert (request.name, request.version, request.header.value["clientId"]) == ("DeleteTopicsRequest", 6, "admin")
+    assert response.body is not None and response.body.value["responses"][0]["errorCode"] == 3
 
 
 def test_an_envelope_that_failed_has_its_own_error() -> None:
-    found = only(envelope(0, outer_error=31).exchanges())
-    assert (found.error, found.status) == ("CLUSTER_AUTHORIZATION_FAILED", "answered")
-    assert [frame.kind for frame in found.inner()] == ["request"]
+    exchange = only(envelope(0, outer_error=31).exchanges())
+    assert (exchange.error, exchange.status) == ("CLUSTER_AUTHORIZATION_FAILED", "answered")
+    assert [frame.kind for frame in exchange.inner()] == ["request"]
 
 
 def test_the_first_error_that_is_not_0_is_the_exchanges() -> None:
     value = {"topics": [{"name": "a", "errorCode": 0}, {"name": "b", "errorCode": 36}, {"name": "c", "errorCode": 42}]}
-    found = only(Wire().ask("CreateTopics", 5).answer("CreateTopics", 5, value).exchanges())
-    assert (found.error_code, found.error) == (36, "TOPIC_ALREADY_EXISTS")
+    exchange = only(Wire().ask("CreateTopics", 5).answer("CreateTopics", 5, value).exchanges())
+    assert (exchange.error_code, exchange.error) == (36, "TOPIC_ALREADY_EXISTS")
 
 
 def test_an_error_code_that_nobody_knows_keeps_its_number() -> None:
-    found = only(Wire().ask("Heartbeat", 0).answer("Heartbeat", 0, {"errorCode": 9999}).exchanges())
-    assert (found.error_code, found.error) == (9999, "UNKNOWN(9999)")
+    exchange = only(Wire().ask("Heartbeat", 0).answer("Heartbeat", 0, {"errorCode": 9999}).exchanges())
+    assert (exchange.error_code, exchange.error) == (9999, "UNKNOWN(9999)")
 
 
 def test_throttle_time_is_told_and_null_where_the_version_has_none() -> None:
     wire = Wire().ask("Heartbeat", 1).answer("Heartbeat", 1, {"throttleTimeMs": 250})
     wire.ask("Heartbeat", 0).answer("Heartbeat", 0)
-    assert [one.throttle_ms for one in wire.exchanges()] == [250, None]
+    assert [exchange.throttle_ms for exchange in wire.exchanges()] == [250, None]
 
 
 @pytest.mark.parametrize(
@@ -243,8 +262,8 @@ def test_throttle_time_is_told_and_null_where_the_version_has_none() -> None:
 def test_long_polls_are_told_apart_with_how_long_they_may_wait(
     api: str, version: int, value: dict[str, object], waits: bool, most: int | None
 ) -> None:
-    found = only(Wire().ask(api, version, value).answer(api, version).exchanges())
-    assert (found.long_poll, found.max_wait_ms) == (waits, most)
+    exchange = only(Wire().ask(api, version, value).answer(api, version).exchanges())
+    assert (exchange.long_poll, exchange.max_wait_ms) == (waits, most)
 
 
 def test_unknown_apis_and_versions_are_undecoded_but_paired() -> None:
@@ -252,12 +271,15 @@ def test_unknown_apis_and_versions_are_undecoded_but_paired() -> None:
     wire = Wire().raw(encode("RequestHeader", 1, header) + b"???", 0).raw(bytes(3) + b"\1" + b"!!", 1)
     header |= {"requestApiKey": 12, "requestApiVersion": 99, "correlationId": 2}
     wire.raw(encode("RequestHeader", 2, header), 0).raw(bytes(3) + b"\2\0", 1)
-    found = wire.exchanges()
-    assert [(one.api_key, one.api, one.api_version, one.status) for one in found] == [
+    exchanges = wire.exchanges()
+    assert [(exchange.api_key, exchange.api, exchange.api_version, exchange.status) for exchange in exchanges] == [
         (999, None, 3, "undecoded"),
         (12, "Heartbeat", 99, "undecoded"),
     ]
-    assert [(one.client_id, one.latency_us, one.request) for one in found] == [("new", 1000, None), ("new", 1000, None)]
+    assert [(exchange.client_id, exchange.latency_us, exchange.request) for exchange in exchanges] == [
+        ("new", 1000, None),
+        ("new", 1000, None),
+    ]
 
 
 def test_a_body_that_cannot_be_read_costs_its_own_exchange_alone() -> None:
@@ -272,20 +294,20 @@ def test_a_body_that_cannot_be_read_costs_its_own_exchange_alone() -> None:
         0,
     )
     wire.answer("Heartbeat", 0, correlation=2).ask("Heartbeat", 0, correlation=3).answer("Heartbeat", 0, correlation=3)
-    assert [one.status for one in wire.exchanges()] == ["answered", "undecoded", "answered"]
+    assert [exchange.status for exchange in wire.exchanges()] == ["answered", "undecoded", "answered"]
 
 
 def test_a_frame_too_short_for_a_header_is_undecoded() -> None:
-    found = only(Wire().raw(b"\0\x0c\0", 0).exchanges())
-    assert (found.status, found.api, found.client_id) == ("undecoded", None, None)
+    exchange = only(Wire().raw(b"\0\x0c\0", 0).exchanges())
+    assert (exchange.status, exchange.api, exchange.client_id) == ("undecoded", None, None)
 
 
 def test_bytes_that_java_would_write_otherwise_are_read_all_the_same() -> None:
     body = encode("HeartbeatResponse", 4, {"throttleTimeMs": 7, "errorCode": 25})
     # the tag section's count as two bytes, which Java reads and never writes
     wire = Wire().ask("Heartbeat", 4).raw(bytes(3) + b"\1\0" + body[:-1] + b"\x80\0", 1)
-    found = only(wire.exchanges())
-    assert (found.status, found.error, found.throttle_ms) == ("answered", "UNKNOWN_MEMBER_ID", 7)
+    exchange = only(wire.exchanges())
+    assert (exchange.status, exchange.error, exchange.throttle_ms) == ("answered", "UNKNOWN_MEMBER_ID", 7)
 
 
 def test_client_ids_that_are_no_utf8_are_shown_with_replacement_characters() -> None:
@@ -303,7 +325,7 @@ def test_exchange_ids_differ_and_do_not_depend_on_how_the_frames_were_cut() -> N
     for number in range(40):
         wire.ask("Heartbeat", 0, correlation=number, on=number % 3)
         wire.answer("Heartbeat", 0, correlation=number, on=number % 3)
-    whole = {(one.connection_id, one.correlation_id): one.exchange_id for one in wire.exchanges()}
+    whole = {(exchange.connection_id, exchange.correlation_id): exchange.exchange_id for exchange in wire.exchanges()}
     assert len(set(whole.values())) == 40
     assert len({connection for connection, _ in whole}) == 3
     assert all(len(name) == 24 for name in whole.values())
@@ -312,13 +334,16 @@ def test_exchange_ids_differ_and_do_not_depend_on_how_the_frames_were_cut() -> N
 
 
 def test_topic_ids_are_named_by_what_the_recording_taught_before() -> None:
-    asked = {"topics": [{"topicId": ORDERS, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
-    wire = Wire().ask("Fetch", 13, asked, correlation=1).answer("Fetch", 13, correlation=1)
-    told = {"topics": [{"name": "orders", "topicId": ORDERS}], "brokers": [{"nodeId": 1, "host": "b1", "port": 9092}]}
-    wire.ask("Metadata", 12, correlation=2).answer("Metadata", 12, told, correlation=2)
-    wire.ask("Fetch", 13, asked, correlation=3).answer("Fetch", 13, correlation=3)
-    found = wire.exchanges(step=2)
-    assert [one.topics for one in found] == [("AAAAAAAAAAAAAAAAAAAATQ",), ("orders",), ("orders",)]
+    request = {"topics": [{"topicId": ORDERS, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
+    wire = Wire().ask("Fetch", 13, request, correlation=1).answer("Fetch", 13, correlation=1)
+    metadata = {
+        "topics": [{"name": "orders", "topicId": ORDERS}],
+        "brokers": [{"nodeId": 1, "host": "b1", "port": 9092}],
+    }
+    wire.ask("Metadata", 12, correlation=2).answer("Metadata", 12, metadata, correlation=2)
+    wire.ask("Fetch", 13, request, correlation=3).answer("Fetch", 13, correlation=3)
+    exchanges = wire.exchanges(step=2)
+    assert [exchange.topics for exchange in exchanges] == [("AAAAAAAAAAAAAAAAAAAATQ",), ("orders",), ("orders",)]
 
 
 def fetch(wire: Wire, correlation: int, session: int, epoch: int, topics: list[str], *forgotten: str) -> None:
@@ -338,7 +363,7 @@ def test_fetches_within_a_session_have_the_topics_of_the_session() -> None:
     fetch(wire, 4, 5, 3, [])
     fetch(wire, 5, 5, -1, [])
     fetch(wire, 6, 5, 1, [])
-    topics = [set(one.topics) for one in wire.exchanges(step=3)]
+    topics = [set(exchange.topics) for exchange in wire.exchanges(step=3)]
     assert topics[:2] == [{"orders", "events"}, {"orders", "events"}]
     assert topics[2] >= {"orders", "payments"}
     assert topics[3:] == [{"orders", "payments"}, set(), set()]
@@ -350,7 +375,7 @@ def test_share_fetches_within_a_session_have_its_topics() -> None:
     for correlation, epoch, topics in ((1, 0, [topic]), (2, 1, []), (3, -1, [])):
         value = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": topics}
         wire.ask("ShareFetch", 1, value, correlation=correlation).answer("ShareFetch", 1, correlation=correlation)
-    assert [one.topics for one in wire.exchanges()] == [("__cluster_metadata",), ("__cluster_metadata",), ()]
+    assert [exchange.topics for exchange in wire.exchanges()] == [("__cluster_metadata",), ("__cluster_metadata",), ()]
 
 
 def every_pair() -> list[tuple[int, str, int]]:
@@ -360,44 +385,44 @@ def every_pair() -> list[tuple[int, str, int]]:
 def test_the_kernel_finds_what_the_codec_finds_in_every_version_of_every_api() -> None:
     """Errors, throttle times, waits and names of all of them, with boundary and random values."""
     wire = Wire()
-    wanted = []
+    cases = []
     for key, api, version in every_pair():
         for case in range(12):
             request = sample(layout(f"{api}Request", version), case)
             if api in ("Produce", "Envelope"):
                 continue  # acks 0 has no answer, and what an envelope holds is no random bytes
             header = {"correlationId": case} | ({} if (key, version) == (7, 0) else {"clientId": None})
-            asked = encode_frame(f"{api}Request", version, request, header, length=False)
+            request_frame = encode_frame(f"{api}Request", version, request, header, length=False)
             value = sample(layout(f"{api}Response", version), case)
             if api == "ApiVersions" and value["errorCode"] == 35:
                 continue
-            answered = encode_frame(f"{api}Response", version, value, {"correlationId": case}, length=False)
-            wire.raw(asked, 0).raw(answered, 1)
-            wanted.append((api, version, case))
-    found = wire.exchanges()
-    assert len(found) == len(wanted) > 4000
+            response_frame = encode_frame(f"{api}Response", version, value, {"correlationId": case}, length=False)
+            wire.raw(request_frame, 0).raw(response_frame, 1)
+            cases.append((api, version, case))
+    exchanges = wire.exchanges()
+    assert len(exchanges) == len(cases) > 4000
     wrong = []
-    for one, (api, version, case) in zip(found, wanted, strict=True):
+    for exchange, (api, version, case) in zip(exchanges, cases, strict=True):
         bodies = [
-            decode_request(one.request_frame or b""),
-            decode_response(one.response_frame or b"", one.api_key or 0, version),
+            decode_request(exchange.request_frame or b""),
+            decode_response(exchange.response_frame or b"", exchange.api_key or 0, version),
         ]
-        told: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         names: dict[int, dict[str, None]] = {NameKind.GROUP: {}, NameKind.MEMBER: {}, NameKind.TOPIC: {}}
         for body in bodies:
             assert body is not None
             for fact, number in facts_of(body):
-                if fact != Fact.ERROR or not told.get(Fact.ERROR):
-                    told[fact] = number
+                if fact != Fact.ERROR or not numbers.get(Fact.ERROR):
+                    numbers[fact] = number
             for kind, name in names_of(body):
                 if isinstance(name, str):
                     names[kind][name] = None
-        seen = {Fact.ERROR: one.error_code, Fact.THROTTLE: one.throttle_ms}
-        if one.long_poll:
-            seen[Fact.MAX_WAIT] = one.max_wait_ms
-        good = all(value == told.get(fact) for fact, value in seen.items())
-        good &= (one.groups, one.members) == (tuple(names[NameKind.GROUP]), tuple(names[NameKind.MEMBER]))
-        if not good or one.status != "answered" or not set(one.topics) >= set(names[NameKind.TOPIC]):
+        seen = {Fact.ERROR: exchange.error_code, Fact.THROTTLE: exchange.throttle_ms}
+        if exchange.long_poll:
+            seen[Fact.MAX_WAIT] = exchange.max_wait_ms
+        good = all(value == numbers.get(fact) for fact, value in seen.items())
+        good &= (exchange.groups, exchange.members) == (tuple(names[NameKind.GROUP]), tuple(names[NameKind.MEMBER]))
+        if not good or exchange.status != "answered" or not set(exchange.topics) >= set(names[NameKind.TOPIC]):
             wrong.append(f"{api} v{version} case {case}")
     assert not wrong, wrong[:10]
 
@@ -421,8 +446,8 @@ def test_any_order_and_any_cut_of_frames_gives_each_frame_once() -> None:
         frames = sorted((row[2], row[3], row[0]) for row in wire.rows if row[1] == 0)
         for step in (1, 5, 60):
             got = []
-            for one in wire.exchanges(step=step):
-                on = int(one.client_address.rpartition(":")[2]) - 40_000
-                got += [(on, 0, one.request_frame)] if one.request_frame is not None else []
-                got += [(on, 1, one.response_frame)] if one.response_frame is not None else []
+            for exchange in wire.exchanges(step=step):
+                on = int(exchange.client_address.rpartition(":")[2]) - 40_000
+                got += [(on, 0, exchange.request_frame)] if exchange.request_frame is not None else []
+                got += [(on, 1, exchange.response_frame)] if exchange.response_frame is not None else []
             assert sorted(got) == frames, f"seed {seed}, step {step}"

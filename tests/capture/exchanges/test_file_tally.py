@@ -38,14 +38,14 @@ def talked(broken: bool) -> tuple[list[tuple[int, bytes]], int]:
 def test_losses_are_of_the_file_that_lacks_the_packets() -> None:
     packets, middle = talked(broken=True)
     reading = read([Named(pcap(packets[:middle]), "one"), Named(pcap(packets[middle:]), "two")])
-    one, two = reading.by_file()["one"], reading.by_file()["two"]
-    assert one.lost_places == 1 and one.lost_bytes > 1_000
-    assert (two.lost_places, two.lost_bytes) == (0, 0)
+    first, second = reading.by_file()["one"], reading.by_file()["two"]
+    assert first.lost_places == 1 and first.lost_bytes > 1_000
+    assert (second.lost_places, second.lost_bytes) == (0, 0)
     # The second request has a hole; its header is there.
-    assert (one.frames, two.frames) == (4, 2)
-    assert (one.packets, two.packets) == (middle, len(packets) - middle)
-    assert one.last_ns is not None and one.last_ns == packets[middle - 1][0]
-    assert (two.first_ns, two.last_ns) == (packets[middle][0], packets[-1][0])
+    assert (first.frames, second.frames) == (4, 2)
+    assert (first.packets, second.packets) == (middle, len(packets) - middle)
+    assert first.last_ns is not None and first.last_ns == packets[middle - 1][0]
+    assert (second.first_ns, second.last_ns) == (packets[middle][0], packets[-1][0])
 
 
 def test_encrypted_bytes_are_of_the_file_that_has_them() -> None:
@@ -54,24 +54,24 @@ def test_encrypted_bytes_are_of_the_file_that_has_them() -> None:
     begun = len(hidden.packets)
     hidden.say(0, HELLO[4:]).say(1, HELLO)
     files = [Named(pcap([*packets, *hidden.packets[:begun]]), "one"), Named(pcap(hidden.packets[begun:]), "two")]
-    one, two = read(files).by_file().values()
+    first, second = read(files).by_file().values()
     # Four bytes do not tell yet what it is.
-    assert (one.tls_bytes, two.tls_bytes) == (4, 2 * len(HELLO) - 4)
-    assert two.tcp_bytes == two.tls_bytes and one.tcp_bytes > one.tls_bytes
+    assert (first.tls_bytes, second.tls_bytes) == (4, 2 * len(HELLO) - 4)
+    assert second.tcp_bytes == second.tls_bytes and first.tcp_bytes > first.tls_bytes
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_together_are_the_recording(name: str) -> None:
     reading = read([Named(content, str(first)) for first, content in random_cut(capture(name), 5, 3)])
     total = FileTally()
-    for one in reading.by_file().values():
-        total.add(one)
+    for tally in reading.by_file().values():
+        total.add(tally)
     account, protocols = reading.account, reading.account.protocols()
-    wanted = FileTally(
+    expected = FileTally(
         account.packets, 0, account.frames, account.lost_bytes, account.lost_places,
         protocols.get("tls", (0, 0))[1], sum(size for _, size in protocols.values()), account.first_ns, account.last_ns,
     )  # fmt: skip
-    assert total == wanted
+    assert total == expected
 
 
 @pytest.mark.parametrize("name", ["share", "clients"])
@@ -79,18 +79,18 @@ def test_a_later_run_counts_its_own_bytes(name: str) -> None:
     files = [Named(content, str(first)) for first, content in random_cut(capture(name), 2, 5)]
     whole = read(files).by_file()
     contents = {file.name: file.getvalue() for file in files}
-    found: dict[str, FileTally] = {}
+    tallies: dict[str, FileTally] = {}
     carried: list[Carried] = []
     for file in files:
         part = Part(carried=carried, last=file is files[-1], reopen=lambda uri: BytesIO(contents[uri]))
         reading = Reading(Named(contents[file.name], file.name), part=part)
         list(reading.batches())
-        found |= reading.by_file()
+        tallies |= reading.by_file()
         carried = reading.carried
     for field in fields(FileTally):
         if field.name != "frames":
-            assert [getattr(one, field.name) for one in found.values()] == [
-                getattr(one, field.name) for one in whole.values()
+            assert [getattr(tally, field.name) for tally in tallies.values()] == [
+                getattr(tally, field.name) for tally in whole.values()
             ], field.name
     # One that began in the first file and is whole in the second counts there.
-    assert sum(one.frames for one in found.values()) == sum(one.frames for one in whole.values())
+    assert sum(tally.frames for tally in tallies.values()) == sum(tally.frames for tally in whole.values())

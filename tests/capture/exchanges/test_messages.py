@@ -34,11 +34,11 @@ def batches(*, large: int = 0) -> list[ExchangeBatch]:
 
 
 def rows_of(tables: Iterable[MessageTable]) -> Rows:
-    found: Rows = defaultdict(list)
-    for one in tables:
-        for row in one.table.to_pylist():
-            found[f"{one.name} {row['api_version']}"].append(row)
-    return found
+    rows: Rows = defaultdict(list)
+    for message in tables:
+        for row in message.table.to_pylist():
+            rows[f"{message.name} {row['api_version']}"].append(row)
+    return rows
 
 
 def decoded(recorded: bytes, **settings: Any) -> Rows:
@@ -52,11 +52,11 @@ def test_whatever_makes_them_go_the_rows_are_the_same(cap: str, monkeypatch: pyt
     recorded = capture("share")
     expected = decoded(recorded)
     assert sum(map(len, expected.values())) > 100
-    monkeypatch.setattr("kafkascope.capture.files.packets.FIRST_BYTES", 20_000)
-    monkeypatch.setattr("kafkascope.capture.files.packets.GROWTH", 1)
+    monkeypatch.setattr("kafkascope.capture.files.packets.FIRST_BATCH_BYTES", 20_000)
+    monkeypatch.setattr("kafkascope.capture.files.packets._GROWTH", 1)
     monkeypatch.setattr(messages, cap, 1_000)
-    found = decoded(recorded)
-    assert {name: sorted(rows, key=lambda row: row["exchange_id"]) for name, rows in found.items()} == {
+    actual = decoded(recorded)
+    assert {name: sorted(rows, key=lambda row: row["exchange_id"]) for name, rows in actual.items()} == {
         name: sorted(rows, key=lambda row: row["exchange_id"]) for name, rows in expected.items()
     }
 
@@ -75,7 +75,9 @@ def test_rare_bodies_that_wait_hold_no_memory_of_others(monkeypatch: pytest.Monk
     waiting = Messages()
 
     def add() -> None:
-        assert [one.name for batch in batches(large=200_000) for one in waiting.add(batch)] == ["ProduceRequest"]
+        assert [message.name for batch in batches(large=200_000) for message in waiting.add(batch)] == [
+            "ProduceRequest"
+        ]
 
     add()
     tracemalloc.start()
@@ -98,7 +100,7 @@ def test_bodies_of_small_batches_that_wait_hold_no_memory_of_others(monkeypatch:
     tracemalloc.start()
     try:
         for _ in range(100):
-            assert [one.name for one in waiting.add(batch)] == ["ProduceRequest"]
+            assert [message.name for message in waiting.add(batch)] == ["ProduceRequest"]
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -128,7 +130,7 @@ def test_a_table_holds_no_keys_of_others(times: int) -> None:
     waiting = Messages()
     for _ in range(times):
         assert list(waiting.add(batch, keys)) == []
-    held = {found.name: found.table.column("exchange_id").get_total_buffer_size() for found in waiting.finish()}
+    held = {message.name: message.table.column("exchange_id").get_total_buffer_size() for message in waiting.finish()}
     assert {name: size // 100_000 for name, size in held.items()} == {
         "HeartbeatRequest": 3 * times,
         "HeartbeatResponse": 3 * times,

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkascope.capture.base.bounded_dict import Remembered
-from kafkascope.capture.exchanges.name_cache import Knowledge, Session
+from kafkascope.capture.base.bounded_dict import BoundedDict
+from kafkascope.capture.exchanges.name_cache import NameCache, Session
 from kafkascope.limits import MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES
 from tests.capture.exchanges.test_exchanges import fetch
 from tests.support.frames import Wire
@@ -23,7 +23,7 @@ FORMS = {
 @pytest.mark.parametrize(("name", "most", "count"), FORMS.values(), ids=FORMS)
 def test_names_of_topics_take_what_is_charged_for_them(name: str, most: int, count: int) -> None:
     """MAX_LEARNT_BYTES: as many as fit, and the newest of them."""
-    knowledge = Knowledge() if most == MAX_LEARNT_BYTES else Knowledge(topics=Remembered(most))
+    knowledge = NameCache() if most == MAX_LEARNT_BYTES else NameCache(topics=BoundedDict(most))
     tracemalloc.start()
     try:
         knowledge._learn_topics({"topicId": UUID(int=n + 2), "name": name.format(n)} for n in range(count))
@@ -40,7 +40,7 @@ def test_names_of_topics_take_what_is_charged_for_them(name: str, most: int, cou
 def test_sessions_take_what_is_charged_for_them() -> None:
     """MAX_LEARNT_BYTES again: many small ones, then one that alone takes more."""
     most, many = 1 << 22, 8_000
-    sessions: Remembered[tuple[object, ...], Session] = Remembered(most)
+    sessions: BoundedDict[tuple[object, ...], Session] = BoundedDict(most)
     tracemalloc.start()
     try:
         for number in range(many):
@@ -63,7 +63,7 @@ def test_sessions_take_what_is_charged_for_them() -> None:
 
 
 def test_what_is_remembered_again_is_charged_once() -> None:
-    kept: Remembered[str, int] = Remembered(10)
+    kept: BoundedDict[str, int] = BoundedDict(10)
     kept.put("a", 1, 4)
     kept.put("b", 2, 4)
     kept.put("a", 3, 6)
@@ -84,9 +84,11 @@ def test_fetches_share_the_topics_of_their_session() -> None:
         fetch(wire, number, 5, number + 1, [])
     for number in range(changes):
         fetch(wire, number, 5, number + 1, [f"new{number}"])
-    found = [exchange.topics for exchange in wire.exchanges()]
-    assert {id(topics) for topics in found[1 : changes + 1]} == {id(found[1])} and len(found[1]) == many
-    changed = found[changes + 1 :]
+    exchange_topics = [exchange.topics for exchange in wire.exchanges()]
+    assert {id(topics) for topics in exchange_topics[1 : changes + 1]} == {id(exchange_topics[1])} and len(
+        exchange_topics[1]
+    ) == many
+    changed = exchange_topics[changes + 1 :]
     assert all(f"new{number}" in topics for number, topics in enumerate(changed))
     whole = [topics for topics in changed if len(topics) > 1]
     assert 0 < len(whole) < changes

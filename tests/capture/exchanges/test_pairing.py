@@ -4,12 +4,12 @@ from tests.support.frames import Wire
 
 
 def statuses(wire: Wire) -> list[str]:
-    whole = [one.status for one in wire.exchanges()]
-    assert sorted(one.status for one in wire.exchanges(step=1)) == sorted(whole)
+    whole = [exchange.status for exchange in wire.exchanges()]
+    assert sorted(exchange.status for exchange in wire.exchanges(step=1)) == sorted(whole)
     return whole
 
 
-def asked(wire: Wire, count: int) -> Wire:
+def with_requests(wire: Wire, count: int) -> Wire:
     """A client that has one correlation id."""
     for number in range(count):
         wire.ask("Heartbeat", 0, {"groupId": f"g{number}"}, correlation=0)
@@ -17,21 +17,21 @@ def asked(wire: Wire, count: int) -> Wire:
 
 
 def test_answer_after_a_loss_is_not_given_to_one_of_several_alike() -> None:
-    wire = asked(Wire(), 2).lose(20, 1).answer("Heartbeat", 0, correlation=0)
+    wire = with_requests(Wire(), 2).lose(20, 1).answer("Heartbeat", 0, correlation=0)
     assert statuses(wire.end(1)) == ["unanswered", "unanswered", "answer_only"]
 
 
 def test_doubt_goes_on_to_requests_behind() -> None:
     """Had the first of them been answered behind the loss, every answer would be one too early."""
-    wire = asked(Wire(), 1).lose(20, 1)
+    wire = with_requests(Wire(), 1).lose(20, 1)
     for _ in range(3):
-        asked(wire, 1).answer("Heartbeat", 0, correlation=0)
+        with_requests(wire, 1).answer("Heartbeat", 0, correlation=0)
     assert "answered" not in statuses(wire.end(1))
 
 
 def test_lost_request_leaves_doubt_as_well() -> None:
     """The second of three answers is that of a request which is not there."""
-    wire = asked(asked(Wire(), 1).lose(30, 0), 1)
+    wire = with_requests(with_requests(Wire(), 1).lose(30, 0), 1)
     for _ in range(3):
         wire.answer("Heartbeat", 0, correlation=0)
     assert "answered" not in statuses(wire.end(1))
@@ -48,10 +48,10 @@ def test_loss_costs_no_pair_where_correlation_ids_differ() -> None:
 
 
 def test_alike_requests_pair_in_order_without_a_loss() -> None:
-    wire = asked(Wire(), 3)
+    wire = with_requests(Wire(), 3)
     for _ in range(3):
         wire.answer("Heartbeat", 0, correlation=0)
-    assert [one.groups for one in wire.exchanges()] == [("g0",), ("g1",), ("g2",)]
+    assert [exchange.groups for exchange in wire.exchanges()] == [("g0",), ("g1",), ("g2",)]
     assert statuses(wire) == ["answered"] * 3
 
 
@@ -81,7 +81,7 @@ def test_answers_alike_that_wait_for_requests_behind_a_loss_are_nobodys() -> Non
     wire = Wire()
     for _ in range(3):
         wire.answer("Heartbeat", 0, correlation=0)
-    wire = asked(wire.lose(20, 0), 2)
+    wire = with_requests(wire.lose(20, 0), 2)
     for _ in range(3):
-        asked(wire, 1).answer("Heartbeat", 0, correlation=0)
+        with_requests(wire, 1).answer("Heartbeat", 0, correlation=0)
     assert "answered" not in statuses(wire.end(1))

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope.capture.files.packets import CHUNK_BYTES, FIRST_BYTES, read_packets
-from kafkascope.capture.files.source import Waiting
+from kafkascope.capture.files.packets import CHUNK_BYTES, FIRST_BATCH_BYTES, read_packets
+from kafkascope.capture.files.source import FollowPolicy
 from kafkascope.errors import InputError
 from tests.support import tshark
 from tests.support.hexes import hexes
@@ -119,8 +119,8 @@ def test_tshark_reads_the_same_of_modified_and_cooked_files(tmp_path: Path) -> N
             ["tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.len"],
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
-        found, problems = segments(raw)
-        ours = [f"{one.time_ns // 10**9}.{one.time_ns % 10**9:09}\t{one.wire_length}" for one in found]
+        packets, problems = segments(raw)
+        ours = [f"{packet.time_ns // 10**9}.{packet.time_ns % 10**9:09}\t{packet.wire_length}" for packet in packets]
         assert (ours, problems) == (done.stdout.splitlines(), [])
         assert len(ours) == len(PACKETS)
 
@@ -406,7 +406,7 @@ def test_follow_reads_a_file_to_its_end_when_another_takes_its_place(tmp_path: P
         else:
             os.truncate(path, 10)
 
-    waiting = Waiting(None, pause)
+    waiting = FollowPolicy(None, pause)
     assert read(path, waiting=waiting) == (SEEN, [])
     assert (waiting.changed, steps) == (how, [])
 
@@ -421,7 +421,7 @@ def test_follow_waits_while_a_name_has_no_file(tmp_path: Path) -> None:
         if next(pauses) == 2:
             path.write_bytes(b"the next")
 
-    waiting = Waiting(None, pause)
+    waiting = FollowPolicy(None, pause)
     assert read(path, waiting=waiting) == (SEEN, [])
     assert (waiting.changed, next(pauses, None)) == ("replaced", None)
 
@@ -431,5 +431,5 @@ def test_the_first_batches_of_a_large_file_are_small_and_grow(tmp_path: Path) ->
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap([(number, bytes(60_000)) for number in range(400)]))
     sizes = [len(batch.data) for batch in read_packets(path)]
-    assert sizes[0] == FIRST_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
+    assert sizes[0] == FIRST_BATCH_BYTES < sizes[1] < sizes[2] < CHUNK_BYTES
     assert max(sizes) == CHUNK_BYTES

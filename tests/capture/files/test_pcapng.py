@@ -178,8 +178,8 @@ def test_a_section_or_interface_whose_length_lies_does_not_hide_its_packets(leng
         raw = bytearray(section(big=big) + interface(big=big) + packets)
         raw[at : at + 4] = length.to_bytes(4, "big" if big else "little")
         for size in (1, 10_000):
-            found, problems = read(Drip(bytes(raw), size))
-            assert [packet.time_ns for packet in found] == [1000, 2000], (at, size)
+            recovered, problems = read(Drip(bytes(raw), size))
+            assert [packet.time_ns for packet in recovered] == [1000, 2000], (at, size)
             assert [problem.kind for problem in problems] == ["broken block"]
 
 

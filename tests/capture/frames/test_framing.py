@@ -52,7 +52,7 @@ def test_frames_are_true_and_nothing_is_left_out(chunk: int) -> None:
     requests lie whole behind each other they are found."""
     for seed in range(chunk, RECORDINGS, CHUNKS):
         recording, conversations, faults = kafka_recording(seed)
-        connections, found = read([recording.segments()], recording)
+        connections, frames = read([recording.segments()], recording)
         for connection in connections:
             if connection.protocol != "kafka":
                 assert connection.protocol == "unknown", f"seed {seed}"
@@ -60,7 +60,7 @@ def test_frames_are_true_and_nothing_is_left_out(chunk: int) -> None:
             assert connection.client == REQUEST, f"seed {seed}"
             talk, truths = conversations[connection.number], recording.truths[connection.number]
             for role in (REQUEST, RESPONSE):
-                mine = [row for row in of(found, role) if row.connection == connection.number]
+                mine = [row for row in of(frames, role) if row.connection == connection.number]
                 base = truths[role].base
                 sent = {frame.offset - base: frame for frame in talk.frames[role]}
                 at = 0
@@ -74,10 +74,10 @@ def test_frames_are_true_and_nothing_is_left_out(chunk: int) -> None:
                             assert (row.kind == FrameKind.TOKEN) == sent[row.offset].token, f"seed {seed}"
                 assert at == len(truths[role].shown), f"seed {seed}"
                 if role == REQUEST:
-                    told = {row.offset + base for row in mine if row.kind in (FrameKind.FRAME, FrameKind.TOKEN)}
+                    recognised = {row.offset + base for row in mine if row.kind in (FrameKind.FRAME, FrameKind.TOKEN)}
                     for group in whole_groups(talk.frames[role], truths[role]):
                         if len(group) > 1 and not any(frame.token for frame in group):
-                            assert told.issuperset(frame.offset for frame in group), f"seed {seed}"
+                            assert recognised.issuperset(frame.offset for frame in group), f"seed {seed}"
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -91,12 +91,14 @@ def test_nothing_lost_means_every_frame_found(chunk: int) -> None:
         )
         random = Random(seed)
         recording = record(random, [talk.messages for talk in conversations], faults)
-        connections, found = read([recording.segments()], recording)
+        connections, frames = read([recording.segments()], recording)
         assert [connection.protocol for connection in connections] == ["kafka"] * len(conversations), f"seed {seed}"
         for number, talk in enumerate(conversations):
             for role in (REQUEST, RESPONSE):
-                told = [row for row in of(found, role) if row.connection == number and row.kind != FrameKind.ENDED]
-                assert [row.body for row in told] == [frame.body for frame in talk.frames[role]], f"seed {seed}"
+                own_frames = [
+                    row for row in of(frames, role) if row.connection == number and row.kind != FrameKind.ENDED
+                ]
+                assert [row.body for row in own_frames] == [frame.body for frame in talk.frames[role]], f"seed {seed}"
 
 
 def test_batches_of_any_size_give_the_same_frames() -> None:

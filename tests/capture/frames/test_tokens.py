@@ -40,14 +40,14 @@ HANDSHAKE = 70_000
 class Judged:
     """A connection behind its handshake, whose correlation id is HANDSHAKE."""
 
-    def __init__(self, asked: dict[int, tuple[int, int]], *, tokens: bool) -> None:
-        self.asked, self.tokens = asked, tokens
+    def __init__(self, requests: dict[int, tuple[int, int]], *, tokens: bool) -> None:
+        self.asked, self.tokens = requests, tokens
         self.tables = with_slots(make_tables())
         self.tables.slots[0] = 0
         self.tables.slots[0, ConnSlot.HANDSHAKE_ID] = HANDSHAKE
-        self.tables.slots[0, ConnSlot.ASKED] = len(asked)
+        self.tables.slots[0, ConnSlot.ASKED] = len(requests)
         self.tables.state[0, Partial.TOKENS] = tokens
-        for number, (identity, (key, version)) in enumerate(asked.items()):
+        for number, (identity, (key, version)) in enumerate(requests.items()):
             self.tables.asked[0, number] = identity, key, version
         self.programs = ScanPrograms()
 
@@ -62,8 +62,8 @@ class Judged:
 
     def careful(self, body: bytes, role: int) -> int:
         raw = len(body).to_bytes(4, "big") + body
-        found = is_response(raw, self.asked, HANDSHAKE, tokens=self.tokens) if role else is_request(raw)
-        return IS_FRAME if found else IS_TOKEN
+        is_frame = is_response(raw, self.asked, HANDSHAKE, tokens=self.tokens) if role else is_request(raw)
+        return IS_FRAME if is_frame else IS_TOKEN
 
 
 def bodies() -> Iterator[bytes]:
@@ -81,31 +81,31 @@ def bodies() -> Iterator[bytes]:
 
 def mutated() -> Iterator[bytes]:
     random = Random(7)
-    given = list(bodies())
+    bodies_list = list(bodies())
     for _ in range(3_000):
-        body = bytearray(random.choice(given))
+        body = bytearray(random.choice(bodies_list))
         for _ in range(random.randint(0, 2)):
             body[random.randrange(len(body))] = random.choice((0, 1, 255, random.randrange(256)))
         yield bytes(body[: random.choice((len(body), len(body), random.randint(1, len(body))))])
 
 
 @pytest.mark.parametrize("tokens", [True, False])
-@pytest.mark.parametrize("asked", [{}, {1 << 30: (3, 12), 5: (18, 3), -1: (900, 0)}])
-def test_the_kernel_is_sure_of_nothing_that_grading_denies(asked: dict[int, tuple[int, int]], tokens: bool) -> None:
-    given = Judged(asked, tokens=tokens)
+@pytest.mark.parametrize("requests", [{}, {1 << 30: (3, 12), 5: (18, 3), -1: (900, 0)}])
+def test_the_kernel_is_sure_of_nothing_that_grading_denies(requests: dict[int, tuple[int, int]], tokens: bool) -> None:
+    judged = Judged(requests, tokens=tokens)
     sure: Counter[tuple[int, int]] = Counter()
     for body in (*bodies(), *mutated()):
         for role in (0, 1):
-            verdict = given.kernel(body, role)
+            verdict = judged.kernel(body, role)
             sure[role, verdict] += 1
-            assert verdict == StartVerdict.UNSURE or verdict == given.careful(body, role), (role, body)
+            assert verdict == StartVerdict.UNSURE or verdict == judged.careful(body, role), (role, body)
     assert min(sure[0, IS_TOKEN], sure[0, IS_FRAME], sure[1, IS_FRAME]) > 100
     assert tokens == (sure[1, IS_TOKEN] > 100)
 
 
 def test_the_kernel_is_sure_of_what_clients_send() -> None:
-    given = Judged({}, tokens=True)
-    assert [given.kernel(secret, 0) for secret in SECRETS] == [IS_TOKEN] * len(SECRETS)
-    assert [given.kernel(secret, 1) for secret in SECRETS] == [IS_TOKEN] * len(SECRETS)
-    assert given.kernel(request("ApiVersions", 3, 2)[4:], 0) == IS_FRAME
-    assert given.kernel(response("ApiVersions", 3, 2)[4:], 1) == IS_FRAME
+    judged = Judged({}, tokens=True)
+    assert [judged.kernel(secret, 0) for secret in SECRETS] == [IS_TOKEN] * len(SECRETS)
+    assert [judged.kernel(secret, 1) for secret in SECRETS] == [IS_TOKEN] * len(SECRETS)
+    assert judged.kernel(request("ApiVersions", 3, 2)[4:], 0) == IS_FRAME
+    assert judged.kernel(response("ApiVersions", 3, 2)[4:], 1) == IS_FRAME

@@ -179,24 +179,24 @@ LINKS6: dict[str, tuple[int, bytes]] = {
 }
 
 
-def one(packet: bytes, link: int = 101, **options: int) -> list[Segment]:
+def parsed(packet: bytes, link: int = 101, **options: int) -> list[Segment]:
     """The segments of a recording with this packet alone, and no problem but that it was cut."""
-    found, problems = segments(pcap([(5, packet)], link=link, nano=True, **options))  # type: ignore[arg-type]
+    found_segments, problems = segments(pcap([(5, packet)], link=link, nano=True, **options))  # type: ignore[arg-type]
     assert [problem for problem in problems if problem.kind != "snap length"] == []
-    return found
+    return found_segments
 
 
 @pytest.mark.parametrize("name", LINKS)
 def test_finds_ipv4_in_every_link_and_tunnel(name: str) -> None:
     link, header = LINKS[name]
-    assert one(header + IPV4_TCP, link) == [EXPECTED4]
-    assert one(header + IPV4_TCP + b"padding", link) == [EXPECTED4]
+    assert parsed(header + IPV4_TCP, link) == [EXPECTED4]
+    assert parsed(header + IPV4_TCP + b"padding", link) == [EXPECTED4]
 
 
 @pytest.mark.parametrize("name", LINKS6)
 def test_finds_ipv6_in_every_link_and_tunnel(name: str) -> None:
     link, header = LINKS6[name]
-    assert one(header + IPV6_TCP + b"padding", link) == [EXPECTED6]
+    assert parsed(header + IPV6_TCP + b"padding", link) == [EXPECTED6]
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -204,56 +204,56 @@ def test_headers_cut_anywhere_give_no_segment_and_one_problem_at_most(name: str)
     link, header = LINKS[name]
     packet = header + IPV4_TCP
     for size in range(len(packet) - 3 + 1):
-        found, problems = segments(pcap([(5, packet)], link=link, nano=True, snap_length=size))
-        told = [(problem.kind, problem.lost_bytes) for problem in problems]
+        found_segments, problems = segments(pcap([(5, packet)], link=link, nano=True, snap_length=size))
+        summaries = [(problem.kind, problem.lost_bytes) for problem in problems]
         if size >= len(header) + 40:
-            assert found == [EXPECTED4._replace(payload=b"", wire_length=3)]
-            assert told == [("snap length", 3)]
+            assert found_segments == [EXPECTED4._replace(payload=b"", wire_length=3)]
+            assert summaries == [("snap length", 3)]
         else:
-            assert found == []
-            assert told in ([], [("cut headers", size)])
+            assert found_segments == []
+            assert summaries in ([], [("cut headers", size)])
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(1, "1 packet cut inside the headers"), (2, "2 packets cut inside the headers")]
+    ("count", "detail"), [(1, "1 packet cut inside the headers"), (2, "2 packets cut inside the headers")]
 )
-def test_problems_of_one_packet_and_of_several_are_told_in_words_that_fit(count: int, said: str) -> None:
+def test_problems_of_one_packet_and_of_several_are_told_in_words_that_fit(count: int, detail: str) -> None:
     packets = [(number, ethernet(IPV4_TCP)) for number in range(count)]
     _, problems = segments(pcap(packets, snap_length=20))
-    assert [problem.detail for problem in problems] == [said]
+    assert [problem.detail for problem in problems] == [detail]
 
 
 def test_the_payload_that_a_snap_length_cut_is_still_counted() -> None:
     packet = ethernet(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(1000))))
-    (found,) = one(packet, 1, snap_length=100)
-    assert (found.payload, found.wire_length) == (bytes(46), 1000)
+    (segment,) = parsed(packet, 1, snap_length=100)
+    assert (segment.payload, segment.wire_length) == (bytes(46), 1000)
 
 
 def test_options_of_ip_and_tcp_are_skipped() -> None:
-    segment = tcp(1, 2, payload=b"data", options=bytes.fromhex("0101080a0000000100000002"))
-    (found,) = one(ipv4(SOURCE, TARGET, segment, options=bytes.fromhex("94040000")))
-    assert (found.payload, found.wire_length) == (b"data", 4)
+    sent = tcp(1, 2, payload=b"data", options=bytes.fromhex("0101080a0000000100000002"))
+    (segment,) = parsed(ipv4(SOURCE, TARGET, sent, options=bytes.fromhex("94040000")))
+    assert (segment.payload, segment.wire_length) == (b"data", 4)
 
 
 def test_an_ip_length_of_zero_means_the_whole_frame() -> None:
-    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0))
-    assert (len(found.payload), found.wire_length) == (70_000, 70_000)
-    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0), snap_length=1040)
-    assert (len(found.payload), found.wire_length) == (1000, 70_000)
-    (found,) = one(ipv6(SOURCE6, TARGET6, tcp(1, 2, payload=bytes(70_000)), length=0))
-    assert found.wire_length == 70_000
+    (segment,) = parsed(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0))
+    assert (len(segment.payload), segment.wire_length) == (70_000, 70_000)
+    (segment,) = parsed(ipv4(SOURCE, TARGET, tcp(1, 2, payload=bytes(70_000)), total=0), snap_length=1040)
+    assert (len(segment.payload), segment.wire_length) == (1000, 70_000)
+    (segment,) = parsed(ipv6(SOURCE6, TARGET6, tcp(1, 2, payload=bytes(70_000)), length=0))
+    assert segment.wire_length == 70_000
 
 
 def test_a_jumbogram_says_its_length_in_an_option() -> None:
-    segment = tcp(1, 2, payload=bytes(70_000))
-    jumbo = hexes("00 c2 04") + struct.pack(">I", 8 + len(segment))  # 8 bytes of header, option c2 of 4 bytes
-    (found,) = one(ipv6(SOURCE6, TARGET6, segment, extensions=[(0, jumbo)], length=0) + b"padding")
-    assert (len(found.payload), found.wire_length) == (70_000, 70_000)
+    sent = tcp(1, 2, payload=bytes(70_000))
+    jumbo = hexes("00 c2 04") + struct.pack(">I", 8 + len(sent))  # 8 bytes of header, option c2 of 4 bytes
+    (segment,) = parsed(ipv6(SOURCE6, TARGET6, sent, extensions=[(0, jumbo)], length=0) + b"padding")
+    assert (len(segment.payload), segment.wire_length) == (70_000, 70_000)
 
 
 def test_an_ip_length_longer_than_the_frame_is_what_was_sent() -> None:
-    (found,) = one(ipv4(SOURCE, TARGET, tcp(1, 2, payload=b"abc"), total=40 + 100))
-    assert (found.payload, found.wire_length) == (b"abc", 100)
+    (segment,) = parsed(ipv4(SOURCE, TARGET, tcp(1, 2, payload=b"abc"), total=40 + 100))
+    assert (segment.payload, segment.wire_length) == (b"abc", 100)
 
 
 @pytest.mark.parametrize(
@@ -267,8 +267,8 @@ def test_an_ip_length_longer_than_the_frame_is_what_was_sent() -> None:
     ],
 )
 def test_extension_headers_of_ipv6_are_skipped(extensions: list[tuple[int, bytes]]) -> None:
-    (found,) = one(ipv6(SOURCE6, TARGET6, IPV6_TCP[40:], extensions=extensions) + b"padding")
-    assert found == EXPECTED6
+    (segment,) = parsed(ipv6(SOURCE6, TARGET6, IPV6_TCP[40:], extensions=extensions) + b"padding")
+    assert segment == EXPECTED6
 
 
 def test_what_is_no_tcp_is_left_out_without_a_word() -> None:
@@ -305,16 +305,16 @@ def test_what_is_no_tcp_is_left_out_without_a_word() -> None:
     ],
 )
 def test_headers_that_contradict_themselves_are_told(packet: bytes, kind: str) -> None:
-    found, problems = segments(pcap([(5, packet)] * 3, link=228))
-    assert found == []
+    found_segments, problems = segments(pcap([(5, packet)] * 3, link=228))
+    assert found_segments == []
     assert [(problem.kind, problem.place, problem.offset, problem.lost_bytes) for problem in problems] == [
         (kind, 0, 40, 3 * len(packet))
     ]
 
 
 def test_a_link_type_that_is_not_read_is_told_by_number() -> None:
-    found, problems = segments(pcap([(5, bytes(50))] * 2, link=127))
-    assert found == []
+    found_segments, problems = segments(pcap([(5, bytes(50))] * 2, link=127))
+    assert found_segments == []
     assert [(problem.kind, problem.detail) for problem in problems] == [
         ("link type", "2 packets of a link type that is not read (127)")
     ]
@@ -324,11 +324,11 @@ def test_tunnels_are_followed_to_a_limit() -> None:
     frame = ethernet(IPV4_TCP)
     for depth in range(1, limits.MAX_TUNNELS + 2):
         frame = ethernet(ipv4("192.168.0.1", "192.168.0.2", vxlan(frame), protocol=17))
-        found, problems = segments(pcap([(5, frame)], nano=True))
+        found_segments, problems = segments(pcap([(5, frame)], nano=True))
         if depth <= limits.MAX_TUNNELS:
-            assert (found, problems) == ([EXPECTED4], [])
+            assert (found_segments, problems) == ([EXPECTED4], [])
         else:
-            assert (found, [problem.kind for problem in problems]) == ([], ["tunnels"])
+            assert (found_segments, [problem.kind for problem in problems]) == ([], ["tunnels"])
 
 
 def test_one_file_with_interfaces_of_several_link_types() -> None:
@@ -336,8 +336,8 @@ def test_one_file_with_interfaces_of_several_link_types() -> None:
     raw += enhanced(ethernet(IPV4_TCP), 0, 0)
     raw += enhanced(LINKS["linux cooked v1"][1] + IPV4_TCP, 0, 1)
     raw += enhanced(hexes("0000001e") + IPV6_TCP, 0, 2) + block(5, b"") + enhanced(b"?", 0, 3)
-    found, problems = segments(raw)
-    assert found == [
+    found_segments, problems = segments(raw)
+    assert found_segments == [
         EXPECTED4._replace(time_ns=0, packet=0),
         EXPECTED4._replace(time_ns=0, packet=1),
         EXPECTED6._replace(time_ns=0, packet=2),
@@ -377,8 +377,10 @@ def test_tshark_finds_the_same_segments(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     theirs = [tuple(map(int, line.split("\t"))) for line in done.stdout.splitlines()]
-    found, problems = segments(raw)
-    assert [(one.packet + 1, one.source_port, one.sequence, one.wire_length) for one in found] == theirs
+    found_segments, problems = segments(raw)
+    assert [
+        (segment.packet + 1, segment.source_port, segment.sequence, segment.wire_length) for segment in found_segments
+    ] == theirs
     assert (len(theirs), problems) == (8 + judged, [])
 
 

@@ -19,7 +19,7 @@ def picked(expression: str, column: str, values: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("quoted", "found"),
+    ("quoted", "matching"),
     [
         (r'"^java-\d\.\d$"', ["java-3.9"]),
         (r'"^java-\\d\\.\\d$"', ["java-3.9"]),
@@ -34,9 +34,9 @@ def picked(expression: str, column: str, values: list[Any]) -> list[Any]:
         (r'"back\\\\slash"', ["back\\slash"]),
     ],
 )
-def test_a_regular_expression_works_as_typed(quoted: str, found: list[str]) -> None:
+def test_a_regular_expression_works_as_typed(quoted: str, matching: list[str]) -> None:
     names = ["java-3.9", "java-3x9", 'say "it"', "it's", "back\\slash"]
-    assert picked(f"client_id ~ {quoted}", "client_id", names) == found
+    assert picked(f"client_id ~ {quoted}", "client_id", names) == matching
 
 
 def test_text_keeps_backslashes_that_escape_nothing() -> None:
@@ -67,7 +67,7 @@ def test_a_number_beyond_the_range_is_compared_right(number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "found"),
+    ("expression", "matching"),
     [
         ("latency_us == 9223372036854775807", [MOST]),
         ("latency_us == -9223372036854775808", [LEAST]),
@@ -84,9 +84,9 @@ def test_a_number_beyond_the_range_is_compared_right(number: str) -> None:
     ],
 )
 def test_fractions_and_durations_are_compared_exactly_with_whole_numbers_of_any_size(
-    expression: str, found: list[int]
+    expression: str, matching: list[int]
 ) -> None:
-    assert picked(expression, "latency_us", [LEAST, 1, 2, MOST, None]) == found
+    assert picked(expression, "latency_us", [LEAST, 1, 2, MOST, None]) == matching
 
 
 def test_a_narrow_column_is_compared_with_numbers_that_it_cannot_hold() -> None:
@@ -95,7 +95,7 @@ def test_a_narrow_column_is_compared_with_numbers_that_it_cannot_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("api_key == ٣", "'٣' is not understood"),
         ("client_id == '\udcff'", "text that is not UTF-8"),
@@ -104,6 +104,6 @@ def test_a_narrow_column_is_compared_with_numbers_that_it_cannot_hold() -> None:
         ('client_id ~ "a\\"', "'\"' is not understood"),
     ],
 )
-def test_what_cannot_be_compared_is_said(expression: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_compared_is_said(expression: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse_where(expression)

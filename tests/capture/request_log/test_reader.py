@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope.capture.exchanges.exchange import Exchange, to_exchanges
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.exchanges.name_cache import Knowledge
+from kafkascope.capture.exchanges.name_cache import NameCache
 from kafkascope.capture.reader import decode_messages
 from kafkascope.capture.request_log.lines import parse_time
 from kafkascope.capture.request_log.reader import RequestLog
@@ -47,47 +47,52 @@ def heartbeat(**more: Any) -> dict[str, Any]:
     return entry("Heartbeat", 1, request, {"throttleTimeMs": 5, "errorCode": 27}) | more
 
 
-def line(told: dict[str, Any]) -> str:
-    return f"{AT} DEBUG Completed request:{json.dumps(told)} (kafka.request.logger)"
+def line(entry: dict[str, Any]) -> str:
+    return f"{AT} DEBUG Completed request:{json.dumps(entry)} (kafka.request.logger)"
 
 
 def read(text: str | bytes) -> tuple[list[Exchange], RequestLog]:
     log = RequestLog(Recordings(["test.log"], [0]), names=True)
-    knowledge = Knowledge()
-    found: list[Exchange] = []
+    knowledge = NameCache()
+    exchanges: list[Exchange] = []
     for batch in log.read(BytesIO(text if isinstance(text, bytes) else text.encode())):
         knowledge.learn(batch)
-        found += to_exchanges(batch, knowledge.names(batch))
-    return found, log
+        exchanges += to_exchanges(batch, knowledge.names(batch))
+    return exchanges, log
 
 
 def test_a_line_is_an_exchange() -> None:
-    ((found,), log) = read(line(heartbeat()) + "\n")
-    assert (found.api, found.api_version, found.correlation_id, found.client_id) == ("Heartbeat", 1, 3, "app")
-    assert (found.error, found.throttle_ms, found.status) == ("REBALANCE_IN_PROGRESS", 5, "answered")
-    assert (found.client_address, found.broker_address) == ("10.0.0.2:51234", "10.0.0.1:9092")
-    assert (found.client_software, found.groups, found.members) == ("librdkafka 2.16.1", ("g",), ("m",))
+    ((exchange,), log) = read(line(heartbeat()) + "\n")
+    assert (exchange.api, exchange.api_version, exchange.correlation_id, exchange.client_id) == (
+        "Heartbeat",
+        1,
+        3,
+        "app",
+    )
+    assert (exchange.error, exchange.throttle_ms, exchange.status) == ("REBALANCE_IN_PROGRESS", 5, "answered")
+    assert (exchange.client_address, exchange.broker_address) == ("10.0.0.2:51234", "10.0.0.1:9092")
+    assert (exchange.client_software, exchange.groups, exchange.members) == ("librdkafka 2.16.1", ("g",), ("m",))
     assert (log.lines, log.entries, log.unread) == (1, 1, 0)
 
 
 def test_the_line_is_written_at_the_end_and_total_time_is_the_latency() -> None:
-    ((found,), _) = read(line(heartbeat()))
-    assert found.response_at is not None and found.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
-    assert found.request_at is not None and found.request_at.isoformat() == "2026-11-15T10:06:17.120500+00:00"
-    assert found.latency_us == 2500
+    ((exchange,), _) = read(line(heartbeat()))
+    assert exchange.response_at is not None and exchange.response_at.isoformat() == "2026-11-15T10:06:17.123000+00:00"
+    assert exchange.request_at is not None and exchange.request_at.isoformat() == "2026-11-15T10:06:17.120500+00:00"
+    assert exchange.latency_us == 2500
 
 
 def test_client_software_is_known_from_the_line_that_names_it_on() -> None:
-    told = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
+    software = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
     unknown = {"clientInformation": {"softwareName": "unknown", "softwareVersion": "unknown"}}
-    first = entry("ApiVersions", 3, told, {"errorCode": 0, "apiKeys": []}, **unknown)
-    (found, _) = read("\n".join([line(first), line(heartbeat(**unknown))]))
-    assert [one.client_software for one in found] == ["librdkafka 2.16.1"] * 2
+    first = entry("ApiVersions", 3, software, {"errorCode": 0, "apiKeys": []}, **unknown)
+    (exchanges, _) = read("\n".join([line(first), line(heartbeat(**unknown))]))
+    assert [exchange.client_software for exchange in exchanges] == ["librdkafka 2.16.1"] * 2
 
 
 def test_sizes_are_not_known() -> None:
-    ((found,), _) = read(line(heartbeat()))
-    assert (found.request_bytes, found.response_bytes) == (None, None)
+    ((exchange,), _) = read(line(heartbeat()))
+    assert (exchange.request_bytes, exchange.response_bytes) == (None, None)
 
 
 def test_bodies_are_those_of_the_log_without_record_data() -> None:
@@ -95,15 +100,15 @@ def test_bodies_are_those_of_the_log_without_record_data() -> None:
         "transactionalId": None, "acks": -1, "timeoutMs": 30000,
         "topicData": [{"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": 382}]}],
     }  # fmt: skip
-    ((found,), _) = read(line(entry("Produce", 9, request, {"responses": [], "throttleTimeMs": 0})))
-    assert found.request is not None
-    assert found.request.value["topicData"] == [{"name": "t", "partitionData": [{"index": 0, "records": None}]}]
-    assert (found.status, found.topics) == ("answered", ("t",))
+    ((exchange,), _) = read(line(entry("Produce", 9, request, {"responses": [], "throttleTimeMs": 0})))
+    assert exchange.request is not None
+    assert exchange.request.value["topicData"] == [{"name": "t", "partitionData": [{"index": 0, "records": None}]}]
+    assert (exchange.status, exchange.topics) == ("answered", ("t",))
 
 
 def test_produce_with_acks_0_has_no_response() -> None:
-    ((found,), _) = read(line(entry("Produce", 9, {"acks": 0, "timeoutMs": 1, "topicData": []}, "")))
-    assert (found.status, found.response_at, found.response) == ("no_answer_expected", None, None)
+    ((exchange,), _) = read(line(entry("Produce", 9, {"acks": 0, "timeoutMs": 1, "topicData": []}, "")))
+    assert (exchange.status, exchange.response_at, exchange.response) == ("no_answer_expected", None, None)
 
 
 def cri(text: str, size: int) -> str:
@@ -142,9 +147,9 @@ LAYOUT = json.dumps({"instant": {"epochSecond": 1794737177, "nanoOfSecond": 1230
 )
 def test_container_logs_are_unwrapped_and_split_lines_joined(dressed: str) -> None:
     (plain, _) = read(line(heartbeat()))
-    (found, log) = read(f"a line of something else\n{dressed}\nanother\n")
-    assert [(one.request_at, one.request, one.response) for one in found] == [
-        (one.request_at, one.request, one.response) for one in plain
+    (exchanges, log) = read(f"a line of something else\n{dressed}\nanother\n")
+    assert [(exchange.request_at, exchange.request, exchange.response) for exchange in exchanges] == [
+        (exchange.request_at, exchange.request, exchange.response) for exchange in plain
     ]
     assert log.unread == 0
 
@@ -161,16 +166,20 @@ def test_lines_that_are_no_requests_are_counted_where_they_look_like_one() -> No
     old = f"{AT} DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=11) -- {{replica_id=-1}}"
     nested = f"{AT} DEBUG Completed request:" + "[" * 100_000
     odd = [line(heartbeat(totalTimeMs="x")), line(heartbeat(requestHeader=[])), line(heartbeat(requestHeader={}))]
-    found, log = read("\n".join([cut, good, old, nested, *odd, f"{AT} INFO started"]))
-    assert (len(found), log.lines, log.entries, log.unread) == (1, 8, 1, 6)
+    exchanges, log = read("\n".join([cut, good, old, nested, *odd, f"{AT} INFO started"]))
+    assert (len(exchanges), log.lines, log.entries, log.unread) == (1, 8, 1, 6)
 
 
 def test_a_body_that_the_catalog_cannot_write_is_undecoded() -> None:
-    told = heartbeat(request={"groupId": 7})
+    odd_body = heartbeat(request={"groupId": 7})
     unknown = heartbeat()
     unknown["requestHeader"] |= {"requestApiKey": 999}
-    found, log = read("\n".join([line(told), line(unknown), line(heartbeat())]))
-    assert [(one.api_key, one.status) for one in found] == [(12, "undecoded"), (999, "undecoded"), (12, "answered")]
+    exchanges, log = read("\n".join([line(odd_body), line(unknown), line(heartbeat())]))
+    assert [(exchange.api_key, exchange.status) for exchange in exchanges] == [
+        (12, "undecoded"),
+        (999, "undecoded"),
+        (12, "answered"),
+    ]
     assert log.unread == 0
 
 
@@ -180,27 +189,29 @@ def test_a_line_without_a_time_is_counted() -> None:
 
 
 def test_ipv6_ends_have_brackets() -> None:
-    ((found,), _) = read(line(heartbeat(connection="0:0:0:0:0:0:0:1:9092-fe80:0:0:0:0:0:0:2%eth0:51234-0-1")))
-    assert (found.broker_address, found.client_address) == ("[::1]:9092", "[fe80::2]:51234")
+    ((exchange,), _) = read(line(heartbeat(connection="0:0:0:0:0:0:0:1:9092-fe80:0:0:0:0:0:0:2%eth0:51234-0-1")))
+    assert (exchange.broker_address, exchange.client_address) == ("[::1]:9092", "[fe80::2]:51234")
 
 
 def test_every_api_and_version_comes_back_as_it_was_logged() -> None:
-    lines, wanted = [], []
+    lines, logged_bodies = [], []
     for api in apis().values():
         for version in message(f"{api}Request").all_versions():
             values = [sample(layout(f"{api}{kind}", version), 7) for kind in ("Request", "Response")]
-            told = [
+            bodies = [
                 to_json(f"{api}{kind}", version, value, records="size")
                 for kind, value in zip(("Request", "Response"), values, strict=True)
             ]
-            lines.append(line(entry(api, version, *told)))
-            wanted.append((api, version, told))
-    found, log = read("\n".join(lines))
-    assert (len(found), log.unread) == (len(wanted), 0)
+            lines.append(line(entry(api, version, *bodies)))
+            logged_bodies.append((api, version, bodies))
+    exchanges, log = read("\n".join(lines))
+    assert (len(exchanges), log.unread) == (len(logged_bodies), 0)
     wrong = []
-    for one, (api, version, told) in zip(found, wanted, strict=True):
-        for kind, logged, body in zip(("Request", "Response"), told, (one.request, one.response), strict=True):
-            if "SizeInBytes" in json.dumps(logged) or (api == "ApiVersions" and one.error_code == 35):
+    for exchange, (api, version, bodies) in zip(exchanges, logged_bodies, strict=True):
+        for kind, logged, body in zip(
+            ("Request", "Response"), bodies, (exchange.request, exchange.response), strict=True
+        ):
+            if "SizeInBytes" in json.dumps(logged) or (api == "ApiVersions" and exchange.error_code == 35):
                 continue
             if body is None or to_json(body.name, version, body.value, records="size") != logged:
                 wrong.append(f"{api}{kind} v{version}")
@@ -210,10 +221,10 @@ def test_every_api_and_version_comes_back_as_it_was_logged() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_of_the_recorded_logs_is_read(name: str) -> None:
     for log_text in request_logs(name).values():
-        found, log = read(log_text)
-        assert log.entries == len(found) == log_text.count("Completed request:") > 0
+        exchanges, log = read(log_text)
+        assert log.entries == len(exchanges) == log_text.count("Completed request:") > 0
         assert (log.unread, log.without_time) == (0, 0)
-        assert {one.status for one in found} <= {"answered", "no_answer_expected"}
+        assert {exchange.status for exchange in exchanges} <= {"answered", "no_answer_expected"}
 
 
 # What one of the two recordings has alone, all of it: (what it must have, what it may have).
@@ -228,11 +239,13 @@ ALONE: dict[str, tuple[set[str], set[str]]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_log_has_the_exchanges_of_the_capture_and_no_others(name: str) -> None:
-    found = both(name)
+    matches = both(name)
     least, most = ALONE[name]
-    assert {kind: [one.api for one in alone] for kind, alone in found.only.items() if kind not in most} == {}
-    assert least <= set(found.only)
-    assert len(found.pairs) > 300
+    assert {
+        kind: [exchange.api for exchange in alone] for kind, alone in matches.only.items() if kind not in most
+    } == {}
+    assert least <= set(matches.only)
+    assert len(matches.pairs) > 300
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -250,7 +263,7 @@ def test_the_log_has_every_field_of_both_bodies_but_record_data(name: str) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_statuses_of_log_and_capture_differ_where_the_client_hung_up_alone(name: str) -> None:
-    last = {one.connection_id: one.exchange_id for one in captured(name)}
+    last = {exchange.connection_id: exchange.exchange_id for exchange in captured(name)}
     for seen, line_ in both(name).pairs:
         if seen.exchange.status != line_.exchange.status:
             assert (seen.exchange.status, line_.exchange.status) == ("unanswered", "answered")
@@ -261,22 +274,22 @@ def test_statuses_of_log_and_capture_differ_where_the_client_hung_up_alone(name:
 def test_the_log_gives_the_columns_of_the_capture(name: str) -> None:
     columns = ("error_code", "throttle_ms", "max_wait_ms", "long_poll", "groups", "members", "topics")
     for seen, line_ in both(name).pairs:
-        one, other = seen.exchange, line_.exchange
+        recorded, logged = seen.exchange, line_.exchange
         # An Envelope has no error and no wait of its own; the columns of the capture are the Envelope's.
-        if one.api == "Envelope" or one.status == "unanswered":
+        if recorded.api == "Envelope" or recorded.status == "unanswered":
             continue
         for column in columns:
-            assert getattr(one, column) == getattr(other, column), (column, seen.identity)
+            assert getattr(recorded, column) == getattr(logged, column), (column, seen.identity)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_log_knows_the_client_software_that_the_capture_knows(name: str) -> None:
     """And that of connections which are older than the capture."""
     for seen, line_ in both(name).pairs:
-        one, other = seen.exchange, line_.exchange
-        if one.client_software != other.client_software:
-            first = next(e for e in captured(name) if e.connection_id == one.connection_id)
-            assert (one.client_software, first.api == "ApiVersions") == (None, False), seen.identity
+        recorded, logged = seen.exchange, line_.exchange
+        if recorded.client_software != logged.client_software:
+            first = next(e for e in captured(name) if e.connection_id == recorded.connection_id)
+            assert (recorded.client_software, first.api == "ApiVersions") == (None, False), seen.identity
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -285,13 +298,18 @@ def test_times_of_the_log_lie_behind_those_of_the_packets(name: str) -> None:
     reads one request of a connection at a time: the log counts no wait behind another one, packets do."""
     millisecond, late = timedelta(milliseconds=1), timedelta(seconds=1)
     for seen, line_ in both(name).pairs:
-        one, other = seen.exchange, line_.exchange
-        if one.response_at is None or one.request_at is None or other.request_at is None or other.response_at is None:
+        recorded, logged = seen.exchange, line_.exchange
+        if (
+            recorded.response_at is None
+            or recorded.request_at is None
+            or logged.request_at is None
+            or logged.response_at is None
+        ):
             continue
         # a line's time has milliseconds
-        assert other.request_at > one.request_at - millisecond, seen.identity
-        assert other.response_at > one.response_at - millisecond, seen.identity
-        assert other.response_at - other.request_at < one.response_at - one.request_at + late, seen.identity
+        assert logged.request_at > recorded.request_at - millisecond, seen.identity
+        assert logged.response_at > recorded.response_at - millisecond, seen.identity
+        assert logged.response_at - logged.request_at < recorded.response_at - recorded.request_at + late, seen.identity
 
 
 @pytest.mark.parametrize(
@@ -329,7 +347,7 @@ def produced(*sizes: int | None) -> dict[str, Any]:
 
 
 def record_sizes(*sources: BytesIO) -> list[list[Any]]:
-    (table,) = [found.table for found in decode_messages(sources) if found.name == "ProduceRequest"]
+    (table,) = [message.table for message in decode_messages(sources) if message.name == "ProduceRequest"]
     return [
         [
             partition["records"] and partition["records"]["size"]
@@ -342,15 +360,15 @@ def record_sizes(*sources: BytesIO) -> list[list[Any]]:
 
 def test_sizes_of_record_data_are_kept() -> None:
     """Also of several lines, several topics and partitions, and beside one without records."""
-    text = "\n".join(line(said) for said in (produced(382, 5, None), produced(7), produced(None, None)))
+    text = "\n".join(line(entry) for entry in (produced(382, 5, None), produced(7), produced(None, None)))
     assert record_sizes(BytesIO(text.encode())) == [[382, 5, None], [7], [None, None]]
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 40, 2.5, "12", None, [3]])
 def test_size_that_is_none_is_not_told(size: Any) -> None:
-    said = produced(382, 5)
-    said["request"]["topicData"][0]["partitionData"][0]["recordsSizeInBytes"] = size
-    assert record_sizes(BytesIO(line(said).encode())) == [[None, 5]]
+    entry = produced(382, 5)
+    entry["request"]["topicData"][0]["partitionData"][0]["recordsSizeInBytes"] = size
+    assert record_sizes(BytesIO(line(entry).encode())) == [[None, 5]]
 
 
 def test_sizes_beside_a_capture_of_the_same_message() -> None:
@@ -358,9 +376,9 @@ def test_sizes_beside_a_capture_of_the_same_message() -> None:
     sources = [BytesIO(pcap(talk.packets)), BytesIO(line(produced(382, 5)).encode())]
     sizes = [
         [topic["partition_data"][0]["records"]["size"] for topic in topics]
-        for found in decode_messages(sources)
-        if found.name == "ProduceRequest"
-        for topics in found.table.column("topic_data").to_pylist()
+        for message in decode_messages(sources)
+        if message.name == "ProduceRequest"
+        for topics in message.table.column("topic_data").to_pylist()
     ]
     assert sorted(map(len, sizes)) == [1, 2] and [382, 5] in sizes
 
@@ -369,9 +387,9 @@ def told_sizes(source: BytesIO, name: str) -> Counter[tuple[int | None, ...]]:
     """Of the answers of one kind, partition by partition."""
     return Counter(
         tuple(part["records"] and part["records"]["size"] for topic in topics for part in topic["partitions"])
-        for found in decode_messages(source)
-        if found.name == name
-        for topics in found.table.column("responses").to_pylist()
+        for message in decode_messages(source)
+        if message.name == name
+        for topics in message.table.column("responses").to_pylist()
     )
 
 
@@ -386,5 +404,5 @@ def test_sizes_of_record_data_are_those_on_the_wire() -> None:
 def test_size_of_shared_records_is_not_known() -> None:
     (text,) = request_logs("share").values()
     assert '"records":""' in text
-    found = told_sizes(BytesIO(text.encode()), "ShareFetchResponse")
-    assert found and {size for sizes in found for size in sizes} == {None}
+    sizes_by_row = told_sizes(BytesIO(text.encode()), "ShareFetchResponse")
+    assert sizes_by_row and {size for sizes in sizes_by_row for size in sizes} == {None}

@@ -9,17 +9,17 @@ from kafkascope.capture.resume.run import Part
 from tests.captures import NAMES, capture
 from tests.support.flows import Packet as Sent
 from tests.support.flows import endpoints, segments
-from tests.support.parts import Told, differences, random_cut, random_pcap, read_parts, read_whole
+from tests.support.parts import ReadResult, differences, random_cut, random_pcap, read_parts, read_whole
 
 
-def together(parts: list[Told]) -> Told:
-    told = Told()
+def together(parts: list[ReadResult]) -> ReadResult:
+    total = ReadResult()
     for part in parts:
-        assert not told.exchanges.keys() & part.exchanges.keys()
-        assert not told.connections.keys() & part.connections.keys()
-        told.exchanges |= part.exchanges
-        told.connections |= part.connections
-    return told
+        assert not total.exchanges.keys() & part.exchanges.keys()
+        assert not total.connections.keys() & part.connections.keys()
+        total.exchanges |= part.exchanges
+        total.connections |= part.connections
+    return total
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,9 +53,9 @@ HASH = 0x8A6F14F41A97CC18
 def test_number_that_is_used_again_is_chosen_anew() -> None:
     flows = Flows([endpoints(0), endpoints(1)])
     chooser = Chooser(flows, lambda ends: ends.port_a == 40_000)
-    given = segments([Sent(0, flow, 0, 0, 16, b"x", 1, 0, -1, 0) for flow in (0, 1, 0)])
-    assert chooser.choose(given).flow.tolist() == [0, 0]
+    batch = segments([Sent(0, flow, 0, 0, 16, b"x", 1, 0, -1, 0) for flow in (0, 1, 0)])
+    assert chooser.choose(batch).flow.tolist() == [0, 0]
     flows.unused = np.array([0, 1])
     chooser.renew()
     flows.ends[0], flows.ends[1] = flows.ends[1], flows.ends[0]
-    assert chooser.choose(given).flow.tolist() == [1]
+    assert chooser.choose(batch).flow.tolist() == [1]

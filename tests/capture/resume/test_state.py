@@ -20,7 +20,7 @@ from tests.captures import NAMES, capture
 from tests.support.packet_build import Talk, pcap
 from tests.support.parts import (
     Named,
-    Told,
+    ReadResult,
     cut,
     differences,
     pcap_records,
@@ -100,9 +100,9 @@ def test_bytes_that_differ_across_a_cut_are_all_that_is_not_told_alike() -> None
             continue
         files = random_cut(data, 5, seed)
         whole, parts = read_together(files), read_parts(files)
-        for key, one in whole.connections.items():
-            fewer += one[CONFLICTS] - parts.connections[key][CONFLICTS]
-            assert one[CONFLICTS] >= parts.connections[key][CONFLICTS], f"seed {seed}"
+        for key, connection in whole.connections.items():
+            fewer += connection[CONFLICTS] - parts.connections[key][CONFLICTS]
+            assert connection[CONFLICTS] >= parts.connections[key][CONFLICTS], f"seed {seed}"
         assert differences(without_conflicts(whole), without_conflicts(parts)) == [], f"seed {seed}"
     assert fewer
 
@@ -110,9 +110,9 @@ def test_bytes_that_differ_across_a_cut_are_all_that_is_not_told_alike() -> None
 CONFLICTS = 11
 
 
-def without_conflicts(told: Told) -> Told:
-    made = {key: (*row[:CONFLICTS], *row[CONFLICTS + 1 :]) for key, row in told.connections.items()}
-    return replace(told, connections=made)
+def without_conflicts(exchanges: ReadResult) -> ReadResult:
+    made = {key: (*row[:CONFLICTS], *row[CONFLICTS + 1 :]) for key, row in exchanges.connections.items()}
+    return replace(exchanges, connections=made)
 
 
 def conversation() -> Talk:
@@ -141,8 +141,8 @@ def test_files_are_found_again_by_their_paths(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     carried: list[Carried] = []
     for path in paths:
-        told, reading = run(path, Part(carried=carried, last=path == paths[-1]))
-        rows += told
+        new_rows, reading = run(path, Part(carried=carried, last=path == paths[-1]))
+        rows += new_rows
         carried = reading.carried
     whole, _ = run(paths, Part())
     assert sorted(rows, key=lambda row: row["exchange_id"]) == sorted(whole, key=lambda row: row["exchange_id"])
@@ -158,9 +158,9 @@ def test_file_that_has_grown_is_read_from_where_it_ended() -> None:
     for count in (300, 301, 900, len(records)):
         file = Named(header + b"".join(records[:count]), "growing.pcap")
         part = Part(carried=carried, last=count == len(records), skip={file.name: read}, reopen=reopening(file))
-        told, reading = run(file, part)
+        new_rows, reading = run(file, part)
         packets += reading.account.packets
-        for row in told:
+        for row in new_rows:
             assert row["exchange_id"] not in rows and row.pop("capture_uri") == file.name
             rows[row["exchange_id"]] = row
         carried, read = reading.carried, count
@@ -182,18 +182,18 @@ def test_nothing_that_was_said_is_carried() -> None:
         file = Named(pcap([*talk.packets[:end], *young.packets[:-1]]), "0")
         _, reading = run(file, Part(last=False))
         assert len(reading.carried) == 2
-        for one in reading.carried:
+        for carried in reading.carried:
             texts = [
-                one.protocol,
-                one.connection_id,
-                one.client_software,
-                one.address_a,
-                one.address_b,
-                one.files[0][1],
+                carried.protocol,
+                carried.connection_id,
+                carried.client_software,
+                carried.address_a,
+                carried.address_b,
+                carried.files[0][1],
             ]
-            assert set(strings(json.loads(one.to_json()))) <= {*texts, None}
-            assert one.first_place is not None
-            assert Carried.from_json(one.to_json()) == one
+            assert set(strings(json.loads(carried.to_json()))) <= {*texts, None}
+            assert carried.first_place is not None
+            assert Carried.from_json(carried.to_json()) == carried
 
 
 def strings(value: Any) -> list[str]:
@@ -223,8 +223,8 @@ def test_unfinished_things_of_a_file_that_is_gone_are_told_and_reading_goes_on()
     assert [(row["correlation_id"], row["status"]) for row in rows] == [
         (2, "answer_only"), (3, "answer_only"), (4, "answered"),
     ]  # fmt: skip
-    told = [(file, problem.kind, problem.place) for file, problem in reading.account.kept["unfinished"]]
-    assert told == [("0", "unfinished", 5), ("0", "unfinished", 5)]
+    problems = [(file, problem.kind, problem.place) for file, problem in reading.account.kept["unfinished"]]
+    assert problems == [("0", "unfinished", 5), ("0", "unfinished", 5)]
 
 
 def test_file_of_the_same_name_with_other_packets_is_as_good_as_gone() -> None:
@@ -250,7 +250,7 @@ def test_requests_of_an_idle_connection_come_out_unanswered() -> None:
     part = replace(part, carried=reading.carried, reopen=reopening(first, second))
     rows, reading = run(Named(pcap(later.packets), "2"), part)
     assert [(row["status"], row["correlation_id"], row["capture_uri"]) for row in rows] == [("unanswered", 2, "0")]
-    assert [one.port_a for one in reading.carried] == [50_001]
+    assert [carried.port_a for carried in reading.carried] == [50_001]
     assert list(reading.pending()) == []
     # And the half of a Produce is lost.
     connection = reading.account.connections[0]
@@ -268,13 +268,13 @@ def test_what_trails_behind_an_end_founds_no_connection() -> None:
     again = [(talk.time_ns + SECOND, packet) for _, packet in talk.packets[3:5]]
     _, reading = run(first, Part(last=False))
     _, after = run(Named(pcap(again), "1"), Part(carried=reading.carried, reopen=reopening(first)))
-    assert [one.closed for one in after.account.connections] == ["fin", None]
+    assert [connection.closed for connection in after.account.connections] == ["fin", None]
     assert after.account.connections[0].retransmitted_bytes > 0
     # Much later the ports are another connection's.
     much_later = [(time + TRAILING_NS, packet) for time, packet in again]
     other = Talk(client=("10.0.0.1", 50_000), time_ns=much_later[-1][0]).open()
     _, between = run(Named(pcap(other.packets), "1"), Part(carried=reading.carried, last=False))
-    assert [one.port_a for one in between.carried] == [40_001, 50_000]
+    assert [connection.port_a for connection in between.carried] == [40_001, 50_000]
 
 
 def test_what_trails_behind_one_connection_is_not_the_next_ones_on_its_ports() -> None:
@@ -324,9 +324,9 @@ def test_losses_while_a_request_waited_are_remembered() -> None:
 def test_rejects_what_no_run_has_left(change: dict[str, Any]) -> None:
     first, _ = pending()
     _, reading = run(first, Part(last=False))
-    told = json.loads(reading.carried[0].to_json())
+    values = json.loads(reading.carried[0].to_json())
     with pytest.raises(InputError, match="what an earlier run left"):
-        Carried.from_json(json.dumps(told | change))
+        Carried.from_json(json.dumps(values | change))
 
 
 @pytest.mark.parametrize(
@@ -343,11 +343,11 @@ def test_rejects_what_no_run_has_left(change: dict[str, Any]) -> None:
 def test_rejects_numbers_that_would_lead_the_kernels_astray(name: str, at: int | None, value: Any) -> None:
     first, _ = pending()
     _, reading = run(first, Part(last=False))
-    told = json.loads(reading.carried[0].to_json())
-    stream = told["streams"][0]
+    values = json.loads(reading.carried[0].to_json())
+    stream = values["streams"][0]
     if at is None:
         stream[name] = value
     else:
         stream[name][at] = value
     with pytest.raises(InputError, match="cannot be read"):
-        Carried.from_json(json.dumps(told))
+        Carried.from_json(json.dumps(values))

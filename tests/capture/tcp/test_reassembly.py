@@ -56,9 +56,9 @@ def shown(pieces: Iterable[Pieces]) -> tuple[Shown, dict[int, list[int]]]:
 def content(pieces: Pieces, row: int) -> bytes:
     start, length = int(pieces.start[row]), int(pieces.length[row])
     behind = start - len(pieces.data)
-    found = pieces.data[start : start + length] if behind < 0 else pieces.waited[behind : behind + length]
-    assert len(found) == length
-    return found.tobytes()
+    data = pieces.data[start : start + length] if behind < 0 else pieces.waited[behind : behind + length]
+    assert len(data) == length
+    return data.tobytes()
 
 
 def run(recording: Recording, size: int) -> tuple[Reassembler, list[Pieces]]:
@@ -217,7 +217,7 @@ def test_bytes_behind_a_reset_are_counted() -> None:
     packets = [*opened(), seg(CLIENT, 1000, b"abc"), seg(BROKER, 5000, flags=RST), seg(CLIENT, 1003, b"late")]
     _, pieces, streams, _ = play(*packets, seg(CLIENT, 1000, b"abc"))
     assert text(streams[0]) == "abc"
-    assert [(one.kind, one.lost_bytes) for piece in pieces for one in piece.problems] == [("after_fin", 4)]
+    assert [(problem.kind, problem.lost_bytes) for piece in pieces for problem in piece.problems] == [("after_fin", 4)]
 
 
 def test_late_segments_of_the_connection_before_are_left_out() -> None:
@@ -403,25 +403,25 @@ def test_more_connections_than_the_limit_are_counted() -> None:
 
 def syns(first: int, count: int) -> Segments:
     """A flood: each SYN of a flow of its own."""
-    one = segments([opened()[0]])
+    segment = segments([opened()[0]])
     columns: dict[str, Any] = {
-        name: np.repeat(getattr(one, name), count)
+        name: np.repeat(getattr(segment, name), count)
         for name in ("direction", "sequence", "flags", "start", "length", "wire_length", "time_ns", "packet")
     }
     flow = np.arange(first, first + count, dtype=np.int32)
-    return Segments(data=one.data, flow=flow, **columns)
+    return Segments(data=segment.data, flow=flow, **columns)
 
 
 def test_flood_of_connections_without_bytes_is_forgotten_and_counted() -> None:
     most = limits.MAX_OTHER_CONNECTIONS
     flows = Flows([endpoints(0)] * (6 * most))
     reassembler = Reassembler(flows)
-    told = [reassembler.feed(syns(turn * most // 2, most // 2)).problems for turn in range(12)]
+    batches = [reassembler.feed(syns(turn * most // 2, most // 2)).problems for turn in range(12)]
     assert len(reassembler.connections) == most
     assert len(reassembler._tables.connections) <= 2 * most
     assert reassembler.forgotten == {"unknown": (5 * most, 0)}
-    assert [len(problems) for problems in told] == [0, 0] + [1] * 10
-    assert told[-1][0].kind == "forgotten"
+    assert [len(problems) for problems in batches] == [0, 0] + [1] * 10
+    assert batches[-1][0].kind == "forgotten"
     assert [connection.number for connection in reassembler.connections] == list(range(most))
     # Every flow that lost its connection may be another's.
     assert len(flows.unused) == 5 * most > limits.MAX_UNUSED_FLOWS

@@ -23,7 +23,7 @@ from kafkascope.client.describe.configs import Resource, describe_configs
 from kafkascope.client.describe.features import describe_features
 from kafkascope.client.describe.group import describe_group
 from kafkascope.client.describe.groups import describe_groups
-from kafkascope.client.describe.quorum import TOPIC, describe_quorum
+from kafkascope.client.describe.quorum import METADATA_TOPIC, describe_quorum
 from kafkascope.client.describe.share_group import describe_share_group
 from kafkascope.client.describe.streams_group import describe_streams_group
 from kafkascope.client.describe.topic import describe_topic
@@ -62,7 +62,7 @@ def tame(value: Any) -> Any:
 def name_the_log(value: dict[str, Any]) -> None:
     """Else it is about another topic, and no quorum's."""
     for topic in value["topics"][:1]:
-        topic["topicName"] = TOPIC
+        topic["topicName"] = METADATA_TOPIC
         for partition in topic["partitions"][:1]:
             partition["partitionIndex"] = 0
             for voter in partition["currentVoters"][:1]:

@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope.client import connect
 from kafkascope.client.cluster import Cluster as Live
-from kafkascope.client.probe.arguments import ARGUMENTS, MISSING, PREFIX, ClusterSurvey, Topic, cases, prune
+from kafkascope.client.probe.arguments import ARGUMENTS, MISSING_NAME, PROBE_PREFIX, ClusterSurvey, Topic, cases, prune
 from kafkascope.client.probe.missing_ids import FIRST_NODE, STRIDE, names_directory, names_node
 from kafkascope.client.probe.prober import _example, probe
 from kafkascope.client.probe.release import matching_releases

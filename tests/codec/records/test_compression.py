@@ -113,7 +113,7 @@ def test_snappy_comes_in_xerial_framing_and_raw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "said"),
+    ("block", "reason"),
     [
         ("00000009 08", r"snappy block of 9 bytes, 1 left \(offset 16 of the packed\)"),
         ("ffffffff 08", r"snappy block of -1 bytes, 1 left"),
@@ -121,8 +121,8 @@ def test_snappy_comes_in_xerial_framing_and_raw() -> None:
         ("0000", r"snappy block of 0 bytes, 0 left"),
     ],
 )
-def test_rejects_xerial_block_longer_than_its_stream(block: str, said: str) -> None:
-    with pytest.raises(DecodeError, match=said):
+def test_rejects_xerial_block_longer_than_its_stream(block: str, reason: str) -> None:
+    with pytest.raises(DecodeError, match=reason):
         unpack("snappy", XERIAL_MAGIC + bytes(8) + bytes.fromhex(block), 2, Budget(), "batch[0]")
 
 

@@ -191,12 +191,12 @@ def test_wrong_checksum_is_data(message: bytes) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize(
-    ("length", "said"),
+    ("length", "reason"),
     [("7fffffff", r"^batch\[0\]\.key: 2147483647 bytes, \d+ left"), ("00000009", r"^batch\[0\]\.(key|value): ")],
 )
-def test_rejects_length_beyond_the_message(magic: int, length: str, said: str) -> None:
+def test_rejects_length_beyond_the_message(magic: int, length: str, reason: str) -> None:
     message, at = (MAGIC_0, MAGIC_1)[magic], KEY_AT[magic]
-    with pytest.raises(DecodeError, match=said):
+    with pytest.raises(DecodeError, match=reason):
         decode_records(message[:at] + bytes.fromhex(length) + message[at + 4 :])
 
 

@@ -130,20 +130,20 @@ def test_no_bytes_are_no_batches() -> None:
 def test_control_batches_say_what_they_command() -> None:
     """protocol note 35."""
     made = {made.name: only(decode_records(made.data)) for made in made_by_java() if made.name.startswith("control")}
-    said = {name: [(c.name, c.type, c.value) for c in control_records(batch)] for name, batch in made.items()}
-    assert said["control commit"] == [("COMMIT", 1, {"coordinatorEpoch": 17})]
-    assert said["control abort"] == [("ABORT", 0, {"coordinatorEpoch": 18})]
-    ((name, type_, change),) = said["control leader change"]
+    controls = {name: [(c.name, c.type, c.value) for c in control_records(batch)] for name, batch in made.items()}
+    assert controls["control commit"] == [("COMMIT", 1, {"coordinatorEpoch": 17})]
+    assert controls["control abort"] == [("ABORT", 0, {"coordinatorEpoch": 18})]
+    ((name, type_, change),) = controls["control leader change"]
     assert (name, type_) == ("LEADER_CHANGE", 2)
     assert change is not None and change["leaderId"] == 2 and len(change["voters"]) == 2
-    assert [rows[0][:2] for key, rows in said.items() if key not in ("control commit", "control abort")] == [
+    assert [rows[0][:2] for key, rows in controls.items() if key not in ("control commit", "control abort")] == [
         ("LEADER_CHANGE", 2),
         ("SNAPSHOT_HEADER", 3),
         ("SNAPSHOT_FOOTER", 4),
         ("KRAFT_VERSION", 5),
         ("KRAFT_VOTERS", 6),
     ]
-    assert all(rows[0][2] is not None for rows in said.values())
+    assert all(rows[0][2] is not None for rows in controls.values())
     assert made["control commit"].is_transactional and not made["control leader change"].is_transactional
 
 
@@ -191,7 +191,7 @@ def test_wrong_checksum_is_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "value", "said"),
+    ("at", "value", "reason"),
     [
         (8, "ffffffff", r"^batch\[0\]: length -1, at least 14 wanted \(offset 8\)$"),
         (8, "80000000", r"^batch\[0\]: length -2147483648, "),
@@ -203,14 +203,14 @@ def test_wrong_checksum_is_data() -> None:
         (21, "0007", r"^batch\[0\]: compression 7, "),
     ],
 )
-def test_rejects_what_no_batch_says(at: int, value: str, said: str) -> None:
+def test_rejects_what_no_batch_says(at: int, value: str, reason: str) -> None:
     field = bytes.fromhex(value)
-    with pytest.raises(DecodeError, match=said):
+    with pytest.raises(DecodeError, match=reason):
         decode_records(BATCH[:at] + field + BATCH[at + len(field) :])
 
 
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("count", "reason"),
     [
         (-1, r"^batch\[0\]: records count -1 \(offset 57\)$"),
         (-(2**31), r"^batch\[0\]: records count -2147483648 "),
@@ -220,9 +220,9 @@ def test_rejects_what_no_batch_says(at: int, value: str, said: str) -> None:
         (1, r"^batch\[0\]: 13 bytes behind the last record \(offset 72\)$"),
     ],
 )
-def test_rejects_records_count_that_the_batch_cannot_hold(count: int, said: str) -> None:
+def test_rejects_records_count_that_the_batch_cannot_hold(count: int, reason: str) -> None:
     """protocol note 22: before anything is allocated. Java runs out of memory here."""
-    with pytest.raises(DecodeError, match=said):
+    with pytest.raises(DecodeError, match=reason):
         decode_records(BATCH[:COUNT_AT] + count.to_bytes(4, "big", signed=True) + BATCH[RECORDS_AT:])
 
 
@@ -258,7 +258,7 @@ def test_headers_are_counted_once_when_the_careful_reader_starts_over(monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("payload", "said"),
+    ("payload", "reason"),
     [
         ("0c 00 00 00 01 01 01", r"records\[0\]: -1 headers, 0 bytes left"),
         ("0c 00 00 00 01 01 7e", r"records\[0\]: 63 headers, 0 bytes left"),
@@ -274,8 +274,8 @@ def test_headers_are_counted_once_when_the_careful_reader_starts_over(monkeypatc
         ("14 00 00 8080808080 00 01 01 00", r"records\[0\]: offset delta is cut off or too long"),
     ],
 )
-def test_rejects_lengths_that_the_record_cannot_hold(payload: str, said: str) -> None:
-    with pytest.raises(DecodeError, match=rf"^batch\[0\]\.{said}"):
+def test_rejects_lengths_that_the_record_cannot_hold(payload: str, reason: str) -> None:
+    with pytest.raises(DecodeError, match=rf"^batch\[0\]\.{reason}"):
         decode_records(with_records(payload))
 
 
@@ -358,7 +358,7 @@ def test_reasons_are_listed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         ({"magic": 3}, r"^batch\[0\]\.magic: 3, there are 0-2"),
         ({"producer_epoch": 40_000}, r"^batch\[0\]\.producer_epoch: 40000 does not fit int16"),
@@ -393,8 +393,8 @@ def test_reasons_are_listed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> No
         ),
     ],
 )
-def test_refuses_to_write_what_a_batch_cannot_hold(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(EncodeError, match=said):
+def test_refuses_to_write_what_a_batch_cannot_hold(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(EncodeError, match=reason):
         encode_records([replace(only(decode_records(BATCH)), **change)])
 
 

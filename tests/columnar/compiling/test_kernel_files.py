@@ -37,9 +37,9 @@ print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values(
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    found = folder()
-    assert found is not None
-    return found
+    kernel_folder = folder()
+    assert kernel_folder is not None
+    return kernel_folder
 
 
 def kernel(source: str, **names: Any) -> FunctionType:
@@ -180,8 +180,8 @@ def test_every_kernel_has_one_content_in_all_processes() -> None:
     here = functions()
     assert len(printed) > 200
     for line in printed:
-        name, found = line.split()
-        assert content(here[name]) == found, name
+        name, expected_content = line.split()
+        assert content(here[name]) == expected_content, name
 
 
 def test_no_kernel_takes_a_constant_out_of_a_module_of_ours() -> None:

@@ -66,7 +66,7 @@ def test_a_digest_goes_by_every_source_of_a_kernel(monkeypatch: pytest.MonkeyPat
     seen = {digest()}
     assert seen == {own}
     changed = sources(tmp_path)
-    assert {path.name for path in changed} >= {"limits.py", "compiling.py", "flow.py", "headers.py", "memory.py"}
+    assert {path.name for path in changed} >= {"limits.py", "jit.py", "flow.py", "headers.py", "memory.py"}
     for path in changed:
         path.write_bytes(path.read_bytes() + b"#")
         digest.cache_clear()
@@ -108,7 +108,7 @@ def test_kernels_are_written_in_their_rooms_and_compiled_by_one_module() -> None
             assert path.relative_to(PACKAGE).parts[0] in ROOMS, path
             if re.search(r"\b(n?jit|vectorize|guvectorize|cfunc)\(|cache=True", source):
                 compiles.add(path.name)
-    assert compiles == {"compiling.py"}
+    assert compiles == {"jit.py"}
 
 
 def test_a_folder_is_created_for_its_user_alone(above: Path) -> None:
@@ -148,10 +148,10 @@ def test_refuses_a_folder_that_others_could_write_to(above: Path, which: str, va
     kernel_folder._checked.cache_clear()
     with pytest.raises(UsageError) as refused:
         folder()
-    said = str(refused.value)
-    assert said.startswith(f"kernels are not kept in {place}: it ") and "compiled kernels are code; " in said
-    assert ("belongs to another user" if how == "chown" else "can be written to by other users") in said
-    assert said.endswith("set NUMBA_CACHE_DIR to a folder of your own")
+    message = str(refused.value)
+    assert message.startswith(f"kernels are not kept in {place}: it ") and "compiled kernels are code; " in message
+    assert ("belongs to another user" if how == "chown" else "can be written to by other users") in message
+    assert message.endswith("set NUMBA_CACHE_DIR to a folder of your own")
 
 
 def test_a_sticky_folder_above_is_fine(above: Path) -> None:

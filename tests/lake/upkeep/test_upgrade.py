@@ -12,7 +12,7 @@ import pytest
 from kafkascope.errors import InputError
 from kafkascope.lake.active import active_files
 from kafkascope.lake.file_names import COMPACTED, pending
-from kafkascope.lake.home import FORMAT, SIGN, Lake, find_lake, make_lake, open_lake
+from kafkascope.lake.home import LAKE_FORMAT, SIGN, Lake, find_lake, make_lake, open_lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.read.former_names import FORMER_NAMES
 from kafkascope.lake.read.visible_rows import dataset, known_table
@@ -95,7 +95,7 @@ def test_a_reader_says_what_brings_it_up_to_date(old: Lake) -> None:
 
 def test_the_same_rows_show_under_the_new_names(old: Lake) -> None:
     lake = lake_to_write(old.uri)
-    assert (lake.format, lake.id, open_lake(old.uri)) == (FORMAT, old.id, lake)
+    assert (lake.format, lake.id, open_lake(old.uri)) == (LAKE_FORMAT, old.id, lake)
     assert visible(lake) == SHOWN
     (event,) = dataset(lake, "quorum_events").to_table().to_pylist()
     assert (event["occurred_at"], event["kind"], event["epoch"]) == (NOON, "elected", 4)
@@ -137,7 +137,7 @@ def test_it_waits_for_an_ingest_that_runs(old: Lake) -> None:
     with pytest.raises(InputError, match=rf"an ingest .* is under way \(process {run.pid} on"):
         upgraded(old)
     end(old, run)
-    assert upgraded(old).format == FORMAT
+    assert upgraded(old).format == LAKE_FORMAT
 
 
 def test_every_former_name_belongs_to_a_column() -> None:

@@ -142,7 +142,7 @@ def test_row_groups_are_large_enough_to_be_worth_it(lake: Lake, monkeypatch: pyt
 
 def test_a_file_ends_before_its_footer_is_large(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROUP_ROWS", 10)
-    monkeypatch.setattr(module, "MOST_GROUPS", 2)
+    monkeypatch.setattr(module, "_MOST_GROUPS", 2)
     made = written(lake, "i1", EXCHANGES, *[exchanges([str(at)]) for at in range(45)])
     assert [file.rows for file in made] == [20, 20, 5]
     assert [int(number) for file in made for number in read(lake, file).column("exchange_id").to_pylist()] == [

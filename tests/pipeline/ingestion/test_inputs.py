@@ -12,7 +12,7 @@ from kafkascope.lake.home import make_lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.inputs import find_inputs
 from kafkascope.pipeline.ingestion.plain_frames import PlainFrames, is_frames
-from kafkascope.pipeline.ingestion.survey import BAD, survey_file
+from kafkascope.pipeline.ingestion.survey import BAD_FILE, survey_file
 
 
 def names(*uris: str | Path) -> list[str]:

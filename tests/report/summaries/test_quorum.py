@@ -9,7 +9,7 @@ from kafkascope.report.build import build
 from kafkascope.report.charts.quorum import quorum_figure
 from kafkascope.report.page.page import page
 from kafkascope.report.page.quorum import quorum_line
-from kafkascope.report.summaries.quorum import MOST_CLUSTERS, MOST_EVENTS, MOST_REPLICAS, MOST_STEPS
+from kafkascope.report.summaries.quorum import MOST_BUCKETS, MOST_CLUSTERS, MOST_EVENTS, MOST_REPLICAS
 from kafkascope.report.summaries.scope import Scope
 from tests.report.build import NOON, NOW, SECOND, Row, incident, lake_of, report_of
 
@@ -59,7 +59,7 @@ def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
         for node in range(MOST_REPLICAS + 4)
     ]
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
-    assert quorum.buckets.count <= MOST_STEPS
+    assert quorum.buckets.count <= MOST_BUCKETS
     # those with the least lag are left out
     assert [replica_shown.replica_id for replica_shown in quorum.replicas] == list(range(4, MOST_REPLICAS + 4))
     assert quorum.replicas_left_out == 4

@@ -52,22 +52,22 @@ def test_null_that_becomes_possible_is_a_change() -> None:
 
 
 def test_a_name_that_only_an_older_release_uses_is_a_renaming() -> None:
-    found = changes("StreamsGroupHeartbeatResponse", 0, 0, "4.3", "4.4")
-    assert found == [
+    differences = changes("StreamsGroupHeartbeatResponse", 0, 0, "4.3", "4.4")
+    assert differences == [
         Change("renamed", "AcceptableRecoveryLagLegacy", "AcceptableRecoveryLag", "AcceptableRecoveryLagLegacy")
     ]
 
 
 def test_an_old_name_taken_over_by_another_field_is_no_renaming() -> None:
     # v1 has an int64 under the name that 4.3 gave v0's int32
-    found = changes("StreamsGroupHeartbeatResponse", 0, 1)
-    assert Change("removed", "AcceptableRecoveryLagLegacy", "int32", None) in found
-    assert Change("added", "AcceptableRecoveryLag", None, "int64") in found
+    differences = changes("StreamsGroupHeartbeatResponse", 0, 1)
+    assert Change("removed", "AcceptableRecoveryLagLegacy", "int32", None) in differences
+    assert Change("added", "AcceptableRecoveryLag", None, "int64") in differences
 
 
 def test_two_layouts_under_one_version_number_differ() -> None:
-    found = changes("ReadShareGroupStateSummaryResponse", 0, 0, "3.9", "4.1")
-    assert [(c.what, c.path) for c in found] == [("added", "Results.Partitions.LeaderEpoch")]
+    differences = changes("ReadShareGroupStateSummaryResponse", 0, 0, "3.9", "4.1")
+    assert [(c.what, c.path) for c in differences] == [("added", "Results.Partitions.LeaderEpoch")]
 
 
 def test_no_version_differs_from_itself() -> None:
@@ -87,21 +87,24 @@ def test_neighbouring_versions_are_alike_exactly_where_their_bytes_are() -> None
 
 
 def test_a_release_adds_apis_and_versions() -> None:
-    found = {change.name: change for change in compare_releases("4.3", "4.4")}
-    assert (found["UnregisterControllerRequest"].what, found["UnregisterControllerRequest"].before) == ("added", None)
-    assert (found["ApiVersionsRequest"].before, found["ApiVersionsRequest"].after) == ("0-4", "0-5")
-    assert "ShareFetchRequest" not in found
+    by_name = {change.name: change for change in compare_releases("4.3", "4.4")}
+    assert (by_name["UnregisterControllerRequest"].what, by_name["UnregisterControllerRequest"].before) == (
+        "added",
+        None,
+    )
+    assert (by_name["ApiVersionsRequest"].before, by_name["ApiVersionsRequest"].after) == ("0-4", "0-5")
+    assert "ShareFetchRequest" not in by_name
 
 
 def test_a_release_removes_apis_and_versions() -> None:
-    found = {change.name: change for change in compare_releases("3.9", "4.0")}
-    assert (found["LeaderAndIsrRequest"].what, found["LeaderAndIsrRequest"].after) == ("removed", None)
-    assert found["ProduceRequest"].after == "3-12"
+    by_name = {change.name: change for change in compare_releases("3.9", "4.0")}
+    assert (by_name["LeaderAndIsrRequest"].what, by_name["LeaderAndIsrRequest"].after) == ("removed", None)
+    assert by_name["ProduceRequest"].after == "3-12"
 
 
 def test_a_release_that_lays_a_version_out_anew_says_what_changed() -> None:
-    found = {change.name: change for change in compare_releases("2.7", "2.8")}
-    inside = found["EndQuorumEpochRequest"]
+    by_name = {change.name: change for change in compare_releases("2.7", "2.8")}
+    inside = by_name["EndQuorumEpochRequest"]
     assert (inside.what, inside.before, inside.after) == ("layout", "0", "0")
     assert [(version, change.what, change.path) for version, change in inside.changes] == [
         (0, "removed", "Topics.Partitions.ReplicaId")

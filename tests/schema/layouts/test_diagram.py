@@ -30,37 +30,37 @@ def test_a_response_header_ends_where_its_version_says() -> None:
 
 
 def test_containers_stand_with_their_counts_before_what_they_hold() -> None:
-    found = list(rows("ShareFetchRequest", 2))
-    assert found.index("Topics") < found.index("Topics.TopicId") < found.index("Topics#tags")
+    keys = list(rows("ShareFetchRequest", 2))
+    assert keys.index("Topics") < keys.index("Topics.TopicId") < keys.index("Topics#tags")
     assert rows("ShareFetchRequest", 2)["Topics"].encoding == "compact array of FetchTopic: uvarint count+1"
     assert rows("ApiVersionsResponse", 0)["ApiKeys"].encoding == "array of ApiVersion: int32 count"
 
 
 def test_nested_structs_stand_under_their_parents() -> None:
-    found = rows("StreamsGroupHeartbeatResponse", 0)
+    diagram_rows = rows("StreamsGroupHeartbeatResponse", 0)
     for parent in ("ActiveTasks", "StandbyTasks", "WarmupTasks"):
-        assert found[f"{parent}.SubtopologyId"].depth == found[parent].depth + 1
-        assert f"{parent}#tags" in found
+        assert diagram_rows[f"{parent}.SubtopologyId"].depth == diagram_rows[parent].depth + 1
+        assert f"{parent}#tags" in diagram_rows
 
 
 def test_every_struct_of_a_flexible_version_has_a_tag_section_and_a_classic_one_has_none() -> None:
-    found = rows("FetchRequest", 17)
-    assert [key for key in found if key.endswith("#tags")] == [
+    diagram_rows = rows("FetchRequest", 17)
+    assert [key for key in diagram_rows if key.endswith("#tags")] == [
         "Topics.Partitions#tags", "Topics#tags", "ForgottenTopicsData#tags", "#tags", "ReplicaState#tags"
     ]  # fmt: skip
     assert not any(row.kind == "tags" for row in diagram(layout("FetchRequest", 11)))
 
 
 def test_tagged_fields_stand_in_the_tag_section_by_their_number() -> None:
-    found = rows("FetchRequest", 17)
-    keys = list(found)
+    diagram_rows = rows("FetchRequest", 17)
+    keys = list(diagram_rows)
     # the definition has ClusterId and ReplicaState in front
     assert keys[keys.index("#tags") :] == [
         "#tags", "ClusterId", "ReplicaState", "ReplicaState.ReplicaId", "ReplicaState.ReplicaEpoch", "ReplicaState#tags"
     ]  # fmt: skip
-    assert found["ClusterId"].kind == "tag"
-    assert found["ClusterId"].encoding.startswith("tag 0: compact string")
-    assert found["ReplicaState"].encoding == "tag 1: struct ReplicaState"
+    assert diagram_rows["ClusterId"].kind == "tag"
+    assert diagram_rows["ClusterId"].encoding.startswith("tag 0: compact string")
+    assert diagram_rows["ReplicaState"].encoding == "tag 1: struct ReplicaState"
 
 
 def test_null_is_told_the_way_each_encoding_tells_it() -> None:
@@ -85,7 +85,7 @@ def test_every_row_is_where_the_codec_finds_it(chunk: int) -> None:
     """For every layout: an exact offset is the span's own, a floating one is never beyond it, a size is never wrong."""
     wrong = []
     for name, version, release in chunk_of(every_place(), chunk):
-        found = layout(name, version, release)
+        known = layout(name, version, release)
         data = encode(name, version, example(name, version, release), release)
         starts: dict[str, tuple[int, int]] = {}
         for span in decode(name, version, data, release, spans=True).spans:
@@ -93,8 +93,8 @@ def test_every_row_is_where_the_codec_finds_it(chunk: int) -> None:
             place = re.sub(r"\[\d+\]|#(?!tags).*", "", span.path)
             first = starts.get(place)
             starts[place] = (first[0], max(first[1], span.end)) if first else (span.start, span.end)
-        for row in diagram(found):
-            place = _json_path(found.fields, row.path) + ("#tags" if row.kind == "tags" else "")
+        for row in diagram(known):
+            place = _json_path(known.fields, row.path) + ("#tags" if row.kind == "tags" else "")
             span_start = starts.get(place, (None, 0))[0]
             if span_start is None or row.kind == "struct":
                 continue  # an empty array, an absent tag, a struct that has no bytes of its own

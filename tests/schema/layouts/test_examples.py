@@ -50,8 +50,8 @@ ALL: list[Place] = [*every_place(), *((name, version, oldest_release(name, versi
 
 def held_fields(places: list[Place] = ALL) -> Iterator[Held]:
     for name, version, release in places:
-        found = layout(name, version, release)
-        yield from _held(f"{found.title} ({release})", found.fields, example(name, version, release), ())
+        known = layout(name, version, release)
+        yield from _held(f"{known.title} ({release})", known.fields, example(name, version, release), ())
 
 
 def _held(title: str, fields: tuple[LayoutField, ...], value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Held]:
@@ -66,13 +66,13 @@ def _held(title: str, fields: tuple[LayoutField, ...], value: dict[str, Any], ab
 def structs(*names: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every struct, the outermost too, that has all fields of these names."""
     for name, version, release in ALL:
-        found = layout(name, version, release)
+        known = layout(name, version, release)
         value = example(name, version, release)
-        inner = _held(found.title, found.fields, value, ())
+        inner = _held(known.title, known.fields, value, ())
         lists = (held.value if held.field.array else [held.value] for held in inner if held.field.type == "struct")
         for struct in (value, *(item for items in lists for item in items or [] if item is not None)):
-            if all(wanted in struct for wanted in names):
-                yield found.title, struct
+            if all(field_name in struct for field_name in names):
+                yield known.title, struct
 
 
 def one_of_each(items: Any) -> list[Any]:
@@ -118,7 +118,7 @@ def test_every_line_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noting(field: LayoutField, place: str, version: int) -> Any:
         value = line_value(field, place, version)
-        while value is not examples.ABSENT:
+        while value is not examples.NOT_WRITTEN:
             for at, (versions, written) in enumerate(examples.written_lines().get(place, ())):
                 if version in parse_versions(versions) and examples.fits(field, json.loads(written)):
                     used.add((place, at))
@@ -138,11 +138,11 @@ def test_every_name_in_an_object_is_a_field(monkeypatch: pytest.MonkeyPatch) -> 
     known_at: dict[str, set[str]] = defaultdict(set)
     struct = examples._struct
 
-    def noting(fields: tuple[LayoutField, ...], given: dict[str, Any], place: str, version: int) -> dict[str, Any]:
+    def noting(fields: tuple[LayoutField, ...], values: dict[str, Any], place: str, version: int) -> dict[str, Any]:
         name = place.rpartition(".")[2]
-        given_at[name] |= given.keys()
+        given_at[name] |= values.keys()
         known_at[name] |= {field.source.name for field in fields}
-        return struct(fields, given, place, version)
+        return struct(fields, values, place, version)
 
     monkeypatch.setattr(examples, "_struct", noting)
     for place in ALL:
@@ -183,9 +183,9 @@ def test_every_answer_is_a_success() -> None:
 def test_coded_fields_hold_codes_that_the_version_knows() -> None:
     checked = 0
     for name, version, release in ALL:
-        found = layout(name, version, release)
-        for held in _held(found.title, found.fields, example(name, version, release), ()):
-            for named in named_values(found.message, held.path, version):
+        known = layout(name, version, release)
+        for held in _held(known.title, known.fields, example(name, version, release), ()):
+            for named in named_values(known.message, held.path, version):
                 if named.kind in ("set", "strings") and applies(named, held):
                     codes = {str(int(v.value)) if isinstance(v.value, int) else v.value for v in named.values}
                     values = [str(int(v) if isinstance(v, bool) else v) for v in one_of_each(held.value)]
@@ -198,8 +198,8 @@ def test_coded_fields_hold_codes_that_the_version_knows() -> None:
 def applies(named: NamedValues, held: Held) -> bool:
     if named.condition is None:
         return True
-    sibling, wanted = named.condition
-    return str(held.siblings.get(sibling[:1].lower() + sibling[1:])) == wanted
+    sibling, expected = named.condition
+    return str(held.siblings.get(sibling[:1].lower() + sibling[1:])) == expected
 
 
 def test_names_and_ids_are_those_of_one_world() -> None:
@@ -243,9 +243,9 @@ def test_offsets_are_in_order() -> None:
         ("logStartOffset", "highWatermark"),
         ("lastStableOffset", "highWatermark"),
     ):
-        found = [(title, struct[first], struct[last]) for title, struct in structs(first, last)]
-        assert found
-        for title, low, high in found:
+        bounds = [(title, struct[first], struct[last]) for title, struct in structs(first, last)]
+        assert bounds
+        for title, low, high in bounds:
             assert low <= high, f"{title}: {first} {low}, {last} {high}"
 
 
@@ -280,9 +280,9 @@ def test_operations_are_given_only_when_asked_for() -> None:
 
 
 def test_acknowledgements_have_one_type_or_one_an_offset() -> None:
-    found = list(structs("acknowledgeTypes"))
-    assert found
-    for title, batch in found:
+    batches = list(structs("acknowledgeTypes"))
+    assert batches
+    for title, batch in batches:
         assert len(batch["acknowledgeTypes"]) in (1, batch["lastOffset"] - batch["firstOffset"] + 1), title
 
 
@@ -355,9 +355,9 @@ def test_a_request_and_its_answer_name_the_same_partitions() -> None:
             continue
         answer = name.removesuffix("Request") + "Response"
         if version in message(answer).all_versions():
-            asked, answered = partitions(name, version), partitions(answer, version)
-            assert not asked or not answered or asked == answered, f"{name} v{version}"
-            checked += bool(asked and answered)
+            requested, responded = partitions(name, version), partitions(answer, version)
+            assert not requested or not responded or requested == responded, f"{name} v{version}"
+            checked += bool(requested and responded)
     assert checked > 100
 
 
@@ -367,8 +367,8 @@ PARTITION_FIELDS = frozenset("Partition PartitionIndex PartitionId Index Partiti
 def partitions(name: str, version: int) -> set[int]:
     """The partitions that are asked about or told of; not those let go of, nor how many a changelog topic has."""
     kept = (held for held in held_fields([(name, version, None)]) if held.path[-1] in PARTITION_FIELDS)
-    told = (held for held in kept if not {"ForgottenTopicsData", "StateChangelogTopics"} & {*held.path})
-    return {index for held in told if held.field.type == "int32" for index in one_of_each(held.value)}
+    counted = (held for held in kept if not {"ForgottenTopicsData", "StateChangelogTopics"} & {*held.path})
+    return {index for held in counted if held.field.type == "int32" for index in one_of_each(held.value)}
 
 
 def test_a_fetched_snapshot_is_whole() -> None:

@@ -15,8 +15,8 @@ from tests.support.pairs import CHUNKS, chunk_of, every_place
 FRAME = Position("frame", (), 0)
 
 
-def spans_of(found: Layout, value: dict[str, object]) -> tuple[Span, ...]:
-    name, version, release = found.message.name, found.version, found.release
+def spans_of(known: Layout, value: dict[str, object]) -> tuple[Span, ...]:
+    name, version, release = known.message.name, known.version, known.release
     return decode(name, version, encode(name, version, value, release), release, spans=True).spans
 
 
@@ -53,17 +53,17 @@ def expected_start(cell: LaneCell, like: str, spans: tuple[Span, ...]) -> int:
     return next(span.end for span in spans if span.path == f"{path}#size") + at.offset
 
 
-def check(found: Layout, value: dict[str, object]) -> int:
-    spans = spans_of(found, value)
+def check(known: Layout, value: dict[str, object]) -> int:
+    spans = spans_of(known, value)
     seen = 0
-    for cell in cells(lanes(found, FRAME)):
+    for cell in cells(lanes(known, FRAME)):
         key = ".".join(camel_case(name) for name in cell.path)
-        wanted = {"count": (f"{key}#count",), "present": (f"{key}#present",), "tags": (f"{key}#tags",), "tag": ()}
+        keys_by_kind = {"count": (f"{key}#count",), "present": (f"{key}#present",), "tags": (f"{key}#tags",), "tag": ()}
         for span in spans:
-            if bare(span.path) in wanted.get(cell.kind, (f"{key}#length",)) or (
+            if bare(span.path) in keys_by_kind.get(cell.kind, (f"{key}#length",)) or (
                 cell.kind == "field" and cell.size.isdigit() and bare(span.path) == key
             ):
-                assert span.start == expected_start(cell, span.path, spans), (found.title, found.release, cell, span)
+                assert span.start == expected_start(cell, span.path, spans), (known.title, known.release, cell, span)
                 seen += 1
     return seen
 
@@ -72,18 +72,18 @@ def check(found: Layout, value: dict[str, object]) -> int:
 def test_every_position_is_where_the_bytes_lie(chunk: int) -> None:
     seen = 0
     for name, version, release in chunk_of(every_place(), chunk):
-        found = layout(name, version, release)
-        seen += check(found, example(name, version, release))
-        seen += check(found, sample(found, 7))
+        known = layout(name, version, release)
+        seen += check(known, example(name, version, release))
+        seen += check(known, sample(known, 7))
     assert seen > 1000
 
 
 def test_cells_are_the_fields_of_the_layout_and_a_tag_section_each_struct() -> None:
-    found = layout("ShareFetchRequest", 2)
-    named = [".".join(cell.path) for cell in cells(lanes(found, FRAME)) if cell.kind != "tags"]
+    known = layout("ShareFetchRequest", 2)
+    named = [".".join(cell.path) for cell in cells(lanes(known, FRAME)) if cell.kind != "tags"]
     assert named[:2] == ["GroupId", "MemberId"]
     assert "Topics.Partitions.AcknowledgementBatches.AcknowledgeTypes" in named
-    sections = [cell.path for cell in cells(lanes(found, FRAME)) if cell.kind == "tags"]
+    sections = [cell.path for cell in cells(lanes(known, FRAME)) if cell.kind == "tags"]
     assert sections == [
         ("Topics", "Partitions", "AcknowledgementBatches"),
         ("Topics", "Partitions"),
@@ -98,7 +98,7 @@ def test_tagged_fields_stand_in_their_section_and_nowhere_else() -> None:
 
     def lanes_in(lane: Lane) -> list[Lane]:
         inner = [item for item in lane.items if isinstance(item, Lane)]
-        return [lane, *(found for item in inner for found in lanes_in(item))]
+        return [lane, *(lane_inside for item in inner for lane_inside in lanes_in(item))]
 
     sections = [lane for lane in lanes_in(whole) if lane.repeats == "tags"]
     tagged = [cell for lane in sections for cell in lane.items if isinstance(cell, LaneCell)]

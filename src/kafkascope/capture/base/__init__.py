@@ -1,1 +1,1 @@
-"""Arrays, bounds and batches that every room of `capture` shares."""
+"""Arrays, bounds and batches that all packages of `capture` share."""

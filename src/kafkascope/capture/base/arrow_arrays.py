@@ -1,5 +1,5 @@
-"""numpy columns in, Arrow arrays of the same memory out. `pa.array` does so too but looks for pandas first: where it is
-installed, its import takes longer than a small recording does."""
+"""Makes Arrow arrays over the memory of numpy columns. `pa.array` does so too, but it looks for pandas first, and
+importing pandas takes longer than reading a small recording."""
 
 import numpy as np
 import numpy.typing as npt

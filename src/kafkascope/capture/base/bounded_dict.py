@@ -1,4 +1,4 @@
-"""A dict within so many bytes: the oldest entries give way to a new one."""
+"""A dict that is bounded in bytes: a new entry evicts the oldest ones."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -7,12 +7,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
-    """What an entry takes is told with it. `bytes` are those of all, never more than `most`."""
+class BoundedDict(Generic[K, V]):
+    """The caller gives the size of each entry. `bytes` is the sum of all, never more than `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # To find the first of a plain dict passes all places whose entries are gone.
+        # Finding the first entry of a plain dict passes all places whose entries were removed.
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self.bytes = 0
 
@@ -24,7 +24,7 @@ class Remembered(Generic[K, V]):
         return None if entry is None else entry[0]
 
     def put(self, key: K, value: V, cost: int) -> None:
-        """As the newest, unless it is there; one that takes more than all may is forgotten at once."""
+        """Adds the newest entry, or updates one in its place. An entry larger than the bound is dropped at once."""
         known = self._entries.get(key)
         self.bytes += cost - (0 if known is None else known[1])
         self._entries[key] = (value, cost)

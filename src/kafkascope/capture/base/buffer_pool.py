@@ -1,5 +1,5 @@
-"""Large arrays of bytes, handed out again once nobody has them or a part of them: the system clears fresh memory, which
-was a fifteenth of reading a capture into the lake."""
+"""Hands out large byte arrays, and reuses their memory once nothing refers to it: clearing fresh memory was a fifteenth
+of the time to read a capture into the lake."""
 
 import mmap
 import weakref
@@ -9,11 +9,11 @@ import numpy as np
 
 from kafkascope.capture.base.flow import Bytes
 
-# What waits to be used again, beside what is in use.
+# Buffers that are kept for reuse, besides those in use.
 _MOST_FREE = 2
-# Less than this comes from the heap, which has it at hand already.
+# Less than this comes from the heap, which has it ready.
 _LEAST = 1 << 20
-# More is for a frame of that size, which is rare: the system has it back at once.
+# Larger buffers are for a rare frame of that size: the system gets them back at once.
 _MOST_KEPT = 32 << 20
 
 
@@ -22,22 +22,22 @@ class BufferPool:
         self._free: list[mmap.mmap] = []
 
     def take(self, size: int) -> Bytes:
-        """At least so many bytes, with anything in them."""
+        """At least `size` bytes, uninitialised."""
         if size < _LEAST:
             return np.empty(size, np.uint8)
         memory = self._used_before(size)
         if memory is None:
-            # Those that are too small now are too small for what will come.
+            # Buffers that are too small now will be too small for what comes.
             self._free.clear()
             memory = _mapped(size)
-        # Every slice of an array over foreign memory holds that array: when it goes, nobody has any of it.
+        # Every slice of an array over foreign memory holds that array: once it goes, nothing refers to the memory.
         array = np.frombuffer(memory, np.uint8)
         weakref.finalize(array, self._give_back, memory).atexit = False
         return array
 
     def _used_before(self, size: int) -> mmap.mmap | None:
         for memory in list(self._free):
-            # Another thread may be quicker.
+            # Another thread may take it first.
             with suppress(ValueError):
                 if len(memory) >= size:
                     self._free.remove(memory)

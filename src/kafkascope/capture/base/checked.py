@@ -1,8 +1,8 @@
-"""Reads, writes and copies of bytes in arrays, for the kernels. Each compares its place with both ends of the array and
-raises IndexError where it lies outside, so that no count that a recording makes wrong can reach memory of others.
+"""Reads, writes and copies bytes in arrays, for the kernels. Each function compares its place with both ends of the
+array and raises IndexError if it is outside, so no count that a recording gets wrong can reach other memory.
 
-Single items are plain indexing: `jit` compiles the same check into every index. Here is what takes several bytes at
-once, and no other module of the room reaches memory by its address (a test says so)."""
+Single items are plain indexing: `jit` compiles the same check into every index. Functions here take several bytes at
+once, and no other module of `capture` uses memory addresses (a test says so)."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ _prefetch: Any = memory.prefetch
 
 @inlined
 def check(data: Any, at: Number, count: Number) -> None:
-    """The proof of all below: 0 <= at, 0 <= count and at + count <= len(data), without a sum that could overflow."""
+    """Ensures 0 <= at, 0 <= count and at + count <= len(data), without a sum that could overflow."""
     if at < 0 or count < 0 or at > len(data) or count > len(data) - at:
         raise IndexError("bytes outside of their array")
 
@@ -48,7 +48,7 @@ def read_i32(data: Any, at: Number) -> Number:
 
 @inlined
 def write_16(data: Any, at: Number, value: Number) -> None:
-    """In the machine's own byte order, as all that is written here."""
+    """In the machine's byte order, like all writes here."""
     check(data, at, 2)
     _store_16(data.ctypes.data + at, value)
 
@@ -74,12 +74,12 @@ def copy(target: Any, to: Number, source: Any, at: Number, count: Number) -> Non
 
 
 @jit
-def differing_bytes(one: Any, first: Number, other: Any, second: Number, count: Number) -> Number:
-    """How many of `count` bytes from `first` and from `second` on differ."""
-    check(one, first, count)
-    check(other, second, count)
-    a = one.ctypes.data + first
-    b = other.ctypes.data + second
+def differing_bytes(first_data: Any, first_at: Number, second_data: Any, second_at: Number, count: Number) -> Number:
+    """How many of `count` bytes from `first_at` and from `second_at` on differ."""
+    check(first_data, first_at, count)
+    check(second_data, second_at, count)
+    a = first_data.ctypes.data + first_at
+    b = second_data.ctypes.data + second_at
     at = np.int64(0)
     while count - at >= 8 and _load_64(a + at) == _load_64(b + at):
         at += 8
@@ -93,19 +93,19 @@ def differing_bytes(one: Any, first: Number, other: Any, second: Number, count: 
 
 @inlined
 def prefetch(data: Any, at: Number) -> None:
-    """The bytes there will be wanted soon. Nothing is read: any place will do."""
+    """Hints that the bytes at `at` are needed soon. Nothing is read, so any place is allowed."""
     _prefetch(data.ctypes.data + at)
 
 
 @inlined
 def place(first: Any, second: Any, at: Number) -> Numbers:
-    """(array, place in it) of place `at` in two arrays that count as one, the second after the first."""
+    """(array, place in it) of place `at` in two arrays that are addressed as one, the second after the first."""
     if at < len(first):
         return first, at
     return second, at - len(first)
 
 
 def writable(data: Bytes) -> Bytes:
-    """Contiguous, and of the one type that the kernels are compiled for: arrays over `bytes` are read-only."""
+    """A contiguous array of the one type that the kernels are compiled for: arrays over `bytes` are read-only."""
     data = np.ascontiguousarray(data, np.uint8)
     return data if data.flags.writeable else data.copy()

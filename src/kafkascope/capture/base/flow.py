@@ -1,5 +1,5 @@
-"""What flows between the steps of reading a recording, as batches of numpy columns: packets, TCP segments, stream
-pieces, frames. Rows of one batch lie in the order of the file; a batch is tens of megabytes, so memory stays flat."""
+"""The batches that pass between the steps of reading a recording, as numpy columns: packets, TCP segments, stream
+pieces, frames. Rows of a batch are in the order of the file; a batch is tens of megabytes, so memory stays flat."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -15,15 +15,15 @@ Uint8s = npt.NDArray[np.uint8]
 
 
 def plain(column: Any, kind: Any) -> Any:
-    """The same numbers as one kind of array, so that the kernels are compiled once."""
+    """The same numbers in one type of array, so that the kernels are compiled once."""
     return column if column.dtype == kind and column.flags.carray else np.require(column, kind, ("C", "W"))
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in the recording that could not be read, and what it cost: `place` is a packet number, or -1 for the
-    file itself; `offset` is in the file. `packets` is not 0 where `detail` counts them; `more` are others of its kind
-    that are only counted."""
+    """Something in the recording that could not be read, and what it cost. `place` is a packet number, or -1 for the
+    file itself; `offset` is in the file. `packets` is their number if `detail` counts packets, else 0; `more` counts
+    further problems of this kind."""
 
     kind: str
     detail: str
@@ -36,9 +36,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Whole packets of a pcap or pcapng file. `start` is where a packet's bytes begin in `data`; `captured` are there,
-    `original` were on the wire. `first` is the number of the first packet, counted from 0 over the whole file; `base`
-    is where `data` begins in the file (unpacked)."""
+    """Whole packets of a pcap or pcapng file. `start` is where a packet's bytes begin in `data`; `captured` is how many
+    were recorded, `original` how many were on the wire. `first` is the number of the first packet, counted from 0 over
+    the whole file; `base` is where `data` begins in the decompressed file."""
 
     data: Bytes
     start: Int64s
@@ -52,8 +52,8 @@ class Packets:
 
 
 class Endpoints(NamedTuple):
-    """The two ends of a flow, the lower one first: addresses are 16 bytes (IPv4 mapped into IPv6). There are very many,
-    and a tuple is made in a third of the time."""
+    """The two ends of a flow, the lower one first. Addresses are 16 bytes (IPv4 mapped into IPv6). A tuple, because
+    there are very many, and making one takes a third of the time."""
 
     address_a: bytes
     port_a: int
@@ -63,8 +63,8 @@ class Endpoints(NamedTuple):
 
 @dataclass(slots=True)
 class Flows:
-    """Flows by number; `Segments.flow` are such numbers. Those of `unused` belong to no connection any more: reassembly
-    puts them there, and the next batch of segments may have them for other flows."""
+    """Flows by number, as in `Segments.flow`. Reassembly puts the numbers that no connection uses any more into
+    `unused`, and the next batch of segments may reuse them for other flows."""
 
     ends: list[Endpoints] = field(default_factory=list)
     unused: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
@@ -73,15 +73,14 @@ class Flows:
 @dataclass(frozen=True, slots=True)
 class Segments:
     """TCP segments. `direction` is 0 from the lower end to the higher, 1 back. `start` is where the payload begins in
-    `data`; `length` bytes of it are there, `wire_length` were sent (more where the snap length cut, or offload lied).
-    Packets that are no TCP are left out; `packet` numbers those that are here. `acknowledgement` is -1 where the
-    segment acknowledges nothing, and None where the reader does not tell: reassembly then waits longer for what was
-    lost."""
+    `data`; `length` bytes of it were recorded, `wire_length` were sent (more if the snap length cut the packet, or with
+    offload). Packets without TCP are left out; `packet` is the packet's number. `acknowledgement` is -1 if the segment
+    acknowledges nothing, and None if the reader doesn't provide it: reassembly then waits longer for lost bytes."""
 
     data: Bytes
     flow: Int32s
     direction: Uint8s
-    sequence: Int64s  # the 32-bit number as it stands in the header
+    sequence: Int64s  # the 32-bit number of the header
     flags: Uint8s
     start: Int64s
     length: Int32s
@@ -98,10 +97,10 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """In-order bytes of streams. `stream` numbers one direction of one connection: 2 * connection + direction. A row
-    with `kind` GAP stands for `length` bytes that never came; OPEN, CLOSE and RESET rows have no bytes. `offset` is
-    the position in the stream (the first byte after SYN is 0, or the first byte seen). RENEWED: the connection that had
-    this number is forgotten, and what follows is of another. `start` is where the bytes begin in `data`, or, counted on
-    behind its end, in `waited`: bytes of earlier batches that came before others were there."""
+    with `kind` GAP means `length` bytes that never came; OPEN, CLOSE and RESET rows have no bytes. `offset` is the
+    position in the stream (the first byte after SYN is 0, or the first byte seen). RENEWED: the connection that had
+    this number is forgotten, and the number now belongs to another. `start` is where the bytes begin in `data` or,
+    counted on after its end, in `waited`: bytes of earlier batches that came before the bytes they follow."""
 
     data: Bytes
     kind: Uint8s
@@ -129,9 +128,9 @@ class PieceKind(IntEnum):
 @dataclass(slots=True)
 class Connection:
     """One TCP connection. `client` is the direction that requests come from (0 or 1), None until known. `protocol` is
-    unknown, kafka, tls, http or other. `opened` says that its start is in the recording, `opener` which direction began
-    it. `closed` is how it ended first: fin, reset, or reused where a new connection took its ports; `closed_ns` is the
-    time of its first FIN or RST. Bytes that came again are `retransmitted_bytes`, or `duplicated_bytes` where the
+    unknown, kafka, tls, http or other. `opened` says whether its start was recorded, `opener` which direction opened
+    it. `closed` is how it ended first: fin, reset, or reused if a new connection took its ports; `closed_ns` is the
+    time of its first FIN or RST. Repeated bytes count as `retransmitted_bytes`, or as `duplicated_bytes` if the
     recording has the packet twice."""
 
     number: int
@@ -156,10 +155,10 @@ class Connection:
 @dataclass(frozen=True, slots=True)
 class Frames:
     """Kafka frames of recognised connections, without their 4-byte lengths: row i is `body[ends[i]:ends[i+1]]`.
-    `offset` is where its length prefix stands in the stream; `first_ns` and `time_ns` are when its first and last byte
-    were seen, `packet` where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap of
-    `lost` bytes in the stream, no body) or ENDED (the stream's end, no body). Of a FRAME that was recorded in part the
-    body is what comes before the first missing byte, and `lost` the rest."""
+    `offset` is the position of its length prefix in the stream; `first_ns` and `time_ns` are when its first and last
+    byte were seen, `packet` is where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap
+    of `lost` bytes in the stream, no body) or ENDED (the stream's end, no body). If a FRAME was recorded in part, its
+    body ends before the first missing byte, and `lost` counts the rest."""
 
     body: Bytes
     ends: Int64s
@@ -179,7 +178,7 @@ class Frames:
 
     @classmethod
     def whole(cls, bodies: list[bytes], rows: list[tuple[int, int, int, int, int]]) -> "Frames":
-        """Frames that come whole, not out of a stream; a row is connection, is_response, offset, time and packet."""
+        """Frames that did not come from a stream; a row is connection, is_response, offset, time and packet."""
         columns = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T
         ends = np.zeros(len(bodies) + 1, dtype=np.int64)
         np.cumsum([len(body) for body in bodies], out=ends[1:])

@@ -1,4 +1,4 @@
-"""Numbers of either byte order out of bytes, for the kernels. The caller has compared the end."""
+"""Reads numbers of either byte order from byte arrays, for the kernels. The caller has checked the end of the array."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkascope.columnar.compiling.jit import jit
 
-# What the kernels count with: int64 inside, whatever Python sees.
+# Integers of the kernels: int64 inside, whatever type Python sees.
 Number = Any
 Numbers = Any  # several, as a tuple
 

@@ -1,4 +1,4 @@
-"""What could not be read, collected for one batch: a bounded list, however much is broken."""
+"""Collects the problems of one batch in a bounded list, however much is broken."""
 
 from dataclasses import replace
 
@@ -6,26 +6,26 @@ from kafkascope.capture.base.flow import Problem
 from kafkascope.limits import MAX_PROBLEMS
 
 
-def counted(kind: str, count: int, said: str, place: int, offset: int, lost_bytes: int) -> Problem:
-    """Packets that have the same fault."""
-    return Problem(kind, f"{count} packet{'' if count == 1 else 's'} {said}", place, offset, lost_bytes, count)
+def counted(kind: str, count: int, fault: str, place: int, offset: int, lost_bytes: int) -> Problem:
+    """One problem for `count` packets that have the same fault."""
+    return Problem(kind, f"{count} packet{'' if count == 1 else 's'} {fault}", place, offset, lost_bytes, count)
 
 
-def joined(one: Problem, other: Problem) -> Problem | None:
-    """Two that count packets with the same fault as one, None where they are not that."""
-    if not (one.packets and other.packets):
+def merged(first: Problem, second: Problem) -> Problem | None:
+    """One problem for two that count packets with the same fault, None where they don't."""
+    if not (first.packets and second.packets):
         return None
-    fault, same = (problem.detail.split(" ", 2)[-1] for problem in (one, other))
-    if fault != same:
+    fault, other_fault = (problem.detail.split(" ", 2)[-1] for problem in (first, second))
+    if fault != other_fault:
         return None
-    both = one.packets + other.packets
-    return counted(one.kind, both, fault, one.place, one.offset, one.lost_bytes + other.lost_bytes)
+    packets = first.packets + second.packets
+    return counted(first.kind, packets, fault, first.place, first.offset, first.lost_bytes + second.lost_bytes)
 
 
 class Problems:
     def __init__(self) -> None:
         self._found: dict[str, list[Problem]] = {}
-        # Those that the list has no room for: how many, and their bytes.
+        # By kind, the problems beyond the limit: how many, and their lost bytes.
         self._more: dict[str, list[int]] = {}
 
     def add(self, kind: str, detail: str, offset: int, lost_bytes: int = 0, place: int = -1) -> None:
@@ -37,7 +37,7 @@ class Problems:
             self._found.setdefault(problem.kind, []).append(problem)
 
     def _is_full(self, kind: str, lost_bytes: int) -> bool:
-        """Whether it is only counted."""
+        """Whether the kind has no room left; a problem of such a kind is only counted."""
         rows = self._found.get(kind)
         if rows is None or len(rows) < MAX_PROBLEMS:
             return False

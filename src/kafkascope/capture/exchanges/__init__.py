@@ -1,1 +1,1 @@
-"""Requests paired with their responses, and what their bodies say."""
+"""Pairs requests with their responses, and reads what their bodies hold."""

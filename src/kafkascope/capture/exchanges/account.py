@@ -1,4 +1,4 @@
-"""What was read, what was lost and why: counted while a recording is read, told at its end."""
+"""Counts what was read from a recording, what was lost and why."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from kafkascope.capture.base.flow import (
     Problem,
 )
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.base.problems import joined
+from kafkascope.capture.base.problems import merged
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import STATUSES
 from kafkascope.capture.frames.headers import (
@@ -23,12 +23,12 @@ from kafkascope.capture.frames.headers import (
 )
 from kafkascope.columnar.compiling.jit import jit
 
-# Problems of one kind are counted, and the first few kept to show.
+# Problems of one kind are counted, and the first few are kept to be shown.
 MOST_KEPT = 5
 
 
 class FrameCounts(NamedTuple):
-    """Of one batch. `first_packet` is the earliest that any of them begins in."""
+    """The counts of one batch. `first_packet` is the earliest packet that any of its frames begins in."""
 
     frames: int
     lost_places: int
@@ -37,14 +37,14 @@ class FrameCounts(NamedTuple):
 
 
 def count_frames(frames: Frames) -> FrameCounts:
-    """There is one frame at least."""
+    """Counts the frames of a batch that has at least one."""
     return FrameCounts(*_count_frames(frames.kind, frames.lost, frames.packet))
 
 
 @dataclass(slots=True)
 class Account:
-    """`kept` has the file beside each problem. `forgotten` are connections that are no longer among `connections`, as
-    `protocols` has them."""
+    """`kept` are (file, problem). `forgotten` are connections that are no longer among `connections`, in the form of
+    `protocols`."""
 
     files: int = 0
     file: str = ""
@@ -76,9 +76,9 @@ class Account:
         for problem in problems:
             self.problem_bytes[problem.kind] += problem.lost_bytes
             kept = self.kept.setdefault(problem.kind, [])
-            # Packets are counted for each piece of a file; the file has them together.
+            # A reader counts packets per batch; here the counts of a file are merged.
             for number, (file, before) in enumerate(kept):
-                whole = joined(before, problem) if file == self.file else None
+                whole = merged(before, problem) if file == self.file else None
                 if whole is not None:
                     kept[number] = (file, whole)
                     break
@@ -101,7 +101,7 @@ class Account:
         self.lost_bytes += counts.lost_bytes
 
     def add_ended(self, other: "Account") -> None:
-        """What was found when some of the connections were told to their end."""
+        """Adds what another reading found that read some of the connections to their end."""
         self.frames += other.frames
         self.lost_places += other.lost_places
         self.lost_bytes += other.lost_bytes
@@ -119,11 +119,11 @@ class Account:
 
     def protocols(self) -> dict[str, tuple[int, int]]:
         """Protocol to (connections, bytes)."""
-        found = dict(self.forgotten)
+        protocols = dict(self.forgotten)
         for connection in self.connections:
-            number, size = found.get(connection.protocol, (0, 0))
-            found[connection.protocol] = (number + 1, size + sum(connection.bytes_seen))
-        return found
+            number, size = protocols.get(connection.protocol, (0, 0))
+            protocols[connection.protocol] = (number + 1, size + sum(connection.bytes_seen))
+        return protocols
 
 
 @jit
@@ -136,7 +136,7 @@ def _count_frames(kind: Any, lost: Any, packet: Any) -> Numbers:
         first = min(first, packet[row])
         if kind[row] < FrameKind.LOST:
             frames += 1
-        # Of a frame that was recorded in part the rest is lost.
+        # The rest of a frame that was recorded in part is lost.
         if lost[row]:
             places += 1
             size += lost[row]
@@ -145,7 +145,7 @@ def _count_frames(kind: Any, lost: Any, packet: Any) -> Numbers:
 
 @jit
 def _count_batch(rows: Any, request: Any, response: Any, status: Any, counts: Any) -> Number:
-    """Exchanges by status into `counts`; the bytes of them all."""
+    """Counts exchanges by status into `counts`; returns their bytes."""
     size = np.int64(0)
     for index in range(len(status)):
         counts[status[index]] += 1

@@ -1,5 +1,5 @@
-"""One frame in, its body decoded: with the newest layout, or that of an older release where only that fits. None where
-the catalog does not know the message; `DecodeError` where it does and the bytes are not that."""
+"""Decodes the body of one frame: with the newest layout, or with that of an older release where only that fits. The
+result is None for a message that the catalog doesn't know; `DecodeError` says that the bytes don't fit one it knows."""
 
 from functools import lru_cache
 from struct import Struct
@@ -41,7 +41,7 @@ def decode_response(frame: bytes, api_key: int, version: int) -> Decoded | None:
     return read_frame(frame, (api_key, version)).body
 
 
-# Key, version, and the length of the client id behind the correlation id.
+# Key, version, and the length of the client id, which follows the correlation id.
 _REQUEST = Struct(">hh4xh")
 
 
@@ -64,14 +64,14 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
         key, version = (int.from_bytes(frame[at : at + 2], "big", signed=True) for at in (0, 2))
     else:
         key, version = response_to
-    # In front of the frame its own length, or one that says what follows would be taken for it.
+    # With its length in front: without it, leading bytes that happen to equal one would be taken for a length.
     whole = len(frame).to_bytes(4, "big") + frame
     others = other_layouts(key, version, response_to is not None)
     if not others:
         return _decode(whole, response_to, None, spans)
     best: str | None = None
     readable = False
-    # One at a time: of a large message two would be twice what one may take.
+    # One at a time: two decoded copies of a large message would take twice the memory allowed for one.
     for release in (None, *others):
         try:
             decoded = _decode(whole, response_to, release, spans)
@@ -93,7 +93,7 @@ def _decode(whole: bytes, response_to: tuple[int, int] | None, release: str | No
 
 @lru_cache(maxsize=512)
 def other_layouts(key: int, version: int, response: bool) -> tuple[str, ...]:
-    """Releases that lay this version out in another way than the newest (protocol note 27)."""
+    """Releases whose layout of this version differs from the newest one (protocol note 27)."""
     api = apis().get(key)
     if api is None:
         return ()

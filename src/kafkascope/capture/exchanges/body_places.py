@@ -1,4 +1,4 @@
-"""Exchanges in, where the bodies of their frames lie out: those of one message and version side by side."""
+"""Finds where the bodies in a batch of exchanges are, sorted by message and version."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -31,7 +31,7 @@ Kind = tuple[str | None, int]
 
 
 class BodyColumn(IntEnum):
-    """What is noted of a body. The code is that of its message: key, direction, version."""
+    """The columns of a body. Its code is that of the message: key, direction, version."""
 
     CODE = 0
     EXCHANGE = 1
@@ -41,10 +41,9 @@ class BodyColumn(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Bodies sorted by message and version: those of number i of `kinds` begin with number i of `starts`, which has one
-    more. Each has its exchange, its row in the batch and its place in `content`; it ends with `ends`, which begin with
-    0."""
+class BodyPlaces:
+    """Bodies sorted by message and version: those of `kinds[i]` are from `starts[i]` to `starts[i + 1]`. Each has its
+    exchange, its row in the batch and its place in `content`; body i has `ends[i + 1] - ends[i]` bytes."""
 
     kinds: list[Kind]
     starts: list[int]
@@ -55,19 +54,19 @@ class Places:
     content: Content
 
 
-def places_of(batch: ExchangeBatch) -> Places:
-    """Requests within Envelopes too, under the same exchange (protocol note 11)."""
+def places_of(batch: ExchangeBatch) -> BodyPlaces:
+    """Includes requests within Envelopes, under the same exchange (protocol note 11)."""
     inner = batch.facts.inner
     room = 2 * (len(batch) + (len(inner[0].request) if inner is not None else 0))
-    found = np.empty((len(BodyColumn), room), np.int64)
-    count = _collect(found, 0, batch.rows, batch.request, batch.response, batch.facts, _SAME)
+    bodies = np.empty((len(BodyColumn), room), np.int64)
+    count = _add_pairs(bodies, 0, batch.rows, batch.request, batch.response, batch.facts, _SAME)
     if inner is not None:
         inside, facts = inner
-        count = _collect(found, count, inside.rows, inside.request, inside.response, facts, inside.outer)
-    order = np.argsort(found[BodyColumn.CODE, :count], kind="stable")
+        count = _add_pairs(bodies, count, inside.rows, inside.request, inside.response, facts, inside.outer)
+    order = np.argsort(bodies[BodyColumn.CODE, :count], kind="stable")
     kept = np.empty((len(BodyColumn), count), np.int64)
     starts, ends = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
-    starts = starts[: put_in_order(found, order, kept, starts, ends)]
+    starts = starts[: sort_bodies(bodies, order, kept, starts, ends)]
     codes = kept[BodyColumn.CODE, starts].tolist()
     kinds = [_kind(code) for code in codes]
     bounds = [*starts.tolist(), count]
@@ -76,7 +75,7 @@ def places_of(batch: ExchangeBatch) -> Places:
             if name is None:
                 kept[BodyColumn.LENGTH, start:end] = 0
         np.cumsum(kept[BodyColumn.LENGTH], out=ends[1:])
-    return Places(
+    return BodyPlaces(
         kinds, bounds, kept[BodyColumn.EXCHANGE], kept[BodyColumn.ROW], kept[BodyColumn.PLACE], ends, batch.content
     )
 
@@ -84,50 +83,50 @@ def places_of(batch: ExchangeBatch) -> Places:
 _SAME = np.empty(0, np.int64)
 
 
-def _collect(
-    found: Int64s, count: int, rows: Rows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
+def _add_pairs(
+    bodies: Int64s, count: int, rows: Rows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
 ) -> int:
-    return int(collect(found, count, rows, request, response, facts.body_at, facts.values, outer))
+    return int(add_pairs(bodies, count, rows, request, response, facts.body_at, facts.values, outer))
 
 
 @jit
-def collect(
-    found: Any, count: Number, rows: Any, request: Any, response: Any, answer_at: Any, values: Any, outer: Any
+def add_pairs(
+    bodies: Any, count: Number, rows: Any, request: Any, response: Any, response_at: Any, values: Any, outer: Any
 ) -> Number:
-    """`outer` says which exchange each is in, and is empty where they are those of the batch."""
+    """Adds the bodies of pairs to `bodies`. `outer` has the exchange of each, and is empty for the batch itself."""
     for i in range(len(request)):
-        asked = request[i]
-        if asked < 0 or rows[asked, Frame.KIND] != FrameKind.FRAME or rows[asked, Frame.BODY_AT] < 0:
+        row = request[i]
+        if row < 0 or rows[row, Frame.KIND] != FrameKind.FRAME or rows[row, Frame.BODY_AT] < 0:
             continue
         exchange = outer[i] if len(outer) else i
-        key, version = rows[asked, Frame.API_KEY], rows[asked, Frame.VERSION]
-        note(found, count, rows, asked, exchange, key << 17 | version & 0xFFFF, rows[asked, Frame.BODY_AT])
+        key, version = rows[row, Frame.API_KEY], rows[row, Frame.VERSION]
+        add_body(bodies, count, rows, row, exchange, key << 17 | version & 0xFFFF, rows[row, Frame.BODY_AT])
         count += 1
-        if response[i] >= 0 and answer_at[i] >= 0:
+        if response[i] >= 0 and response_at[i] >= 0:
             if key == API_VERSIONS and values[i, Fact.ERROR] == UNSUPPORTED_VERSION:
                 version = np.int64(0)
-            note(found, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, answer_at[i])
+            add_body(bodies, count, rows, response[i], exchange, key << 17 | 1 << 16 | version & 0xFFFF, response_at[i])
             count += 1
     return count
 
 
 @jit
-def note(found: Any, at: Number, rows: Any, row: Number, exchange: Number, code: Number, body_at: Number) -> None:
-    found[BodyColumn.CODE, at] = code
-    found[BodyColumn.EXCHANGE, at] = exchange
-    found[BodyColumn.ROW, at] = row
-    found[BodyColumn.PLACE, at] = rows[row, Frame.FRAME_AT] + body_at
-    found[BodyColumn.LENGTH, at] = rows[row, Frame.SIZE] - body_at
+def add_body(bodies: Any, at: Number, rows: Any, row: Number, exchange: Number, code: Number, body_at: Number) -> None:
+    bodies[BodyColumn.CODE, at] = code
+    bodies[BodyColumn.EXCHANGE, at] = exchange
+    bodies[BodyColumn.ROW, at] = row
+    bodies[BodyColumn.PLACE, at] = rows[row, Frame.FRAME_AT] + body_at
+    bodies[BodyColumn.LENGTH, at] = rows[row, Frame.SIZE] - body_at
 
 
 @jit
-def put_in_order(found: Any, order: Any, kept: Any, starts: Any, ends: Any) -> Number:
-    """How many codes there are; where each begins goes to `starts`."""
+def sort_bodies(bodies: Any, order: Any, kept: Any, starts: Any, ends: Any) -> Number:
+    """Fills `kept`, `starts` and `ends` in the given order; the number of codes."""
     count = np.int64(0)
     ends[0] = 0
     for i in range(len(order)):
         for column in range(kept.shape[0]):
-            kept[column, i] = found[column, order[i]]
+            kept[column, i] = bodies[column, order[i]]
         ends[i + 1] = ends[i] + kept[BodyColumn.LENGTH, i]
         if i == 0 or kept[BodyColumn.CODE, i] != kept[BodyColumn.CODE, i - 1]:
             starts[count] = i

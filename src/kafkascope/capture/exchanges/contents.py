@@ -1,4 +1,4 @@
-"""Counts the bytes of a body that stay bytes in a column, as records do. What is left becomes rows."""
+"""Counts the bytes of a body that stay bytes in a column, as records do. The other bytes become rows."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _NO_NAMES = np.empty((0, NAME_WIDTH), np.int64)
 
 
 def content_bytes(name: str, version: int, body: Bytes) -> int:
-    """All of them where the body isn't in the form that Kafka writes: the careful codec has a bound of its own."""
+    """All bytes if the body isn't in the form that Kafka writes: the careful codec has its own bound."""
     key = message(name).key
     if key is None:
         return len(body)

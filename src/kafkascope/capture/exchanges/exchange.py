@@ -1,4 +1,4 @@
-"""One request with its response, for people: the columns of `exchanges`, and both bodies decoded when asked for."""
+"""One request with its response as an object: the columns of `exchanges`, and both bodies, decoded on demand."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,16 +18,16 @@ from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 
-# Rows that are made Python objects at once.
+# Rows that are converted to Python objects at once.
 TOGETHER = 8_192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """`request_at` is when the last byte of the request was seen, `response_at` when the first of the response was, and
-    `latency_us` lies between. What is not known is None. The frames are without their 4-byte length. `groups`,
-    `members` and `topics` are the names that the two bodies hold, or that the fetch session does."""
+    """`request_at` is when the last byte of the request was seen, `response_at` when the first byte of the response
+    was, and `latency_us` is the time between. Unknown values are None. The frames are without their 4-byte length.
+    `groups`, `members` and `topics` are the names in the two bodies, or in the fetch session."""
 
     exchange_id: str
     connection_id: str
@@ -62,7 +62,7 @@ class Exchange:
 
     @property
     def request(self) -> Decoded | None:
-        """None where there is none, or where the catalog does not know it; `DecodeError` where it cannot be read."""
+        """None without a request, or if the catalog does not know it; `DecodeError` if it cannot be decoded."""
         frame = self.decode_request()
         return frame.body if frame else None
 
@@ -85,14 +85,14 @@ class Exchange:
         return read_frame(self.response_frame, (self.api_key, self.api_version), spans=spans)
 
     def inner(self) -> list[DecodedFrame]:
-        """The request that an Envelope carries and its answer, as far as they can be read (KIP-590)."""
+        """The request inside an Envelope and its response, as far as they can be decoded (KIP-590)."""
         if self.api_key != ENVELOPE:
             return []
         return [frame for frame, _ in inner_frames(self.request_frame, self.response_frame)]
 
     @property
     def problem(self) -> str | None:
-        """Why it is `undecoded`: message, field and offset. None where the catalog does not know the API or version."""
+        """Why it is `undecoded`: message, field and offset. None if the catalog does not know the API or version."""
         longest = max(self.request_bytes or 0, self.response_bytes or 0) - 4
         if self.status == "undecoded" and longest > MAX_CAREFUL_FRAME_BYTES:
             return f"a frame of {longest} bytes, {MAX_CAREFUL_FRAME_BYTES} are read if Kafka writes it differently"
@@ -113,7 +113,7 @@ class Exchange:
 
 
 def inner_frames(request: bytes | None, response: bytes | None) -> Iterator[tuple[DecodedFrame, bytes]]:
-    """(frame, the bytes that its offsets count in) of what an Envelope's two frames hold, as far as it can be read."""
+    """(frame, the bytes that its offsets refer to) inside an Envelope's two frames, as far as they can be decoded."""
     with suppress(DecodeError):
         yield from _inside(request, response)
 
@@ -123,16 +123,19 @@ def _inside(request: bytes | None, response: bytes | None) -> Iterator[tuple[Dec
     if outer.body is None:
         return
     content: bytes = outer.body.value["requestData"]
-    asked = read_frame(content, None)
-    yield asked, len(content).to_bytes(4, "big") + content
-    answered = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
-    answer = answered.value["responseData"] if answered else None
-    if answer:
-        yield read_frame(answer, (asked.api_key, asked.version)), len(answer).to_bytes(4, "big") + answer
+    inner = read_frame(content, None)
+    yield inner, len(content).to_bytes(4, "big") + content
+    outer_response = read_frame(response, (ENVELOPE, outer.version)).body if response is not None else None
+    inner_response = outer_response.value["responseData"] if outer_response else None
+    if inner_response:
+        yield (
+            read_frame(inner_response, (inner.api_key, inner.version)),
+            len(inner_response).to_bytes(4, "big") + inner_response,
+        )
 
 
 def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch | None = None) -> Iterator[Exchange]:
-    """Of each row; `columns` are those of the batch, where they are at hand."""
+    """One per row; `columns` are those of the batch, if the caller has them already."""
     yield from pick_exchanges(batch, names, columns or to_arrow(batch), range(len(batch)))
 
 
@@ -144,7 +147,7 @@ def pick_exchanges(
     *,
     longest: int | None = None,
 ) -> Iterator[Exchange]:
-    """Of the chosen rows alone; frames of more than `longest` bytes are left out, as they are copies."""
+    """One per chosen row; frames of more than `longest` bytes are omitted, because each is a copy."""
     for some, taken in portions(columns, chosen):
         for index, *values in zip(some, *map(values_of, taken.columns), strict=True):
             named = names[index]
@@ -153,7 +156,7 @@ def pick_exchanges(
 
 
 def portions(columns: pa.RecordBatch, chosen: Sequence[int]) -> Iterator[tuple[Sequence[int], pa.RecordBatch]]:
-    """The chosen rows, so many at a time that they can be Python's: each takes a kilobyte or two."""
+    """The chosen rows in portions small enough for Python objects, which take a kilobyte or two per row."""
     everything = len(chosen) == columns.num_rows
     for first in range(0, len(chosen), TOGETHER):
         some = chosen[first : first + TOGETHER]
@@ -161,8 +164,8 @@ def portions(columns: pa.RecordBatch, chosen: Sequence[int]) -> Iterator[tuple[S
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """As Python has them, times in UTC."""
+    """The values as Python objects, times in UTC."""
     if column.type != TIME:
         return list(column.to_pylist())
-    # Through pyarrow each would look its time zone up.
+    # pyarrow would look up the time zone for each value.
     return [None if us is None else _EPOCH + timedelta(microseconds=us) for us in column.view(pa.int64()).to_pylist()]

@@ -1,4 +1,4 @@
-"""Exchanges: frames of a recording in, requests with their responses out, as batches of columns."""
+"""Turns the frames of a recording into exchanges, requests with their responses, in batches of columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,19 +40,19 @@ from kafkascope.limits import MAX_WAITING_BYTES
 
 # ApiVersions names the client's software since v3 (KIP-511).
 FIRST_WITH_SOFTWARE = 3
-# Longer ones are not kept to be found again.
+# Longer requests are not cached.
 MOST_COMMON_BYTES = 1_024
-# How far exchanges are from their places on average, where sorting them one by one still pays.
-MOST_MOVES = 32
-# Requests that name a client's software are compared with so many before them.
+# Insertion sort pays as long as exchanges are at most this far from their places on average.
+_MOST_MOVES = 32
+# Requests that name a client's software are compared with this many before them.
 MOST_COMPARED = 8
-# Correlation id 0, client id null; and where a null one ends in a frame.
+# Correlation id 0 with a null client id; and where a null client id ends in a frame.
 _NOBODY, _NULL_CLIENT_END = bytes.fromhex("00000000ffff"), 10
 
 
 @dataclass(slots=True)
 class Ends:
-    """What the columns say of a connection. `software` holds for requests from `software_from` on in the stream."""
+    """The columns of a connection. `software` applies to requests from offset `software_from` of the stream on."""
 
     number: int
     client_address: str
@@ -63,7 +63,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Recordings:
-    """The files read so far, in order: a packet's number in all of them tells its file and its number there."""
+    """The files read so far, in order. A packet's number over all files gives its file and its number there."""
 
     uris: list[str] = field(default_factory=list)
     first_packets: list[int] = field(default_factory=list)
@@ -77,8 +77,8 @@ class Recordings:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeBatch:
-    """Exchanges in the order of their requests. `request` and `response` are rows, -1 where there is none; `content` is
-    what the places of the rows are in."""
+    """Exchanges in the order of their requests. `request` and `response` are rows, -1 for none; the places in rows
+    refer to `content`."""
 
     rows: Rows
     request: npt.NDArray[np.int64]
@@ -87,19 +87,19 @@ class ExchangeBatch:
     facts: Facts
     ends: list[Ends]
     recordings: Recordings
-    sized: bool  # whether the recording tells how many bytes there were
+    sized: bool  # whether the recording has the sizes of frames
     content: Content
-    record_sizes: Sequence[Sequence[int | None]] = ()  # by row, where the recording has them instead of record data
+    record_sizes: Sequence[Sequence[int | None]] = ()  # by row, if the recording has them instead of record data
 
     def __len__(self) -> int:
         return len(self.request)
 
     def row(self) -> npt.NDArray[np.int64]:
-        """The request's, or the response's where it is alone."""
+        """The row of the request, or of the response if there is no request."""
         return np.where(self.request >= 0, self.request, self.response)
 
     def request_frame(self, index: int, longest: int | None = None) -> bytes | None:
-        """Header and body, without the length; None where it has more than `longest` bytes."""
+        """Header and body, without the length; None if it has more than `longest` bytes."""
         return self._frame(int(self.request[index]), longest)
 
     def response_frame(self, index: int, longest: int | None = None) -> bytes | None:
@@ -126,7 +126,7 @@ def make_batch(
     content: Content,
     record_sizes: Sequence[Sequence[int | None]] = (),
 ) -> ExchangeBatch:
-    """Pairs in, put into the order of their requests and read."""
+    """Sorts pairs by their requests, and reads their bodies."""
     if len(request):
         order = _order_of(rows, request, response)
         request, response, status = request[order], response[order], status[order]
@@ -136,7 +136,7 @@ def make_batch(
 
 
 def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """By the time of the request, of two at once by their places in the streams."""
+    """By the time of the request, then by its place in the stream."""
     order = np.empty(len(request), dtype=np.int64)
     if not _sort(rows, request, response, np.empty(len(rows), dtype=np.int64), order):
         row = np.where(request >= 0, request, response)
@@ -146,18 +146,18 @@ def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[
 
 @jit
 def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> bool:
-    """Frames lie nearly in the order of time: exchanges are taken in the order of their rows, and each moves up to its
-    place. False where that would be too far for too many. `exchange` has room for one of each row."""
+    """Insertion sort, because frames are nearly in the order of time: exchanges are taken in the order of their rows,
+    and each moves up to its place. False if that takes too many moves. `exchange` has room for one per row."""
     exchange[:] = -1
     for index in range(len(request)):
         exchange[request[index] if request[index] >= 0 else response[index]] = index
-    found = 0
-    moves = MOST_MOVES * len(request)
+    placed = 0
+    moves = _MOST_MOVES * len(request)
     for at in range(len(rows)):
         index = exchange[at]
         if index < 0:
             continue
-        place = found
+        place = placed
         while place > 0:
             before = order[place - 1]
             row = rows[request[before] if request[before] >= 0 else response[before]]
@@ -172,24 +172,24 @@ def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> 
             order[place] = before
             place -= 1
         order[place] = index
-        moves -= found - place
+        moves -= placed - place
         if moves < 0:
             return False
-        found += 1
-    return found == len(request)
+        placed += 1
+    return placed == len(request)
 
 
 @cache
 def flexible_from_responses() -> npt.NDArray[np.int64]:
-    """API key to the first version with response header v1: as the requests', but ApiVersions never has it."""
+    """API key to the first version with response header v1: that of the flexible requests, but ApiVersions has none."""
     first = flexible_from().copy()
     first[API_VERSIONS] = NEVER
     return first
 
 
 class Pairer:
-    """`feed` takes frames as the framer gives them; `finish` gives what still waits. `names` asks for group, member and
-    topic names of each exchange."""
+    """`feed` takes the frames of the framer; `finish` returns what still waits. With `names`, batches have the group,
+    member and topic names of each exchange."""
 
     def __init__(self, connections: list[Connection], recordings: Recordings, *, names: bool = False) -> None:
         self._connections = connections
@@ -205,19 +205,19 @@ class Pairer:
         return self._pair(frames, finish=False)
 
     def finish(self, frames: Frames | None = None) -> ExchangeBatch:
-        """With the last frames, if they were not fed."""
+        """Takes the last frames, if they were not fed."""
         return self._pair(frames, finish=True)
 
     def forget(self, connections: Sequence[Connection]) -> list[Ends]:
-        """Their numbers belong to others from here on; what was known of them."""
-        # Batches that were handed out keep their list.
+        """Forgets connections whose numbers others take from here on; returns what was known of them."""
+        # Batches that were handed out keep their own list.
         known, self.ends = self.ends, list(self.ends)
         for connection in connections:
             self.ends[connection.number] = _UNKNOWN
         return [known[connection.number] for connection in connections]
 
     def waiting(self) -> npt.NDArray[np.int64]:
-        """Connections with a frame that waits for its other half."""
+        """Connections with a frame that waits for its partner."""
         return self._waiting[:, Frame.CONNECTION]
 
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
@@ -234,7 +234,7 @@ class Pairer:
         return batch
 
     def _wait(self, content: Content, rows: Rows) -> None:
-        """The frames of a batch go with it: what waits is copied."""
+        """Copies the frames that wait, because the batch owns its frames."""
         if not len(rows):
             self._waiting, self._waiting_bytes = NO_ROWS, NO_BYTES
             return
@@ -244,51 +244,51 @@ class Pairer:
         self._waiting = rows
 
     def _learn_ends(self, content: Content, rows: Rows, first: int) -> None:
-        """Of the rows from `first` on."""
+        """Learns from the rows from `first` on."""
         self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
         met = np.zeros(len(self._connections), dtype=np.uint8)
         numbers = np.empty(len(rows) - first, dtype=np.int64)
         telling = np.empty((len(rows) - first, 2 + len(_TELLING)), dtype=np.int64)
-        found, told = _find_telling(*content, rows, first, met, numbers, telling, _TELLING)
-        for number in numbers[:found].tolist():
+        met_count, telling_count = _find_telling(*content, rows, first, met, numbers, telling, _TELLING)
+        for number in numbers[:met_count].tolist():
             if not self.ends[number].client_address:
                 self.ends[number] = _ends_of(self._connections[number])
         software: list[str | None] = []
-        for _, same, number, offset, at, size, client_at, client_size in telling[:told].tolist():
+        for _, same, number, offset, at, size, client_at, client_size in telling[:telling_count].tolist():
             if same < len(software):
-                said = software[same]
+                name = software[same]
             else:
-                said = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)
-            software.append(said)
+                name = software_of(content.bytes(at, size), client_at + client_size if client_at >= 0 else -1)
+            software.append(name)
             known = self.ends[number]
-            if known.software is None and said:
-                known.software, known.software_from = said, offset
+            if known.software is None and name:
+                known.software, known.software_from = name, offset
 
 
-# Of a connection without a frame of Kafka so far.
+# The ends of a connection without a Kafka frame so far.
 _UNKNOWN = Ends(0, "", "")
 _TELLING = np.array([Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE])
 
 
 def _ends_of(connection: Connection) -> Ends:
     address_a, port_a, address_b, port_b = connection.ends
-    one, other = address_text(address_a, port_a), address_text(address_b, port_b)
+    first, other = address_text(address_a, port_a), address_text(address_b, port_b)
     number = connection_hash(connection)
-    return Ends(number, other, one) if connection.client else Ends(number, one, other)
+    return Ends(number, other, first) if connection.client else Ends(number, first, other)
 
 
 @jit
-def _is_alike(waited: Any, body: Any, one: Any, other: Any) -> bool:
-    """Whether two requests say the same behind the client id, which is what tells one client from another."""
-    if one[Frame.VERSION] != other[Frame.VERSION] or max(one[Frame.SIZE], other[Frame.SIZE]) > MOST_COMMON_BYTES:
+def _is_alike(waited: Any, body: Any, first: Any, second: Any) -> bool:
+    """Whether two requests are equal after the client id, which differs between clients."""
+    if first[Frame.VERSION] != second[Frame.VERSION] or max(first[Frame.SIZE], second[Frame.SIZE]) > MOST_COMMON_BYTES:
         return False
-    start = one[Frame.CLIENT_AT] + one[Frame.CLIENT_SIZE] if one[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
-    begin = other[Frame.CLIENT_AT] + other[Frame.CLIENT_SIZE] if other[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
-    size = one[Frame.SIZE] - start
-    if other[Frame.SIZE] - begin != size:
+    start = first[Frame.CLIENT_AT] + first[Frame.CLIENT_SIZE] if first[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    begin = second[Frame.CLIENT_AT] + second[Frame.CLIENT_SIZE] if second[Frame.CLIENT_AT] >= 0 else _NULL_CLIENT_END
+    size = first[Frame.SIZE] - start
+    if second[Frame.SIZE] - begin != size:
         return False
-    data, at = place(waited, body, one[Frame.FRAME_AT])
-    other_data, other_at = place(waited, body, other[Frame.FRAME_AT])
+    data, at = place(waited, body, first[Frame.FRAME_AT])
+    other_data, other_at = place(waited, body, second[Frame.FRAME_AT])
     return bool(differing_bytes(data, at + start, other_data, other_at + begin, size) == 0)
 
 
@@ -296,35 +296,35 @@ def _is_alike(waited: Any, body: Any, one: Any, other: Any) -> bool:
 def _find_telling(
     waited: Any, body: Any, rows: Any, first: Number, met: Any, numbers: Any, telling: Any, columns: Any
 ) -> Numbers:
-    """Of the rows from `first` on each connection once, and the requests that may name the client's software: the row,
-    which of these says the same, the earliest that is known, and its `columns`."""
-    found = 0
-    told = 0
+    """From the rows from `first` on: each connection once, and the requests that may name the client's software, with
+    the row, the earliest of these requests that is known to be equal, and `columns` of the row."""
+    met_count = 0
+    telling_count = 0
     for index in range(first, len(rows)):
         row = rows[index]
         if not met[row[Frame.CONNECTION]]:
             met[row[Frame.CONNECTION]] = 1
-            numbers[found] = row[Frame.CONNECTION]
-            found += 1
+            numbers[met_count] = row[Frame.CONNECTION]
+            met_count += 1
         is_request = row[Frame.KIND] == FrameKind.FRAME and not row[Frame.RESPONSE] and row[Frame.BODY_AT] > 0
         if is_request and row[Frame.API_KEY] == API_VERSIONS and row[Frame.VERSION] >= FIRST_WITH_SOFTWARE:
-            telling[told, 0] = index
-            telling[told, 1] = told
-            for before in range(max(0, told - MOST_COMPARED), told):
+            telling[telling_count, 0] = index
+            telling[telling_count, 1] = telling_count
+            for before in range(max(0, telling_count - MOST_COMPARED), telling_count):
                 if _is_alike(waited, body, rows[telling[before, 0]], row):
-                    telling[told, 1] = telling[before, 1]
+                    telling[telling_count, 1] = telling[before, 1]
                     break
             for place in range(len(columns)):
-                telling[told, 2 + place] = row[columns[place]]
-            told += 1
-    return found, told
+                telling[telling_count, 2 + place] = row[columns[place]]
+            telling_count += 1
+    return met_count, telling_count
 
 
 def software_of(frame: bytes, client_end: int) -> str | None:
-    """`apache-kafka-java 4.3.1`, out of an ApiVersions request; `client_end` is -1 where the client id is null."""
+    """`apache-kafka-java 4.3.1`, from an ApiVersions request; `client_end` is -1 if the client id is null."""
     if len(frame) > MOST_COMMON_BYTES:
         return _software_of(frame)
-    # Without what tells one client from another, all of one kind send the same.
+    # Without what differs between clients, all clients of one kind send the same bytes.
     return _common_software_of(frame[:4] + _NOBODY + frame[client_end if client_end >= 0 else _NULL_CLIENT_END :])
 
 
@@ -343,5 +343,5 @@ _common_software_of = lru_cache(maxsize=1_024)(_software_of)
 
 
 def times(batch: ExchangeBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(when the request's last byte was seen, when the response's first was), in ns; meaningless where a row is -1."""
+    """(when the request's last byte was seen, when the response's first was), in ns; meaningless for row -1."""
     return batch.rows[batch.request, Frame.LAST_NS], batch.rows[batch.response, Frame.FIRST_NS]

@@ -1,5 +1,5 @@
-"""What a body says that `exchanges` has a column for: pairs of frames in, numbers and names out. The kernel reads what
-is in the form Kafka writes, the careful codec the rest; what neither can read makes an exchange `undecoded`."""
+"""Reads the fields of bodies that `exchanges` has columns for. A kernel reads bodies in the form that Kafka writes, the
+careful codec reads the rest; an exchange that neither can read is `undecoded`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response, other_layouts
-from kafkascope.capture.exchanges.envelopes import Inner, open_envelopes
+from kafkascope.capture.exchanges.envelopes import InnerExchanges, open_envelopes
 from kafkascope.capture.frames.body_scan import (
     NAME_WIDTH,
     SEVERAL,
@@ -56,9 +56,9 @@ ENVELOPE = 58
 FIND_COORDINATOR = 10
 UNSUPPORTED_VERSION = 35
 
-# What came of the two bodies of an exchange. A body that ends inside a field is one for the careful codec too, but only
-# where the catalog has another layout for it. The last is only of all together, where one has an envelope.
-FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNKNOWN, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
+# The state of the two bodies of an exchange, as bits. A body that ends inside a field goes to the careful codec only if
+# the catalog has another layout for it. ENVELOPED is set only for a whole batch: one of its exchanges is an Envelope.
+FINE, CAREFUL_REQUEST, CAREFUL_RESPONSE, UNREADABLE, CUT_SHORT, ENVELOPED = 0, 1, 2, 4, 8, 16
 
 
 class FactsStop(IntEnum):
@@ -71,9 +71,9 @@ class FactsStop(IntEnum):
 
 @dataclass(slots=True)
 class Facts:
-    """One row an exchange. `names` are (exchange, kind, place, size), only where they were asked for; `more_names`
-    those that the careful codec found. `inner` is what envelopes hold, as far as the kernel could read it: the rest is
-    left to the careful codec."""
+    """One row per exchange. `names` are (exchange, kind, place, size), if names were asked for; `more_names` are those
+    that the careful codec found. `inner` are the contents of Envelopes, as far as the kernel could read them: the rest
+    is left to the careful codec."""
 
     values: npt.NDArray[np.int64]
     seen: npt.NDArray[np.uint8]
@@ -81,9 +81,9 @@ class Facts:
     body_at: npt.NDArray[np.int64]  # of the response, from its first byte
     names: npt.NDArray[np.int64]
     more_names: list[tuple[int, int, str | bytes]]
-    # Of (exchange, GROUP_AT or MEMBER_AT) the name that the careful codec found.
+    # (exchange, GROUP_AT or MEMBER_AT) to the name that the careful codec found.
     more_ids: dict[tuple[int, int], str]
-    inner: "tuple[Inner, Facts] | None" = None
+    inner: "tuple[InnerExchanges, Facts] | None" = None
 
 
 def read_facts(
@@ -110,16 +110,16 @@ def read_facts(
     plain = enveloped[state[enveloped] == FINE]
     if len(plain):
         inner = open_envelopes(content, rows, request, response, facts.body_at, plain)
-        told, state, states = _scanned(
+        inner_facts, state, states = _scanned(
             content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
         )
         if states & ~ENVELOPED:
             inner = inner.only(state == FINE)
-            told, *_ = _scanned(
+            inner_facts, *_ = _scanned(
                 content, inner.rows, inner.request, inner.response, programs, response_flexible, names=names
             )
-        _merge(facts, told, inner.outer)
-        facts.inner = inner, told
+        _merge(facts, inner_facts, inner.outer)
+        facts.inner = inner, inner_facts
         read = set(inner.outer.tolist())
     for index in enveloped.tolist():
         if index not in read:
@@ -128,32 +128,34 @@ def read_facts(
 
 
 def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: npt.NDArray[np.int64]) -> None:
-    """Bodies that no layout can read are undecoded without another look: it takes the codec far longer than the kernel
-    to see the same."""
+    """Marks bodies that no layout can read as undecoded, without the codec, which takes far longer than the kernel to
+    find the same."""
     cut = np.flatnonzero(state & CUT_SHORT)
-    asked = request[cut]
+    request_rows = request[cut]
     responses = (state[cut] & CAREFUL_RESPONSE) > 0
-    kinds = (rows[asked, Frame.API_KEY] * MOST_VERSIONS + rows[asked, Frame.VERSION]) * 2 + responses
-    found, which = np.unique(kinds, return_inverse=True)
-    has_others = [bool(other_layouts(*divmod(kind >> 1, MOST_VERSIONS), bool(kind & 1))) for kind in found.tolist()]
+    kinds = (rows[request_rows, Frame.API_KEY] * MOST_VERSIONS + rows[request_rows, Frame.VERSION]) * 2 + responses
+    distinct_kinds, which = np.unique(kinds, return_inverse=True)
+    has_others = [
+        bool(other_layouts(*divmod(kind >> 1, MOST_VERSIONS), bool(kind & 1))) for kind in distinct_kinds.tolist()
+    ]
     hopeless = cut[~np.array(has_others)[which]]
     facts.undecoded[hopeless] = True
-    state[hopeless] = UNKNOWN
+    state[hopeless] = UNREADABLE
 
 
 @jit
-def _find_envelopes(rows: Any, request: Any, found: Any) -> Number:
-    """Which exchanges are envelopes, into `found`; how many."""
+def _find_envelopes(rows: Any, request: Any, enveloped: Any) -> Number:
+    """Writes the exchanges that are Envelopes to `enveloped`; returns how many."""
     count = 0
     for index in range(len(request)):
         if request[index] >= 0 and rows[request[index], Frame.API_KEY] == ENVELOPE:
-            found[count] = index
+            enveloped[count] = index
             count += 1
     return count
 
 
 def _merge(facts: Facts, inner: Facts, outer: npt.NDArray[np.int64]) -> None:
-    """An error of the envelope itself goes before one inside; else what is inside is the exchange's."""
+    """Facts from inside an Envelope become those of the exchange, but an error of the Envelope itself comes first."""
     _merge_numbers(facts.values, facts.seen, inner.values, inner.seen, outer)
     if len(inner.names):
         inner.names[:, 0] = outer[inner.names[:, 0]]
@@ -184,39 +186,41 @@ def _scanned(
     *,
     names: bool,
 ) -> tuple[Facts, npt.NDArray[np.uint8], int]:
-    """What the kernel reads, what came of each exchange, and of all of them."""
+    """(what the kernel reads, the state of each exchange, all states together)"""
     count = len(request)
     values = np.empty((count, len(Fact)), dtype=np.int64)
     seen = np.empty((count, len(Fact)), dtype=np.uint8)
     state = np.empty(count, dtype=np.uint8)
     body_at = np.empty(count, dtype=np.int64)
-    found = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
+    name_rows = np.empty((max(1024, 4 * count) if names else 0, NAME_WIDTH), dtype=np.int64)
     stack = make_stack()
     at = named = states = 0
     while True:
         at, named, states, why = _scan_all(
             *content, rows, request, response, programs.entry, programs.operations, programs.tags, response_flexible,
-            values, seen, state, body_at, found, at, named, states, names, stack,
+            values, seen, state, body_at, name_rows, at, named, states, names, stack,
         )  # fmt: skip
         if why == FactsStop.DONE:
-            undecoded = (state & UNKNOWN) > 0
-            return Facts(values, seen, undecoded, body_at, found[:named], [], {}), state, int(states)
+            undecoded = (state & UNREADABLE) > 0
+            return Facts(values, seen, undecoded, body_at, name_rows[:named], [], {}), state, int(states)
         if why == FactsStop.NO_PROGRAM_YET:
             _need_all(programs, rows, request)
-        elif len(found) < MAX_NAMES:
-            found = np.concatenate([found, np.empty((min(len(found), MAX_NAMES - len(found)), NAME_WIDTH), np.int64)])
+        elif len(name_rows) < MAX_NAMES:
+            name_rows = np.concatenate(
+                [name_rows, np.empty((min(len(name_rows), MAX_NAMES - len(name_rows)), NAME_WIDTH), np.int64)]
+            )
         else:
-            # This one alone is read without its names; what follows may have few.
+            # Only this exchange is read without its names; later ones may have few.
             at, _, states, _ = _scan_all(
                 *content, rows, request[: at + 1], response, programs.entry, programs.operations, programs.tags,
-                response_flexible, values, seen, state, body_at, found, at, named, states, False, stack,
+                response_flexible, values, seen, state, body_at, name_rows, at, named, states, False, stack,
             )  # fmt: skip
 
 
 def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
-    """At once for all exchanges: every time new programs are made, all are copied."""
+    """Compiles the programs for all exchanges at once: each time new programs are made, all are copied."""
     known = request[request >= 0]
-    # The fallback answer to ApiVersions is one of version 0.
+    # The fallback response to ApiVersions has version 0.
     keys = np.append(rows[known, Frame.API_KEY], API_VERSIONS)
     programs.need(keys, np.append(rows[known, Frame.VERSION], 0))
 
@@ -227,18 +231,18 @@ def _scan_all(
     flexible: Any, values: Any, seen: Any, state: Any, body_at: Any, names: Any, first: Number, named: Number,
     states: Number, keep: bool, stack: Any,
 ) -> Numbers:  # fmt: skip
-    """(exchange to go on with, names so far, all states so far, why it stopped): an exchange whose names have no room,
-    or whose programs are not made yet, is begun again."""
+    """(exchange to go on with, names so far, all states so far, why it stopped). An exchange whose names have no room,
+    or whose programs are not compiled yet, is scanned again."""
     for index in range(first, len(request)):
         before = named
         values[index, :] = 0
         seen[index, :] = 0
         state[index] = FINE
         body_at[index] = -1
-        asked = request[index]
-        if asked < 0:
+        request_row = request[index]
+        if request_row < 0:
             continue
-        row = rows[asked]
+        row = rows[request_row]
         if row[Frame.KIND] != FrameKind.FRAME:
             continue
         key = row[Frame.API_KEY]
@@ -246,18 +250,18 @@ def _scan_all(
         if key == ENVELOPE:
             states |= ENVELOPED
         if row[Frame.BODY_AT] < 0 or key < 0 or key >= MOST_KEYS or version < 0:
-            state[index] = UNKNOWN
-            states |= UNKNOWN
+            state[index] = UNREADABLE
+            states |= UNREADABLE
             continue
         program = entry[0, key, version] if version < MOST_VERSIONS else NO_PROGRAM
-        # Both directions are made together.
+        # Both directions are compiled together.
         if program == NOT_COMPILED or (key == API_VERSIONS and entry[0, key, 0] == NOT_COMPILED):
             return index, before, states, FactsStop.NO_PROGRAM_YET
         if program < 0:
-            state[index] = UNKNOWN
-            states |= UNKNOWN
+            state[index] = UNREADABLE
+            states |= UNREADABLE
             if key == API_VERSIONS and response[index] >= 0:
-                # A client of a later Kafka: the broker doesn't know the version either, and says so in version 0.
+                # A client of a later Kafka: the broker doesn't know the version either, and responds so in version 0.
                 data, start = place(waited, body, rows[response[index], Frame.FRAME_AT])
                 end = start + rows[response[index], Frame.SIZE]
                 if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:
@@ -277,7 +281,7 @@ def _scan_all(
         if result == ScanResult.NO_SPACE:
             return index, before, states, FactsStop.NO_ROOM
         if result == ScanResult.CUT:
-            # As the codec, which doesn't come to the response then.
+            # Like the codec, which doesn't get to the response then.
             values[index, :] = 0
             seen[index, :] = 0
             state[index] = CAREFUL_REQUEST | CUT_SHORT
@@ -292,21 +296,21 @@ def _scan_all(
             # The coordinator of a transaction or of a share partition.
             seen[index, Fact.GROUP_AT] = SEVERAL
         topics = values[index, Fact.TOPICS]
-        answer = response[index]
-        if answer < 0:
+        response_row = response[index]
+        if response_row < 0:
             continue
-        data, start = place(waited, body, rows[answer, Frame.FRAME_AT])
-        end = start + rows[answer, Frame.SIZE]
+        data, start = place(waited, body, rows[response_row, Frame.FRAME_AT])
+        end = start + rows[response_row, Frame.SIZE]
         position = start + 4
-        if rows[answer, Frame.BODY_AT] < 0:
-            state[index] |= UNKNOWN
-            states |= UNKNOWN
+        if rows[response_row, Frame.BODY_AT] < 0:
+            state[index] |= UNREADABLE
+            states |= UNREADABLE
             continue
         if version >= flexible[key]:
             position = skip_tags(data, position, end)
             if position < 0:
-                state[index] |= UNKNOWN
-                states |= UNKNOWN
+                state[index] |= UNREADABLE
+                states |= UNREADABLE
                 continue
         body_at[index] = position - start
         program = entry[1, key, version]
@@ -314,12 +318,12 @@ def _scan_all(
         if fallback and read_i16(data, position) == UNSUPPORTED_VERSION:
             program = entry[1, key, 0]
         if program < 0:
-            state[index] |= UNKNOWN
-            states |= UNKNOWN
+            state[index] |= UNREADABLE
+            states |= UNREADABLE
             continue
         middle = named
         result, named = scan(
-            operations, tags, program, data, rows[answer, Frame.FRAME_AT] - start, position, end, values[index],
+            operations, tags, program, data, rows[response_row, Frame.FRAME_AT] - start, position, end, values[index],
             seen[index], index, names, named, keep, stack,
         )  # fmt: skip
         values[index, Fact.TOPICS] = topics
@@ -331,7 +335,7 @@ def _scan_all(
             # Some brokers return 35 in the version of the request: the codec tries both.
             if result == ScanResult.CUT and state[index] == CAREFUL_RESPONSE and program == entry[1, key, version]:
                 state[index] |= CUT_SHORT
-                # What the request says stays.
+                # The facts of the request stay.
                 values[index, :] = 0
                 seen[index, :] = 0
                 data, start = place(waited, body, row[Frame.FRAME_AT])
@@ -345,12 +349,12 @@ def _scan_all(
 
 
 def _read_carefully(
-    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
 ) -> None:
-    """What the kernel left, by the codec."""
-    if _is_long(facts, index, rows, asked, answer):
+    """Reads with the careful codec what the kernel left."""
+    if _is_long(facts, index, rows, request_row, response_row):
         return
-    data = _frame(content, rows, asked)
+    data = _frame(content, rows, request_row)
     facts.values[index, :] = 0
     facts.seen[index, :] = 0
     if names and len(facts.names):
@@ -358,17 +362,19 @@ def _read_carefully(
     try:
         read = decode_request(data)
         _note(facts, index, read, names)
-        if answer >= 0:
-            answered = _frame(content, rows, answer)
-            read = decode_response(answered, int(rows[asked, Frame.API_KEY]), int(rows[asked, Frame.VERSION]))
+        if response_row >= 0:
+            response_frame = _frame(content, rows, response_row)
+            read = decode_response(
+                response_frame, int(rows[request_row, Frame.API_KEY]), int(rows[request_row, Frame.VERSION])
+            )
             _note(facts, index, read, names)
     except DecodeError:
         facts.undecoded[index] = True
 
 
-def _is_long(facts: Facts, index: int, rows: Rows, asked: int, answer: int) -> bool:
+def _is_long(facts: Facts, index: int, rows: Rows, request_row: int, response_row: int) -> bool:
     """Whether one of the frames is too long for the codec, and so neither is decoded."""
-    longest = max(int(rows[asked, Frame.SIZE]), int(rows[answer, Frame.SIZE]) if answer >= 0 else 0)
+    longest = max(int(rows[request_row, Frame.SIZE]), int(rows[response_row, Frame.SIZE]) if response_row >= 0 else 0)
     facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
     return longest > MAX_CAREFUL_FRAME_BYTES
 
@@ -378,23 +384,23 @@ def _frame(content: Content, rows: Rows, row: int) -> bytes:
 
 
 def _read_envelope(
-    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
 ) -> None:
-    """The request inside, and its answer: an error in there is the exchange's."""
-    if _is_long(facts, index, rows, asked, answer):
+    """Reads the request inside an Envelope and its response: an error in the latter is the exchange's."""
+    if _is_long(facts, index, rows, request_row, response_row):
         return
     try:
-        outer = decode_request(_frame(content, rows, asked))
+        outer = decode_request(_frame(content, rows, request_row))
         inner = outer.value["requestData"] if outer else b""
         _note(facts, index, decode_request(inner), names)
-        if answer < 0:
+        if response_row < 0:
             return
-        answered = _frame(content, rows, answer)
-        outer = decode_response(answered, ENVELOPE, int(rows[asked, Frame.VERSION]))
-        answer_inside = outer.value["responseData"] if outer else None
-        if answer_inside:
+        response_frame = _frame(content, rows, response_row)
+        outer = decode_response(response_frame, ENVELOPE, int(rows[request_row, Frame.VERSION]))
+        inner_response = outer.value["responseData"] if outer else None
+        if inner_response:
             key, version = (int.from_bytes(inner[at : at + 2], "big", signed=True) for at in (0, 2))
-            _note(facts, index, decode_response(answer_inside, key, version), names)
+            _note(facts, index, decode_response(inner_response, key, version), names)
     except DecodeError:
         facts.undecoded[index] = True
 
@@ -419,7 +425,7 @@ def _note(facts: Facts, index: int, decoded: Decoded | None, names: bool) -> Non
 
 
 def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:
-    """(fact, number) in the order of the wire."""
+    """(fact, value) in the order of the wire."""
     for field, depth, content in _leaves(decoded):
         fact = fact_of(decoded.name, field, depth)
         if fact is not None:
@@ -429,7 +435,7 @@ def facts_of(decoded: Decoded) -> Iterator[tuple[int, int]]:
 
 
 def ids_of(decoded: Decoded) -> dict[int, str | None]:
-    """The group (GROUP_AT) and member (MEMBER_AT) that the message is about; None where it names several."""
+    """The group (GROUP_AT) and member (MEMBER_AT) that the message is about; None if it names several."""
     own: dict[int, str | None] = {}
     listed: dict[int, str | None] = {}
     for field, depth, content in _leaves(decoded):
@@ -441,10 +447,10 @@ def ids_of(decoded: Decoded) -> dict[int, str | None]:
             own.setdefault(fact, content)
         elif note & NOTED:
             listed[fact] = content if listed.setdefault(fact, content) == content else None
-    found = listed | own
+    ids = listed | own
     if decoded.value.get("keyType"):
-        found[Fact.GROUP_AT] = None
-    return found
+        ids[Fact.GROUP_AT] = None
+    return ids
 
 
 def names_of(decoded: Decoded) -> Iterator[tuple[int, str | bytes]]:
@@ -461,7 +467,7 @@ def _leaves(decoded: Decoded) -> Iterator[tuple[LayoutField, int, Any]]:
     def visit(
         fields: tuple[LayoutField, ...], value: dict[str, Any], depth: int
     ) -> Iterator[tuple[LayoutField, int, Any]]:
-        # Tags lie behind the other fields.
+        # Tagged fields come after the others.
         for field in sorted(fields, key=lambda field: -1 if field.tag is None else field.tag):
             content = value.get(field.name)
             if content is None:

@@ -1,5 +1,5 @@
-"""Packets, pieces and frames of a recording of several files in, what each of the files has out. A thing counts in the
-file of the packet that it begins in, so that it does not matter who reads the files, and in which order."""
+"""Counts the packets, bytes and frames of each file of a recording. A frame counts in the file of the packet that it
+begins in, so the counts don't depend on who reads the files, or in which order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -47,29 +47,29 @@ class FileTally:
         for field in fields(FileTally):
             if not field.name.endswith("_ns"):
                 setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-        self.add_times(np.array([one for one in (other.first_ns, other.last_ns) if one is not None], np.int64))
+        self.add_times(np.array([time for time in (other.first_ns, other.last_ns) if time is not None], np.int64))
 
 
 class FileTallies:
-    """One for each of `recordings`, the first `earlier` of which were read in a run before. What began there and is
+    """One tally for each of `recordings`, the first `earlier` of which an earlier run has read. What began there and is
     whole only now counts in the first file of this run; what the end of the recording decides, in the last."""
 
     def __init__(self, recordings: Recordings) -> None:
         self._recordings = recordings
         self._tallies: list[FileTally] = []
         self.earlier = 0
-        # Connection to bytes by file, until it is known what it speaks.
+        # Connection to bytes by file, until its protocol is known.
         self._undecided: dict[int, dict[int, int]] = {}
         self._connections: Sequence[Connection] = ()
 
     def of(self, file: int) -> FileTally:
-        """By its place among the recordings."""
+        """The tally of a file, by its index among the recordings."""
         while len(self._tallies) <= file:
             self._tallies.append(FileTally())
         return self._tallies[file]
 
     def add_pieces(self, pieces: Pieces, connections: Sequence[Connection]) -> None:
-        """After it was found out what they speak."""
+        """Called once the protocols of connections have been detected as far as possible."""
         self._connections = connections
         if len(pieces.kind):
             self._add_sizes(pieces)
@@ -122,17 +122,17 @@ class FileTallies:
             tally.lost_bytes += int(frames.lost[rows].sum())
 
     def add_ended(self, other: "FileTallies") -> None:
-        """Of some of the same files, where connections were told to their end."""
+        """Adds the tallies of a reading that read some connections of the same files to their end."""
         other._decide()
         for uri, tally in zip(other._recordings.uris, other._tallies, strict=False):
             self.of(self._recordings.uris.index(uri)).add(tally)
 
     def _is_of_last(self, packet: int) -> bool:
-        """Whether a packet, and all that come behind it, are of the last file."""
+        """Whether a packet, and all that come after it, are of the last file."""
         return packet >= self._recordings.first_packets[len(self._recordings.uris) - 1]
 
     def _by_file(self, rows: Any, packets: Int64s) -> list[tuple[int, Any]]:
-        """(file, those of the rows whose packet is in it)"""
+        """(file, the rows whose packet is in it)"""
         if not len(rows):
             return []
         last = len(self._recordings.uris) - 1
@@ -140,22 +140,22 @@ class FileTallies:
         return [(file, rows[files == file]) for file in np.unique(files).tolist()]
 
     def by_uri(self) -> dict[str, FileTally]:
-        """Of the files of this run."""
+        """The tallies of the files of this run."""
         self._decide()
         uris = self._recordings.uris
-        found = {uri: FileTally() for uri in uris[self.earlier :]}
+        tallies = {uri: FileTally() for uri in uris[self.earlier :]}
         for uri, tally in zip(uris, self._tallies, strict=False):
-            # Without a file of its own a run only ends what others began.
-            target = found.get(uri) or next(iter(found.values()), None)
+            # A run without files only ends what others began.
+            target = tallies.get(uri) or next(iter(tallies.values()), None)
             if target is not None:
                 target.add(tally)
-        return found
+        return tallies
 
 
 @jit
 def _sum_bytes(kind: Any, stream: Any, length: Any, packet: Any, sizes: Any) -> Numbers:
-    """Connection to its bytes into `sizes`, which has room for all. (all bytes, the first of their packets, numbers of
-    connections that are used again)"""
+    """Sums bytes by connection into `sizes`, which has room for all. (all bytes, the first of their packets, how many
+    connection numbers were reused)"""
     total = 0
     first = np.int64((1 << 63) - 1)
     renewed = 0

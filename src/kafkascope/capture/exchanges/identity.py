@@ -1,5 +1,5 @@
-"""Names that do not depend on how a recording was cut: a connection's ends and start in, `connection_id` out; that and
-a place in the stream in, `exchange_id` out. The same bytes get the same names in any run, on any machine."""
+"""Derives ids that do not depend on how a recording was cut: `connection_id` from a connection's ends and start,
+`exchange_id` from that and a place in the stream. The same bytes get the same ids in any run, on any machine."""
 
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,15 +15,15 @@ from kafkascope.capture.base.flow import Connection
 from kafkascope.capture.base.numbers import Number
 from kafkascope.columnar.compiling.jit import jit
 
-# 64 bits of a connection, 96 of an exchange, as hex digits: a billion exchanges share none.
+# 64 bits for a connection, 96 for an exchange, as hex digits: no two of a billion exchanges collide.
 CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
 _ENDS, _OPENED = Struct(">16sH16sH"), Struct(">16sH16sHIcI")
-# What an IPv4 address has in front as one of IPv6.
+# The prefix of an IPv4 address mapped into IPv6.
 _IPV4 = bytes.fromhex("00000000000000000000ffff")
 
 
 def connection_hash(connection: Connection) -> int:
-    """Both ends, and the initial sequence numbers or, where the start was not recorded, the first time seen."""
+    """Hashes both ends, and the initial sequence numbers or, if the start was not recorded, the first time seen."""
     address_a, port_a, address_b, port_b = connection.ends
     if len(address_a) != 16 or len(address_b) != 16:
         address_a, address_b = address_a.rjust(16, b"\0"), address_b.rjust(16, b"\0")
@@ -63,7 +63,7 @@ def _host(address: bytes) -> str:
 def exchange_ids(
     hashes: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64], sides: npt.NDArray[np.int64]
 ) -> pa.StringArray:
-    """One name an exchange: `offsets` are those of requests in their streams, of the response where `sides` is 1."""
+    """One id per exchange: `offsets` are those of requests in their streams, or of responses where `sides` is 1."""
     count = len(hashes)
     digits = np.empty(count * EXCHANGE_DIGITS, dtype=np.uint8)
     _write_ids(hashes, offsets.astype(np.uint64), sides.astype(np.uint64), digits)
@@ -95,7 +95,7 @@ def write_id(number: Number, offset: Number, side: Number, digits: Any, at: Numb
 
 @jit
 def write_digits(value: Number, count: Number, digits: Any, start: Number) -> None:
-    """The first of its hex digits."""
+    """Writes the first `count` hex digits of a value."""
     for at in range(count):
         nibble = np.int64(value >> np.uint64(60 - 4 * at)) & 15
         digits[start + at] = nibble + (48 if nibble < 10 else 87)

@@ -1,5 +1,5 @@
-"""What a recording teaches: answers in, names of topic ids and the topics of fetch sessions out. It knows
-what came before an exchange, so nothing here changes an earlier one."""
+"""Learns the names of topic ids and the topics of fetch sessions from responses. An exchange only uses what came before
+it, so nothing that is learnt changes an earlier one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from kafkascope.capture.base.bounded_dict import Remembered
+from kafkascope.capture.base.bounded_dict import BoundedDict
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import (
@@ -28,24 +28,24 @@ from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_LEARNT_BYTES, MAX_SES
 
 FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE = 1, 78, 79
 METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS = 3, 19, 75
-_TEACHERS = (METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS)
-# Correlation id, tags and throttle time come first: what is behind them is the same in answer after answer.
+_TOPIC_RESPONSES = (METADATA, CREATE_TOPICS, DESCRIBE_TOPIC_PARTITIONS)
+# Correlation id, tags and throttle time come first: the bytes after them are the same in response after response.
 CHANGING_BYTES = 9
 MOST_ANSWERS = 10_000
 OPENS, CLOSES = 0, -1
 # The one topic whose id is the same everywhere (Uuid.METADATA_TOPIC_ID).
-METADATA_TOPIC = {UUID(int=1).bytes: "__cluster_metadata"}
-# What a topic's name takes beside itself: its id, its place, and what a dict keeps free to grow; in a session its place
-# in the tuple that exchanges share as well. And what a session takes. All measured.
+WELL_KNOWN_TOPICS = {UUID(int=1).bytes: "__cluster_metadata"}
+# Memory of a topic name besides its text: its id, its entry, and the room a dict keeps free to grow; in a session, also
+# its place in the tuple that exchanges share. And the memory of a session. All measured.
 ENTRY_COST, TOPIC_COST, SESSION_COST = 320, 110, 640
-# A name in a tuple.
+# Memory of a name in a tuple.
 _PLACE_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Of one exchange, each once, in the order of the wire. A fetch within a session has the session's topics, in its
-    order; an id whose name the recording has not told stands in Kafka's own form."""
+    """The names in one exchange, each once, in the order of the wire. A fetch within a session has the topics of the
+    session, in its order; a topic id without a known name is in Kafka's text form."""
 
     groups: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ NO_NAMES = Names()
 
 @dataclass(slots=True)
 class Session:
-    """`cost` is that of its topics. `listed` are the same as exchanges share them, None when they have changed."""
+    """`cost` is the memory of its topics. `listed` is the tuple of them that exchanges share, None after a change."""
 
     topics: dict[str, None] = field(default_factory=dict)
     cost: int = SESSION_COST
@@ -77,23 +77,23 @@ class Session:
             self.listed = None
 
 
-def _remembered() -> Remembered[Any, Any]:
-    return Remembered(MAX_LEARNT_BYTES)
+def _remembered() -> BoundedDict[Any, Any]:
+    return BoundedDict(MAX_LEARNT_BYTES)
 
 
 @dataclass(slots=True)
-class Knowledge:
-    """At most MAX_LEARNT_BYTES of each kind. What is forgotten is as if the recording had begun after it: an id stays
-    an id, and a fetch has the topics that it names itself."""
+class NameCache:
+    """Holds at most MAX_LEARNT_BYTES of each kind. What is evicted is as if the recording had begun after it: a topic
+    id stays an id, and a fetch has only the topics that it names itself."""
 
-    topics: Remembered[bytes, str] = field(default_factory=_remembered)
-    sessions: Remembered[tuple[object, ...], Session] = field(default_factory=_remembered)
+    topics: BoundedDict[bytes, str] = field(default_factory=_remembered)
+    sessions: BoundedDict[tuple[object, ...], Session] = field(default_factory=_remembered)
     _answers: set[int] = field(default_factory=set)
 
     def learn(self, batch: ExchangeBatch) -> None:
-        """Topic names."""
+        """Learns topic names from responses."""
         keys = batch.rows[batch.request, Frame.API_KEY]
-        telling = (batch.status == PairStatus.ANSWERED) & np.isin(keys, _TEACHERS)
+        telling = (batch.status == PairStatus.ANSWERED) & np.isin(keys, _TOPIC_RESPONSES)
         for index in np.flatnonzero(telling).tolist():
             frame = batch.response_frame(index, MAX_CAREFUL_FRAME_BYTES)
             if frame is None:
@@ -112,45 +112,45 @@ class Knowledge:
                 self._learn_topics(read.value.get("topics"))
 
     def topic(self, topic_id: bytes) -> str:
-        return self.topics.get(topic_id) or METADATA_TOPIC.get(topic_id) or uuid_text(UUID(bytes=topic_id))
+        return self.topics.get(topic_id) or WELL_KNOWN_TOPICS.get(topic_id) or uuid_text(UUID(bytes=topic_id))
 
     def names(self, batch: ExchangeBatch) -> list[Names]:
-        """One an exchange; the batch must have been read with names."""
-        found: list[dict[int, dict[str, None]]] = [{} for _ in range(len(batch))]
+        """One per exchange; the batch must have been read with names."""
+        names_by_kind: list[dict[int, dict[str, None]]] = [{} for _ in range(len(batch))]
         texts: dict[bytes, str] = {}
         for index, kind, at, size in batch.facts.names.tolist():
             raw = batch.content.bytes(at, size)
             if kind == NameKind.TOPIC_ID:
-                self._add_topic(found[index], raw)
+                self._add_topic(names_by_kind[index], raw)
                 continue
             text = texts.get(raw)
             if text is None:
                 text = texts[raw] = raw.decode(errors="replace")
-            found[index].setdefault(kind, {})[text] = None
+            names_by_kind[index].setdefault(kind, {})[text] = None
         for index, kind, name in batch.facts.more_names:
             if isinstance(name, bytes):
-                self._add_topic(found[index], name)
+                self._add_topic(names_by_kind[index], name)
             else:
-                found[index].setdefault(kind, {})[name] = None
-        held = self._follow_sessions(batch, found)
-        named = [_names(one) if one else NO_NAMES for one in found]
+                names_by_kind[index].setdefault(kind, {})[name] = None
+        held = self._follow_sessions(batch, names_by_kind)
+        named = [_names(by_kind) if by_kind else NO_NAMES for by_kind in names_by_kind]
         for index, topics in held.items():
             named[index] = replace(named[index], topics=topics)
         return named
 
-    def _add_topic(self, found: dict[int, dict[str, None]], topic_id: bytes) -> None:
+    def _add_topic(self, by_kind: dict[int, dict[str, None]], topic_id: bytes) -> None:
         if any(topic_id):
-            found.setdefault(NameKind.TOPIC, {})[self.topic(topic_id)] = None
+            by_kind.setdefault(NameKind.TOPIC, {})[self.topic(topic_id)] = None
 
     def _follow_sessions(
-        self, batch: ExchangeBatch, found: list[dict[int, dict[str, None]]]
+        self, batch: ExchangeBatch, names_by_kind: list[dict[int, dict[str, None]]]
     ) -> dict[int, tuple[str, ...]]:
-        """KIP-227: a fetch within a session names what changed; its partitions are those of the session. Exchange to
-        topics, where a session tells them: one tuple for all until it changes."""
+        """KIP-227: a fetch within a session only names what changed; its partitions are those of the session. Exchange
+        to the topics of its session: one tuple for all exchanges until the session changes."""
         keys = batch.rows[batch.request, Frame.API_KEY]
         fetches = (batch.request >= 0) & np.isin(keys, (FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE))
         fetches &= batch.facts.seen[:, Fact.SESSION_EPOCH] > 0
-        told: dict[int, tuple[str, ...]] = {}
+        session_topics: dict[int, tuple[str, ...]] = {}
         room = MAX_SESSION_NAME_BYTES
         for index in np.flatnonzero(fetches).tolist():
             values = batch.facts.values[index].tolist()
@@ -158,7 +158,7 @@ class Knowledge:
             where: object = batch.ends[connection].broker_address
             # A share session belongs to its connection, a fetch session to the broker that numbered it.
             key = (where, values[Fact.SESSION]) if keys[index] == FETCH else (connection, "share")
-            own = found[index].get(NameKind.TOPIC, {})
+            own = names_by_kind[index].get(NameKind.TOPIC, {})
             if values[Fact.SESSION_EPOCH] == CLOSES:
                 self.sessions.pop(key)
                 continue
@@ -182,8 +182,8 @@ class Knowledge:
                     continue
             if held.listed is None:
                 held.listed = tuple(held.topics)
-            told[index] = tuple(own | held.topics) if mixed else held.listed
-        return told
+            session_topics[index] = tuple(own | held.topics) if mixed else held.listed
+        return session_topics
 
     def _change_session(self, held: Session, frame: bytes | None) -> None:
         try:
@@ -195,7 +195,7 @@ class Knowledge:
         named = {self._topic_of(topic): None for topic in read.value["topics"]}
         held.add(named)
         for gone in read.value.get("forgottenTopicsData") or ():
-            # Other partitions of the topic may stay: only one that is not asked for again is gone.
+            # Other partitions of the topic may stay: the topic is forgotten only if the request does not name it.
             if (name := self._topic_of(gone)) not in named:
                 held.forget(name)
 
@@ -209,5 +209,5 @@ class Knowledge:
                 self.topics.put(topic_id.bytes, topic["name"], ENTRY_COST + getsizeof(topic["name"]))
 
 
-def _names(found: dict[int, dict[str, None]]) -> Names:
-    return Names(*(tuple(found.get(kind, ())) for kind in (NameKind.GROUP, NameKind.MEMBER, NameKind.TOPIC)))
+def _names(by_kind: dict[int, dict[str, None]]) -> Names:
+    return Names(*(tuple(by_kind.get(kind, ())) for kind in (NameKind.GROUP, NameKind.MEMBER, NameKind.TOPIC)))

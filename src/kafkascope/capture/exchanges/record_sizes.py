@@ -1,5 +1,5 @@
-"""Sizes of record data that a request log tells in its place in; columns with these sizes out. Nothing else is known of
-the records then: no batch, no offset."""
+"""Fills in the record sizes that a request log has in place of record data. Nothing else is known of the records: no
+batch, no offset."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,27 +12,27 @@ import pyarrow.compute as pc
 from kafkascope.columnar.tables import Column, table_of
 from kafkascope.limits import MAX_FRAME_BYTES
 
-# As Kafka's JSON form has it: `recordsSizeInBytes` where `records` would be.
-SIZE = "SizeInBytes"
+# Suffix in Kafka's JSON form: `recordsSizeInBytes` in place of `records`.
+SIZE_SUFFIX = "SizeInBytes"
 
 Sizes = Sequence[int | None]
 NO_SIZES: Sizes = ()
 
 
 def sizes_in(name: str, value: Any) -> Sizes:
-    """Of every record field of a message in Kafka's JSON form, in their order."""
+    """The size of every record field of a message in Kafka's JSON form, in order."""
     path = _path(name)
     if not path:
         return NO_SIZES
-    found = [value]
+    values = [value]
     for names, _ in path[:-1]:
-        found = [item for one in found for item in _of(one, names) or ()]
-    names = tuple(f"{spelt}{SIZE}" for spelt in path[-1][0])
-    return [_size(_of(one, names)) for one in found]
+        values = [item for parent in values for item in _of(parent, names) or ()]
+    names = tuple(f"{spelt}{SIZE_SUFFIX}" for spelt in path[-1][0])
+    return [_size(_of(parent, names)) for parent in values]
 
 
-def _size(told: Any) -> int | None:
-    return told if type(told) is int and 0 <= told <= MAX_FRAME_BYTES else None
+def _size(size: Any) -> int | None:
+    return size if type(size) is int and 0 <= size <= MAX_FRAME_BYTES else None
 
 
 def _of(value: Any, names: tuple[str, ...]) -> Any:
@@ -40,9 +40,9 @@ def _of(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def drop_sizes(value: Any) -> None:
-    """Takes them out, in place: a line of a log may be all the memory there is for it."""
+    """Removes the sizes in place, because a copy of a long line may take too much memory."""
     if isinstance(value, dict):
-        for name in [name for name in value if name.endswith(SIZE)]:
+        for name in [name for name in value if name.endswith(SIZE_SUFFIX)]:
             del value[name]
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         if isinstance(item, dict | list):
@@ -50,8 +50,8 @@ def drop_sizes(value: Any) -> None:
 
 
 def with_sizes(name: str, table: pa.Table, sizes: Sequence[Sizes]) -> pa.Table:
-    """`sizes` are those of each row; record data without one is null. Brokers tell none of what ShareFetch is answered
-    with: their log has no bytes in its place. Where a row has another number of record fields, nothing is changed."""
+    """`sizes` are those of each row; record data without a size is null. Brokers log no sizes of the records in
+    ShareFetch responses. If a row has another number of record fields, the table stays unchanged."""
     path, flat = _path(name), [size for some in sizes for size in some]
     if not path:
         return table
@@ -66,7 +66,7 @@ def _filled(array: pa.Array, path: list[str], sizes: Sizes) -> pa.Array | None:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0, array.type)
     if not path:
-        return _told(array.type, sizes) if len(array) == len(sizes) else None
+        return _sizes_column(array.type, sizes) if len(array) == len(sizes) else None
     inner = array.flatten()
     children = [inner.field(index) for index in range(inner.type.num_fields)]
     at = inner.type.get_field_index(path[0])
@@ -80,14 +80,14 @@ def _filled(array: pa.Array, path: list[str], sizes: Sizes) -> pa.Array | None:
     return pa.ListArray.from_arrays(pa.array(ends), made, type=array.type, mask=pc.is_null(array))
 
 
-def _told(kind: pa.DataType, sizes: Sizes) -> pa.Array:
+def _sizes_column(kind: pa.DataType, sizes: Sizes) -> pa.Array:
     columns = [pa.array(sizes, pa.int32()), *(pa.nulls(len(sizes), field.type) for field in list(kind)[1:])]
     return pa.StructArray.from_arrays(columns, fields=list(kind), mask=columns[0].is_null())
 
 
 @cache
 def _path(name: str) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """(spellings in JSON, column) from the top down to the record data; empty where a message has none."""
+    """(spellings in JSON, column) from the top down to the record data; empty if the message has none."""
 
     def below(columns: tuple[Column, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
         for column in columns:

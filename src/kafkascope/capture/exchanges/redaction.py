@@ -1,4 +1,4 @@
-"""What of a decoded frame must not be shown: credentials never, record data only when asked for."""
+"""Hides what a decoded frame must not show: credentials always, record data unless asked for."""
 
 import re
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"\[\d+\]")
 _UNKNOWN_TAG = re.compile(r"(?:.*\.)?tag\d+")
-SECRET, RECORDS = "secret", "records"
+_SECRET, _RECORDS = "secret", "records"
 
 
 def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records: bool) -> Iterator[Annotation]:
-    """The same rows; one that is hidden has no bytes, and says how many there are."""
+    """The same rows, but a hidden one has no bytes and only says how many they are."""
     hidden = hidden_fields(frame.body.name, frame.body.version) if frame.body is not None else {}
     for row in rows:
         path = _INDEX.sub("", row.path)
         kind = hidden.get(path)
         if row.label == "unread" or _UNKNOWN_TAG.fullmatch(path):
-            kind = SECRET  # what nobody has classified
-        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == RECORDS and records):
+            kind = _SECRET  # not classified
+        if row.start < frame.body_at or row.end == row.start or kind is None or (kind == _RECORDS and records):
             yield row
             continue
         count = row.end - row.start
@@ -36,38 +36,38 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
 
 @lru_cache(maxsize=64)
 def hidden_fields(name: str, version: int) -> dict[str, str]:
-    """Path without indexes to SECRET, or to RECORDS where contents may be asked for."""
+    """Path without indexes to `_SECRET`, or to `_RECORDS` if the content may be asked for."""
     from kafkascope.columnar.secrets import Care, care_of
 
-    found: dict[str, str] = {}
+    hidden: dict[str, str] = {}
 
     def visit(fields: tuple[LayoutField, ...], prefix: str, above: tuple[str, ...]) -> None:
         for field in fields:
             place = (*above, field.source.name)
             path = f"{prefix}{field.name}"
             if care_of(name, place, field.type) is Care.HIDDEN:
-                found[path] = SECRET
+                hidden[path] = _SECRET
             elif field.type == "records":
-                found[path] = RECORDS
+                hidden[path] = _RECORDS
             visit(field.fields, f"{path}.", place)
 
     visit(layout(name, version).fields, "", ())
-    return found
+    return hidden
 
 
 def may_show_records(body: "Decoded", topics: tuple[str, ...]) -> bool:
-    """Never those of the metadata log, which hold credentials and settings (protocol note 56)."""
+    """Records of the metadata log are never shown: they hold credentials and settings (protocol note 56)."""
     from kafkascope.columnar.secrets import METADATA_TOPIC, is_metadata_log
 
     hidden = hidden_fields(body.name, body.version)
-    # By what the exchange was found to be about, and by what the message itself names.
+    # The topics that the exchange is about, and those that the message itself names.
     structs = [item for content in body.value.values() if isinstance(content, list) for item in content]
     named = any(isinstance(item, dict) and is_metadata_log(item) for item in structs)
-    return METADATA_TOPIC not in topics and not named and RECORDS in hidden.values()
+    return METADATA_TOPIC not in topics and not named and _RECORDS in hidden.values()
 
 
 def hidden_json(body: "Decoded") -> Any:
-    """Kafka's JSON form with null where a secret was, and sizes in the place of record data."""
+    """Kafka's JSON form with null in place of secrets, and sizes in place of record data."""
     from kafkascope.columnar.secrets import hide
 
     return hide(body.name, body.version, to_json(body.name, body.version, body.value, records="size"))

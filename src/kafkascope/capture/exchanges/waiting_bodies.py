@@ -1,7 +1,7 @@
-"""Bodies that wait to be decoded: those of a batch, and what there is of a message and version so far.
+"""Collects bodies until they are decoded: those of a batch, and those of each message and version so far.
 
-The messages of a small batch lie in one piece of memory, as long as there is no other batch. Each has its own after
-that, so that a rare one that waits for long holds no memory of others."""
+The messages of a small batch share one piece of memory, as long as there is no other batch. After that each has its
+own, so that a rare message that waits for long holds no memory of others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafkascope.capture.base.arrow_arrays import numbers
-from kafkascope.capture.exchanges.body_places import Kind, Places
+from kafkascope.capture.exchanges.body_places import BodyPlaces, Kind
 from kafkascope.capture.exchanges.record_sizes import Sizes
 
 # Where bodies or their keys are more than this, each message is worth memory of its own.
 SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
-# Of one message and version there may be so many bytes, where many are decoded together.
+# The most bytes of one message and version that are decoded together with others.
 FEW_BYTES = 512 << 10
-# A body that is a table by itself.
+# A body of this size becomes a table of its own.
 LONG_BYTES = 8 << 20
-# Keys of others that a table may hold: copying takes longer than reading a few rows.
+# Bytes of other keys that a table may hold: copying takes longer than reading a few rows.
 MOST_OTHER_KEY_BYTES = 32 << 10
 
 Ints = npt.NDArray[np.int64]
@@ -31,8 +31,8 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(eq=False)
 class Block:
-    """Bodies sorted by message and version, see `Places`. `content` is that of each kind, or of all where they share
-    memory. Number n of the bodies has the key number `order[n]` of `unsorted`."""
+    """Bodies sorted by message and version, see `BodyPlaces`. `content` is one buffer per kind, or a single one if they
+    share memory. Body n has the key number `order[n]` of `unsorted`."""
 
     kinds: Sequence[Kind]
     starts: Sequence[int]
@@ -41,7 +41,7 @@ class Block:
     ends: Ints
     content: Sequence[Bytes]
     shared: bool
-    record_sizes: Sequence[Sizes] = ()  # of each body, where that is all a recording tells of records
+    record_sizes: Sequence[Sizes] = ()  # of each body, if the recording has only the sizes of records
 
     @property
     def size(self) -> int:
@@ -51,15 +51,15 @@ class Block:
     def keys(self) -> pa.RecordBatch:
         return self.unsorted.take(numbers(self.order, pa.int64()))
 
-    def part(self, index: int) -> "Part":
+    def part(self, index: int) -> "BodyPart":
         start, end = self.starts[index : index + 2]
         ends = self.ends[start : end + 1]
         content = self.content[0][ends[0] : ends[-1]].copy() if self.shared else self.content[index]
-        return Part(self.keys.slice(start, end - start), np.diff(ends), content)
+        return BodyPart(self.keys.slice(start, end - start), np.diff(ends), content)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class BodyPart:
     """Bodies of one message and version, side by side."""
 
     keys: pa.RecordBatch
@@ -67,19 +67,19 @@ class Part:
     content: Bytes
 
 
-def copied(keys: pa.RecordBatch, places: Places, record_sizes: Sequence[Sizes] = ()) -> Block:
+def copied(keys: pa.RecordBatch, places: BodyPlaces, record_sizes: Sequence[Sizes] = ()) -> Block:
     """The bodies at these places; `record_sizes` are those of each row of the batch."""
     ends, starts = places.ends, places.starts
-    told = [record_sizes[row] for row in places.rows.tolist()] if record_sizes else []
+    body_record_sizes = [record_sizes[row] for row in places.rows.tolist()] if record_sizes else []
     shared = bool(ends[-1] <= SHARED_BYTES and keys.nbytes <= SHARED_KEY_BYTES)
     bounds = [0, starts[-1]] if shared else starts
     sizes = np.diff(ends)
     content = [_gathered(places, sizes, a, b) for a, b in pairwise(bounds)]
-    return Block(places.kinds, starts, keys, places.exchanges, ends, content, shared, told)
+    return Block(places.kinds, starts, keys, places.exchanges, ends, content, shared, body_record_sizes)
 
 
-def _gathered(places: Places, sizes: Ints, start: int, end: int) -> Bytes:
-    """A long body by itself is decoded at once, and isn't copied before."""
+def _gathered(places: BodyPlaces, sizes: Ints, start: int, end: int) -> Bytes:
+    """A single long body isn't copied: it is decoded at once."""
     if end - start == 1 and sizes[start] >= LONG_BYTES:
         return places.content.view(int(places.places[start]), int(sizes[start]))
     return places.content.gathered(places.places[start:end], sizes[start:end])
@@ -93,14 +93,14 @@ def _ends(sizes: Ints) -> Ints:
 
 @dataclass(slots=True)
 class Group:
-    """Of one message and version, from one kind of recording."""
+    """The bodies of one message and version, from one kind of recording."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[BodyPart] = field(default_factory=list)
     record_sizes: list[Sizes] = field(default_factory=list)
     rows: int = 0
     size: int = 0
 
-    def put(self, part: Part) -> None:
+    def put(self, part: BodyPart) -> None:
         self.parts.append(part)
         self.rows += len(part.sizes)
         self.size += len(part.content)
@@ -114,9 +114,9 @@ class Group:
         return pa.concat_batches(keys) if len(keys) > 1 else own_keys(keys[0])
 
     def own(self) -> None:
-        """After this it holds no memory of others."""
+        """Copies what it holds, so that it keeps no memory of others alive."""
         content = np.concatenate([part.content for part in self.parts])
-        self.parts = [Part(self.keys(), self._sizes(), content)]
+        self.parts = [BodyPart(self.keys(), self._sizes(), content)]
 
     def _sizes(self) -> Ints:
         return np.concatenate([part.sizes for part in self.parts])
@@ -127,14 +127,14 @@ class Group:
 
 
 def own_keys(keys: pa.RecordBatch) -> pa.RecordBatch:
-    """Slices hold all the keys of the batches that they are of: copied, they do not."""
+    """A copy of the keys, if they are slices that keep much larger batches alive."""
     if keys.get_total_buffer_size() > keys.nbytes + MOST_OTHER_KEY_BYTES:
         return keys.take(numbers(np.arange(len(keys)), pa.int64()))
     return keys
 
 
 def joined(groups: Mapping[tuple[str, int], Group]) -> Block:
-    """Groups in the order of their names and versions as one block."""
+    """The groups, in the order of their names and versions, as one block."""
     parts = [part for group in groups.values() for part in group.parts]
     content = np.concatenate([part.content for part in parts])
     starts = [0, *accumulate(group.rows for group in groups.values())]

@@ -1,1 +1,1 @@
-"""Recordings as files: what holds them, and the packets in them."""
+"""Reads capture files: opens and decompresses them, and finds their packets."""

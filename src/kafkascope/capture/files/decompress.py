@@ -1,5 +1,5 @@
-"""The bytes of a file in, unpacked where it is gzip, zstd, xz or lz4 (told by its first bytes): streaming, with flat
-memory. A file that is cut or broken ends early, after all that could be unpacked, and `problem` says why."""
+"""Decompresses gzip, zstd, xz and lz4 files, recognised by their first bytes, as a stream in flat memory. A file that
+is cut or broken ends early, after everything that could be decompressed, and `problem` says why."""
 
 import gzip
 import io
@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafkascope.capture.files.blockwise import LZ4_MAGIC, Cut, Taker, first_magic, mended
+from kafkascope.capture.files.blockwise import LZ4_MAGIC, ByteReader, TruncatedData, first_magic, repaired_frames
 from kafkascope.capture.formats import COMPRESSION_START_BYTES, compression_starting
 from kafkascope.limits import MAX_WINDOW_BYTES
 
-# Arrow's decoders give nothing of the read in which they fail: what a broken block can take with it.
+# Arrow's decoders return nothing of the read in which they fail, so a broken block costs up to this many bytes.
 _STEP = 65_536
 _LARGE_STEP = 1 << 20
 # Beside the dictionary liblzma takes 64 KiB and a little more.
@@ -24,18 +24,18 @@ _XZ_MEMORY = MAX_WINDOW_BYTES + (1 << 20)
 ReadInto = Callable[[memoryview], int]
 
 
-class Fills(Protocol):
-    """What `Source` is to this module."""
+class ByteSource(Protocol):
+    """The part of `Source` that this module uses."""
 
     live: bool
 
     def fill(self, view: memoryview) -> int: ...
 
 
-class Packed:
-    """The file as it is: `pull` gives what was looked at first, then the rest."""
+class PeekableSource:
+    """The compressed file: `pull` returns the bytes that `look` has read, then the rest."""
 
-    def __init__(self, source: Fills) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self.source = source
         self.held = b""
 
@@ -56,9 +56,9 @@ class Packed:
         return bytes(memoryview(piece)[: self.source.fill(memoryview(piece))])
 
 
-class Ending:
-    """Why the data ended too early. Decoders hold this and never the reader that holds them: Python's collector doesn't
-    see through Arrow's objects, and would never free such a cycle."""
+class CompressionStatus:
+    """The compression, and why the data ended too early. Decoders hold this object and never the reader that holds
+    them: Python's collector doesn't see through Arrow's objects, and would never free such a cycle."""
 
     def __init__(self) -> None:
         self.form: str | None = None
@@ -68,13 +68,13 @@ class Ending:
         self.problem = f"the {self.form} data {why}"
 
 
-class Unpacked:
-    """`fill` as `Source.fill`."""
+class Decompressor:
+    """Decompresses a source. `fill` works like `Source.fill`."""
 
-    def __init__(self, source: Fills) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self._source = source
-        self._packed = Packed(source)
-        self._ending = Ending()
+        self._packed = PeekableSource(source)
+        self._status = CompressionStatus()
         self._read_into: ReadInto | None = None
         self._known = False
         self._ended = False
@@ -82,16 +82,16 @@ class Unpacked:
     @property
     def form(self) -> str | None:
         """The compression, or None."""
-        return self._ending.form
+        return self._status.form
 
     @property
     def problem(self) -> str | None:
-        return self._ending.problem
+        return self._status.problem
 
     def is_plain(self) -> bool:
         if not self._known:
             self._begin()
-        return self._ending.form is None
+        return self._status.form is None
 
     def fill(self, view: memoryview) -> int:
         if self.is_plain():
@@ -99,7 +99,7 @@ class Unpacked:
             if not held:
                 return self._source.fill(view)
             view[: len(held)] = held
-            # What a pipe has not delivered yet is not waited for.
+            # Doesn't wait for what a pipe hasn't delivered yet.
             return len(held) if self._source.live else len(held) + self._source.fill(view[len(held) :])
         got = 0
         while got < len(view) and not self._ended:
@@ -113,28 +113,28 @@ class Unpacked:
         try:
             count = self._read_into(view)
         except EOFError:
-            self._ending.note("is cut")
+            self._status.note("is cut")
             count = 0
         except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             wide = f"needs a dictionary of more than {MAX_WINDOW_BYTES} bytes; pack it again"
-            self._ending.note(wide if said == _TOO_WIDE_FOR_XZ else f"is broken ({said})")
+            self._status.note(wide if reason == _TOO_WIDE_FOR_XZ else f"is broken ({reason})")
             count = 0
         if count == 0:
             self._ended = True
-            self._read_into = None  # a decoder's memory is not kept until the last reference goes
+            self._read_into = None  # frees the decoder's memory now, not with the last reference
         return count
 
     def _begin(self) -> None:
         self._known = True
         packing = compression_starting(self._packed.look(COMPRESSION_START_BYTES))
         if packing is not None:
-            self._ending.form = packing.name
-            self._read_into = packing.load()(self._packed, self._ending)
+            self._status.form = packing.name
+            self._read_into = packing.load()(self._packed, self._status)
 
 
-def open_gzip(packed: Packed, _: Ending) -> ReadInto:
-    """What comes back unpacks into a view. Why the data ends too early it raises, or notes in `Ending`."""
+def open_gzip(packed: PeekableSource, _: CompressionStatus) -> ReadInto:
+    """A function that decompresses into a view. If the data ends too early it raises, or notes the reason in `_`."""
     file = gzip.GzipFile(fileobj=_File(packed.pull))
 
     def read_into(view: memoryview) -> int:
@@ -145,22 +145,22 @@ def open_gzip(packed: Packed, _: Ending) -> ReadInto:
     return read_into
 
 
-def open_blocks(packed: Packed, ending: Ending) -> ReadInto:
-    """zstd and lz4 have the same skippable frames: which of them it is, the first other frame says."""
-    taker = Taker(packed.pull)
+def open_blocks(packed: PeekableSource, status: CompressionStatus) -> ReadInto:
+    """zstd and lz4 have the same skippable frames: the first other frame decides which of them it is."""
+    reader = ByteReader(packed.pull)
     try:
-        ending.form = "lz4" if first_magic(taker) == LZ4_MAGIC else "zstd"
-    except Cut:
-        ending.form = "zstd or lz4"
-        ending.note("is cut")
+        status.form = "lz4" if first_magic(reader) == LZ4_MAGIC else "zstd"
+    except TruncatedData:
+        status.form = "zstd or lz4"
+        status.note("is cut")
         return lambda _: 0
-    blocks = mended(taker, ending.note)
+    blocks = repaired_frames(reader, status.note)
     held = memoryview(b"")
 
     def read(size: int) -> bytes:
         nonlocal held
         parts: list[memoryview] = []
-        # Small frames by the thousand go to the decoder together, but for those of a pipe, which may end for now.
+        # Thousands of small frames go to the decoder together, but those of a live source one by one.
         while size > 0 and not (parts and packed.source.live):
             if not held and not (held := memoryview(next(blocks, b""))):
                 break
@@ -169,7 +169,7 @@ def open_blocks(packed: Packed, ending: Ending) -> ReadInto:
             size -= len(parts[-1])
         return b"".join(parts)
 
-    stream = pa.CompressedInputStream(pa.PythonFile(_File(read), mode="r"), ending.form)
+    stream = pa.CompressedInputStream(pa.PythonFile(_File(read), mode="r"), status.form)
 
     def read_into(view: memoryview) -> int:
         return int(stream.readinto(view[:_STEP]))
@@ -177,10 +177,10 @@ def open_blocks(packed: Packed, ending: Ending) -> ReadInto:
     return read_into
 
 
-class UnpackedFile(io.RawIOBase):
-    """The same as a file to read from."""
+class DecompressedFile(io.RawIOBase):
+    """A `Decompressor` as a file object."""
 
-    def __init__(self, unpacked: Unpacked) -> None:
+    def __init__(self, unpacked: Decompressor) -> None:
         self._unpacked = unpacked
 
     def readinto(self, view: Any) -> int:
@@ -191,7 +191,7 @@ class UnpackedFile(io.RawIOBase):
 
 
 class _File(io.RawIOBase):
-    """What the decoders of others want to read from: reads may be short, and an empty one is the end."""
+    """The file object that library decoders read from: reads may be short, and an empty one is the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._pull = read
@@ -203,8 +203,8 @@ class _File(io.RawIOBase):
         return True
 
 
-def open_xz(source: Packed, _: Ending) -> ReadInto:
-    """Streams one behind the other. Python's own file of them takes the zeros that may stand between for a cut."""
+def open_xz(source: PeekableSource, _: CompressionStatus) -> ReadInto:
+    """Reads concatenated streams. Python's `LZMAFile` mistakes the zero padding allowed between them for a cut."""
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
     def read_into(view: memoryview) -> int:

@@ -8,13 +8,13 @@ from kafkascope.capture.files.packets import read_packets
 from kafkascope.capture.files.source import Input
 from kafkascope.errors import InputError
 
-# The first packet is in so many bytes, but for one larger than that: the reader takes more then.
+# The first packet is within this many bytes, unless it is larger: then the reader takes more.
 _LOOKED_BYTES = 65_536
 
 
 def by_first_packet(paths: Iterable[Input]) -> list[Input]:
-    """Captures among the places of captures, by time; those of the same time stay as they are. What isn't a file with a
-    path, or isn't a capture with a packet in it, keeps its place."""
+    """The same inputs, with the captures among them ordered by time, stably. What isn't a file with a path, or isn't a
+    capture with a packet in it, keeps its place."""
     ordered = list(paths)
     if len(ordered) < 2:
         return ordered
@@ -26,7 +26,7 @@ def by_first_packet(paths: Iterable[Input]) -> list[Input]:
 
 
 def _first_ns(path: Input) -> int | None:
-    """Never raises: whoever reads the file next says what is wrong with it."""
+    """Never raises: the reader of the file reports what is wrong with it."""
     if not isinstance(path, str | os.PathLike) or os.fspath(path) == "-":
         return None
     try:

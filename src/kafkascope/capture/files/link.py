@@ -1,4 +1,4 @@
-"""A packet and its link type in, where the IP header begins and of which version out."""
+"""Finds where the IP header of a packet begins, and its version, by the packet's link type."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from kafkascope.capture.base.numbers import Number, Numbers, big16, big32
 from kafkascope.columnar.compiling.jit import jit
 
-# What `network_layer` and `by_ether_type` find: an IP version, or one of these.
+# What `network_layer` and `by_ether_type` return: an IP version, or one of these.
 OTHER, CUT, UNKNOWN_LINK, PPPOE, ERSPAN, MACSEC, GTP_U, VXLAN_GPE = 0, -1, -2, -3, -4, -5, -6, -7
 
 NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, LINUX_SLL, IPV4, IPV6, LINUX_SLL2 = (
@@ -33,7 +33,7 @@ _LARGEST_LENGTH = 1500  # an Ethernet type up to this is the length of an 802.3 
 
 @jit
 def network_layer(data: Any, at: Number, end: Number, link: Number) -> Numbers:
-    """(where it begins, version)"""
+    """(where the IP header begins, version)"""
     if link == ETHERNET:
         return ethernet(data, at, end)
     if link == LINUX_SLL:
@@ -89,7 +89,7 @@ def by_ether_type(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
         return at, 6
     if kind in _ETHER_MPLS:
         return _mpls(data, at, end)
-    return _session(data, at, end, kind)
+    return _pppoe(data, at, end, kind)
 
 
 @jit
@@ -109,7 +109,7 @@ def _without_tags(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
 
 @jit
 def by_nibble(data: Any, at: Number, end: Number) -> Numbers:
-    """IP that nothing names but its own version."""
+    """IP without a type in front of it: its own version field decides."""
     if at >= end:
         return at, CUT
     version = np.int64(data[at] >> 4)
@@ -118,8 +118,8 @@ def by_nibble(data: Any, at: Number, end: Number) -> Numbers:
 
 @jit
 def _mpls(data: Any, at: Number, end: Number) -> Numbers:
-    """Labels, then what their bottom carries: IP, or Ethernet with a control word in front or without (RFC 4448)."""
-    at, version = _labelled(data, at, end)
+    """Labels, then IP or Ethernet, the latter with or without a control word in front (RFC 4448)."""
+    at, version = _after_labels(data, at, end)
     if version != OTHER:
         return at, version
     if data[at] >> 4 == 0:
@@ -127,13 +127,13 @@ def _mpls(data: Any, at: Number, end: Number) -> Numbers:
         if version != OTHER and version != CUT:
             return after, version
     elif data[at] >> 4 == 1:
-        return at, OTHER  # about the pseudowire itself (RFC 4385)
+        return at, OTHER  # control traffic of the pseudowire itself (RFC 4385)
     return _pseudowire(data, at, end)
 
 
 @jit
-def _labelled(data: Any, at: Number, end: Number) -> Numbers:
-    """After the label that is marked as the last: IP by its own version, or OTHER."""
+def _after_labels(data: Any, at: Number, end: Number) -> Numbers:
+    """IP after the last label, by its own version field, or OTHER."""
     last = False
     while not last:
         if end - at < 4:
@@ -145,7 +145,7 @@ def _labelled(data: Any, at: Number, end: Number) -> Numbers:
 
 @jit
 def _pseudowire(data: Any, at: Number, end: Number) -> Numbers:
-    """Ethernet that holds no labels of its own."""
+    """Ethernet without MPLS labels of its own."""
     if end - at < 14:
         return at, CUT
     at, kind = _without_tags(data, at + 14, end, big16(data, at + 12))
@@ -153,12 +153,12 @@ def _pseudowire(data: Any, at: Number, end: Number) -> Numbers:
         return at, 4
     if kind == ETHER_IPV6:
         return at, 6
-    return _session(data, at, end, kind)
+    return _pppoe(data, at, end, kind)
 
 
 @jit
-def _session(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
-    """PPPoE; or what may hold IP and isn't read, by its name. All else holds none, as ARP."""
+def _pppoe(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+    """PPPoE; or the code of a protocol that may hold IP and isn't read. All others hold none, as ARP."""
     if kind == _ETHER_MACSEC:
         return at, MACSEC
     if kind != _ETHER_PPPOE:
@@ -177,5 +177,5 @@ def _session(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     if protocol == _PPP_IPV6:
         return at, 6
     if protocol in _PPP_MPLS:
-        return _labelled(data, at, end)
+        return _after_labels(data, at, end)
     return at, PPPOE if protocol in _PPP_PACKED else OTHER

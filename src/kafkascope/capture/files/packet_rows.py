@@ -1,4 +1,4 @@
-"""Room for the index of one batch of packets: the kernels write rows, `take` hands out a copy of the right size."""
+"""Holds the index of one batch of packets: the kernels write its rows, `take` returns a copy of the right size."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ SMALLEST_RECORD = 16
 
 
 @dataclass(slots=True)
-class Rows:
+class PacketRows:
     start: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     captured: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
     original: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
@@ -23,7 +23,7 @@ class Rows:
     problems: Problems = field(default_factory=Problems)
 
     def make_room(self, size: int) -> None:
-        """For every packet that `size` bytes can hold. The memory is touched only as far as it is used."""
+        """For every packet that `size` bytes can hold. Only the memory that is used is touched."""
         room = size // SMALLEST_RECORD + 1
         if len(self.start) < room:
             self.start = np.empty(room, np.int64)
@@ -33,7 +33,7 @@ class Rows:
             self.link = np.empty(room, np.int32)
 
     def take(self, data: Bytes, base: int) -> Packets | None:
-        """None where there is nothing to tell."""
+        """None without packets and problems."""
         problems = self.problems.take()
         if not self.count and not problems:
             return None

@@ -1,5 +1,5 @@
-"""A pcap or pcapng file, plain or compressed, in; batches of whole packets out. Only what is no recording at all is an
-`InputError`; everything else that is wrong with a file is a `Problem` beside the packets that could be read."""
+"""Reads pcap and pcapng files, plain or compressed, as batches of whole packets. Only a file that isn't a recording at
+all is an `InputError`; anything else that is wrong with it is a `Problem` beside the packets that could be read."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,9 +8,9 @@ from typing import Protocol
 
 from kafkascope.capture.base.buffer_pool import BufferPool
 from kafkascope.capture.base.flow import Bytes, Packets
-from kafkascope.capture.files.decompress import Unpacked
-from kafkascope.capture.files.packet_rows import Rows
-from kafkascope.capture.files.source import Input, Source, Waiting
+from kafkascope.capture.files.decompress import Decompressor
+from kafkascope.capture.files.packet_rows import PacketRows
+from kafkascope.capture.files.source import FollowPolicy, Input, Source
 from kafkascope.capture.files.unread_formats import unread_format
 from kafkascope.capture.formats import (
     CAPTURE,
@@ -21,19 +21,19 @@ from kafkascope.capture.formats import (
 )
 from kafkascope.errors import InputError
 
-# Thousands of packets for the kernels: every batch costs some milliseconds, whatever is in it.
+# Thousands of packets per batch: every batch costs some milliseconds, whatever is in it.
 CHUNK_BYTES = 8 << 20
-# The first are smaller, so that the first exchanges come at once; each is so many times the one before.
-FIRST_BYTES = 1 << 20
-GROWTH = 2
-# Packets are looked for in so many bytes at a time, while the processor has them at hand.
+# The first batches are smaller, so that the first exchanges come at once; each is this many times the one before.
+FIRST_BATCH_BYTES = 1 << 20
+_GROWTH = 2
+# Packets are searched in this many bytes at a time, while they are in the processor's cache.
 STEP_BYTES = 512 << 10
-# For all files: fresh memory would be the longest part of reading a small one.
+# Shared by all files: clearing fresh memory would take the longest part of reading a small one.
 _FIRST_BUFFERS = BufferPool()
 
 
 class PacketReader(Protocol):
-    """The reader of a capture format; it is made with the `Rows` that it fills."""
+    """The reader of a capture format, which fills the `PacketRows` it is made with."""
 
     def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
         """Adds the packets that are whole in `data` from `position` on, and returns where the next one begins. `base`
@@ -47,28 +47,28 @@ def read_packets(
     follow: bool = False,
     deadline: float | None = None,
     pause: Callable[[float], None] = time.sleep,
-    waiting: Waiting | None = None,
+    waiting: FollowPolicy | None = None,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Iterator[Packets]:
     """`source` is a path, `-` for standard input, or an open binary file. A pipe's packets come as it delivers them.
     `follow` goes on at the end of a growing file until `deadline` (of `time.monotonic`), or for ever; `pause` is how
-    it waits. `waiting` says the same, and is told why it ended."""
-    raw = Source(source, Waiting(deadline, pause) if follow else waiting)
+    it waits. `waiting` is the same as a policy, which also records why following ended."""
+    raw = Source(source, FollowPolicy(deadline, pause) if follow else waiting)
     with closing(raw):
-        yield from _batches(Unpacked(raw), raw, chunk_bytes)
+        yield from _batches(Decompressor(raw), raw, chunk_bytes)
 
 
-def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[Packets]:
-    rows = Rows()
+def _batches(unpacked: Decompressor, source: Source, chunk_bytes: int) -> Iterator[Packets]:
+    rows = PacketRows()
     reader: PacketReader | None = None
     pool = BufferPool()
-    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BYTES))
+    buffer = _first_buffer(unpacked, source, min(chunk_bytes, FIRST_BATCH_BYTES))
     filled = position = base = 0
     while True:
         if filled == len(buffer):
-            # Packets handed out still lie in the old buffer: only what is not read yet moves on.
+            # Packets that were handed out stay in the old buffer: only unread bytes move to the new one.
             left = filled - position
-            larger = pool.take(max(min(chunk_bytes, GROWTH * len(buffer)), 2 * left))
+            larger = pool.take(max(min(chunk_bytes, _GROWTH * len(buffer)), 2 * left))
             larger[:left] = buffer[position:filled]
             buffer, base, filled, position = larger, base + position, left, 0
         most = len(buffer) if source.live else filled + STEP_BYTES
@@ -83,7 +83,7 @@ def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[P
                 rows.make_room(len(buffer))
                 position = reader.index(data, position, base, final)
         except InputError as error:
-            # What is wrong with the compression is the cause of anything else.
+            # A fault of the compression is the cause of any other.
             inside = f" (inside {unpacked.form})" if unpacked.form else ""
             raise InputError(f"{source.name}: {unpacked.problem or f'{error}{inside}'}") from None
         if final and unpacked.problem:
@@ -94,16 +94,16 @@ def _batches(unpacked: Unpacked, source: Source, chunk_bytes: int) -> Iterator[P
             return
 
 
-def _first_buffer(unpacked: Unpacked, source: Source, size: int) -> Bytes:
-    """Of a small file only as much as it does not fill: there is less to index, and it ends in this buffer all the
-    same."""
+def _first_buffer(unpacked: Decompressor, source: Source, size: int) -> Bytes:
+    """For a small file, one byte more than the file has: there is less to index, and the file still ends in this
+    buffer."""
     if 0 < source.left < size and unpacked.is_plain():
         return _FIRST_BUFFERS.take(size)[: source.left + 1]
     return _FIRST_BUFFERS.take(size)[:size]
 
 
-def _reader(data: Bytes, rows: Rows, final: bool) -> PacketReader | None:
-    """By the first bytes, never by name; None until there are enough of them."""
+def _reader(data: Bytes, rows: PacketRows, final: bool) -> PacketReader | None:
+    """Chosen by the first bytes, never by a name; None until there are enough of them."""
     if len(data) < FORMAT_START_BYTES and not final:
         return None
     head = data[:FORMAT_START_BYTES].tobytes()

@@ -1,11 +1,11 @@
-"""The bytes of a pcapng file in, rows of whole packets out: several sections of either byte order, interfaces with
-their own link type and clock. A block one of whose two lengths lies is kept where the other tells its end; one that
-cannot be mended costs what lies before the next true block. Both are reported."""
+"""Indexes the packets of a pcapng file: several sections of either byte order, interfaces with their own link type and
+clock. A block with one wrong length is kept if the other length gives its end; a block that can't be repaired costs
+everything before the next valid one. Both are reported."""
 
 import numpy as np
 
 from kafkascope.capture.base.flow import Bytes
-from kafkascope.capture.files.packet_rows import Rows
+from kafkascope.capture.files.packet_rows import PacketRows
 from kafkascope.capture.files.pcapng_blocks import (
     BYTE_ORDER,
     SEARCH_BYTES,
@@ -26,34 +26,36 @@ _MICROSECONDS = 6
 
 
 class PcapngReader:
-    """`index` is called again and again with all bytes from where the last call stopped."""
+    """`index` is called repeatedly, each time with all bytes from where the last call stopped."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: PacketRows) -> None:
         self._rows = rows
         self._opened = False
         self._big = False
         self._interfaces = np.zeros((16, 5), np.int64)
         self._interface_count = 0
         self._last_ns = 0
-        self._lost_from = -1  # offset in the file where a broken block stands, while we search for the next
+        self._lost_from = -1  # offset of a broken block in the file, while the next one is searched
         self._searched = -1  # how far
         self._trusted = -1
 
     def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
-        """Rows for the whole packets of `data` from `position` on; returns where to go on. `base` is where `data`
+        """Adds rows for the whole packets of `data` from `position` on; returns where to go on. `base` is where `data`
         begins in the file."""
         rows = self._rows
         while True:
             if self._lost_from >= 0:
-                at, found = find_block(data, self._searched - base, self._big, final)
+                at, has_next = find_block(data, self._searched - base, self._big, final)
                 self._searched = base + at
-                if not found and not final:
-                    # The broken block stays until it is clear where it ends: that may mend it.
+                if not has_next and not final:
+                    # The broken block is kept until it is clear where it ends: that may repair it.
                     return position if at - position <= SEARCH_BYTES else at
-                end = at if found else len(data)
-                if self._mend(data, position, base, end):
+                end = at if has_next else len(data)
+                if self._repair_length(data, position, base, end):
                     continue
-                self._tell("reading goes on behind it" if found else "no block is found behind it", base + end)
+                self._report_loss(
+                    "reading goes on behind it" if has_next else "no block is found behind it", base + end
+                )
                 position = end
             rows.count, position, why, self._last_ns = index_blocks(
                 data, position, self._big, self._trusted - base, self._interfaces, self._interface_count,
@@ -81,10 +83,10 @@ class PcapngReader:
                 if position == len(data):
                     return position
                 if not self._opened:
-                    there = len(data) - position
-                    raise InputError(f"the pcapng header is cut: {there} bytes of {_SECTION_BYTES}; copy it again")
-                at, found = find_block(data, position + 1, self._big, True)
-                if not found and not self._fits(data, position, len(data)):
+                    have = len(data) - position
+                    raise InputError(f"the pcapng header is cut: {have} bytes of {_SECTION_BYTES}; copy it again")
+                at, has_next = find_block(data, position + 1, self._big, True)
+                if not has_next and not self._fits(data, position, len(data)):
                     lost = len(data) - position
                     detail = f"the file ends inside a block: {lost} bytes of it are there"
                     rows.problems.add("cut", detail, base + position, lost)
@@ -102,7 +104,7 @@ class PcapngReader:
         return int.from_bytes(raw, "big" if self._big else "little", signed=signed)
 
     def _section(self, data: Bytes, position: int, final: bool) -> int | None:
-        """Where the section's blocks begin; None without enough data, -1 where this is no whole section."""
+        """Where the section's blocks begin; None without enough data, -1 if this isn't a whole section."""
         if len(data) - position < _SECTION_BYTES:
             return None
         order = data[position + 8 : position + 12].tobytes()
@@ -114,7 +116,7 @@ class PcapngReader:
         if not lies and length > len(data) - position and not final:
             self._big = before
             return None
-        # Its mark is there: blocks of this byte order follow, wherever it ends.
+        # Its byte order mark is valid: blocks of this byte order follow, wherever it ends.
         self._opened = True
         self._interface_count = 0
         if lies or length > len(data) - position:
@@ -150,17 +152,17 @@ class PcapngReader:
         return after
 
     def _fits(self, data: Bytes, position: int, end: int) -> bool:
-        """Whether a block from `position` to `end` says so behind it."""
+        """Whether the length at the end of a block from `position` to `end` is right."""
         length = end - position
         known = length >= SMALLEST_BLOCK and length & 3 == 0 and length <= MAX_BLOCK_BYTES
         return known and self._number(data, end - 4) == length
 
-    def _mend(self, data: Bytes, position: int, base: int, end: int) -> bool:
-        """The length in front lies and the one behind is true: write the true one over it, in our own copy."""
+    def _repair_length(self, data: Bytes, position: int, base: int, end: int) -> bool:
+        """If the first length is wrong and the last one right, writes the right one over it, in our own copy."""
         if base + position != self._lost_from or not self._fits(data, position, end):
             return False
         if self._number(data, position + 4) == end - position:
-            # Both are true, as of a section without its mark: something else is wrong with it.
+            # Both are right, as in a section without its mark: something else is wrong with it.
             return False
         length = (end - position).to_bytes(4, "big" if self._big else "little")
         data[position + 4 : position + 8] = np.frombuffer(length, np.uint8)
@@ -169,13 +171,13 @@ class PcapngReader:
         return True
 
     def _without_end(self, data: Bytes, position: int, base: int, final: bool) -> int | None:
-        """The length behind a block is not the one in front. Where a block follows by the one in front, that is true
-        and the block is whole; unless another begins inside it, just behind a length that is true."""
+        """The two lengths of a block differ. If a block follows at the end that the first one gives, that length is
+        right and the block is whole; unless another begins inside it, right after a correct last length."""
         after = position + self._number(data, position + 4)
         if not final and len(data) - after < SEARCH_BYTES:
             return None
-        inside, found = find_block(data[:after], position + SMALLEST_BLOCK, self._big, True)
-        if found and self._fits(data, position, inside):
+        inside, has_inner = find_block(data[:after], position + SMALLEST_BLOCK, self._big, True)
+        if has_inner and self._fits(data, position, inside):
             return -1
         if is_block(data, after, self._big) or (final and after == len(data)):
             self._trusted = base + position
@@ -183,6 +185,6 @@ class PcapngReader:
             return position
         return -1
 
-    def _tell(self, detail: str, end: int) -> None:
+    def _report_loss(self, detail: str, end: int) -> None:
         self._rows.problems.add("broken block", detail, self._lost_from, end - self._lost_from)
         self._lost_from = -1

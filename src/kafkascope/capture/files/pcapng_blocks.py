@@ -1,7 +1,7 @@
-"""The kernels of pcapng: blocks of one section in, rows of packets out; and the search for the next true block.
+"""The kernels that index the blocks of a pcapng section, and that search for the next valid block.
 
-Every block says its length twice, in front and behind. Nothing of a block is read before its end is compared with that
-of the data."""
+A block has its length twice, at its start and at its end. Nothing of a block is read before its end is compared with
+the end of the data."""
 
 from enum import IntEnum
 from typing import Any
@@ -14,9 +14,9 @@ from kafkascope.limits import MAX_BLOCK_BYTES, MAX_PACKET_BYTES
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 SMALLEST_BLOCK = 12
-# With names, statistics, a systemd journal entry, decryption secrets, custom blocks: good to find the way by.
+# With names, statistics, a systemd journal entry, decryption secrets, custom blocks: they help to find the next block.
 _KNOWN = (INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET, 4, 5, 9, 10, 0xBAD, 0x4000_0BAD)
-# In front of the packet in its block, and with the length behind it.
+# Bytes before the packet in its block, and those plus the length after it.
 _PACKET_HEAD, _PACKET_FRAME = 28, 32
 _SIMPLE_HEAD, _SIMPLE_FRAME = 12, 16
 BYTE_ORDER = 0x1A2B3C4D
@@ -62,9 +62,9 @@ def to_ns(stamp: Number, base: Number, exponent: Number, offset: Number) -> Numb
         return offset
     if exponent == 0:
         return stamp * _SECOND + offset
-    one = np.int64(1)
-    seconds = (stamp >> exponent) & ((one << (64 - exponent)) - 1)
-    fraction = stamp & ((one << exponent) - 1)
+    unit = np.int64(1)
+    seconds = (stamp >> exponent) & ((unit << (64 - exponent)) - 1)
+    fraction = stamp & ((unit << exponent) - 1)
     if exponent > 33:
         # 2**33 * 10**9 is the most that fits; what is dropped is less than a nanosecond.
         fraction >>= exponent - 33
@@ -77,7 +77,7 @@ def index_blocks(
     data: Any, position: Number, big: bool, trusted: Number, interfaces: Any, interface_count: Number,
     start: Any, captured: Any, original: Any, time_ns: Any, links: Any, count: Number, last_ns: Number,
 ) -> Numbers:  # fmt: skip
-    """(rows, where it stopped, why, time of the last packet). The length behind the block at `trusted` may lie."""
+    """(rows, where it stopped, why, time of the last packet). The block at `trusted` may end with a wrong length."""
     stop = len(data)
     while stop - position >= SMALLEST_BLOCK:
         kind = any32(data, position, big)
@@ -117,7 +117,7 @@ def index_blocks(
             if interface_count == 0:
                 return count, position, BlockStop.NO_INTERFACE, last_ns
             wire = any32(data, position + 8, big)
-            # It has no captured length: the block holds it, padded to four, unless the snap length cut it.
+            # It has no captured length: the block holds the packet padded to four bytes, unless the snap length cut it.
             size = min(wire, length - _SIMPLE_FRAME)
             if interfaces[0, Interface.SNAP_LENGTH] > 0:
                 size = min(size, interfaces[0, Interface.SNAP_LENGTH])
@@ -136,7 +136,7 @@ def index_blocks(
 
 @jit
 def is_block(data: Any, position: Number, big: bool) -> Number:
-    """Whether a whole block of a kind we know stands here, in this byte order or as a section in either."""
+    """Whether a whole block of a known kind is at `position`, in this byte order or as a section in either."""
     stop = len(data)
     if stop - position < SMALLEST_BLOCK:
         return False
@@ -157,7 +157,7 @@ def is_block(data: Any, position: Number, big: bool) -> Number:
 
 @jit
 def find_block(data: Any, position: Number, big: bool, final: bool) -> Numbers:
-    """(where the next block is, True), or (where to search on when there is more, False)."""
+    """(where the next block is, True), or (where to continue the search with more data, False)."""
     last = len(data) - SMALLEST_BLOCK if final else len(data) - SEARCH_BYTES
     while position <= last:
         if is_block(data, position, big):

@@ -1,6 +1,6 @@
-"""A path, `-` or an open file in, its bytes out as they come: a pipe is not waited for longer than it has bytes, and a
-growing file goes on until the deadline, or until another file has its name. Whatever cannot be opened or read is an
-`InputError`, whatever is no path and no file to read from a `UsageError`."""
+"""Reads bytes from a path, `-` or an open file as they arrive: it takes what a pipe has without waiting for more, and
+reads a growing file until the deadline, or until another file takes its name. What can't be opened or read is an
+`InputError`; what is neither a path nor a readable file is a `UsageError`."""
 
 import gzip
 import io
@@ -17,51 +17,51 @@ from typing import Any, BinaryIO
 
 from kafkascope.errors import InputError, UsageError
 
-POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 Input = str | os.PathLike[str] | BinaryIO
-# What files that unpack while they are read say of broken data; of data that is cut it is an EOFError.
+# What files that decompress while they are read raise for broken data; for data that is cut it is an EOFError.
 _BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
-def inputs(given: Any) -> list[Input]:
-    """One or several, as a list; paths are text in it."""
-    several = isinstance(given, Iterable) and not _is_one(given)
-    return [_input(one) for one in (given if several else [given])]
+def inputs(source: Any) -> list[Input]:
+    """One input or several, as a list; paths are text in it."""
+    several = isinstance(source, Iterable) and not _is_single(source)
+    return [_input(item) for item in (source if several else [source])]
 
 
-def _is_one(given: Any) -> bool:
-    # Some files can be iterated too, and temporary ones are of no class that says what they are.
-    one = isinstance(given, str | os.PathLike | bytes | bytearray | memoryview)
-    return one or hasattr(given, "read") or hasattr(given, "readinto")
+def _is_single(source: Any) -> bool:
+    # Some files are iterable too, and temporary files have no common base class.
+    is_path_or_bytes = isinstance(source, str | os.PathLike | bytes | bytearray | memoryview)
+    return is_path_or_bytes or hasattr(source, "read") or hasattr(source, "readinto")
 
 
-def _input(given: Any) -> Input:
-    if isinstance(given, bytes | bytearray | memoryview):
+def _input(source: Any) -> Input:
+    if isinstance(source, bytes | bytearray | memoryview):
         raise UsageError("bytes are no path; give it as text, and a recording in memory as io.BytesIO(…)")
-    if not _is_one(given):
+    if not _is_single(source):
         raise UsageError(
-            f"{_named(given)} is no recording; a path, - or an open binary file is wanted, or several of these"
+            f"{_type_name(source)} is no recording; a path, - or an open binary file is wanted, or several of these"
         )
-    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else given
+    return os.fsdecode(source) if isinstance(source, str | os.PathLike) else source
 
 
-def _named(given: Any) -> str:
-    kind = type(given).__name__
-    return "None" if given is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+def _type_name(value: Any) -> str:
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
 @dataclass(slots=True)
-class Waiting:
-    """How to go on at the end of a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one.
-    `changed` says why it ended before: the file was `replaced` by another of its name, or `shortened`."""
+class FollowPolicy:
+    """How long to follow a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one. `changed`
+    says why following ended before that: the file was `replaced` by another of its name, or `shortened`."""
 
     deadline: float | None = None
     pause: Callable[[float], None] = time.sleep
     changed: str | None = None
 
-    def again(self) -> bool:
-        left = POLL_SECONDS if self.deadline is None else min(POLL_SECONDS, self.deadline - time.monotonic())
+    def wait(self) -> bool:
+        left = _POLL_SECONDS if self.deadline is None else min(_POLL_SECONDS, self.deadline - time.monotonic())
         if left <= 0:
             return False
         self.pause(left)
@@ -69,28 +69,28 @@ class Waiting:
 
 
 class Source:
-    """`fill` reads what is there now, at least one byte, and 0 at the end. `problem` says why a file that unpacks its
-    data itself, as `gzip.open` does, came to its end too early."""
+    """`fill` reads what is available, at least one byte, and 0 at the end. `problem` says why a file that decompresses
+    its data itself, as `gzip.open` does, ended too early."""
 
-    def __init__(self, given: Input, waiting: Waiting | None = None) -> None:
+    def __init__(self, source: Input, waiting: FollowPolicy | None = None) -> None:
         self._waiting = waiting
         self.problem: str | None = None
-        self._file, self.name, self._ours = _open(given)
+        self._file, self.name, self._ours = _open(source)
         self._descriptor = _descriptor(self._file)
-        found = os.fstat(self._descriptor) if self._descriptor >= 0 else None
-        mode = found.st_mode if found is not None else 0
+        file_status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
+        mode = file_status.st_mode if file_status is not None else 0
         if stat.S_ISDIR(mode):
             raise InputError(f"{self.name} is a directory; a recording is a file")
         self._regular = stat.S_ISREG(mode)
         self._changed: str | None = None
         if not self._regular:
             self._waiting = None  # a pipe's end is its end
-        # Whether to hand on what is there rather than to fill a whole batch.
+        # Whether to pass on what is available instead of filling a whole batch.
         self.live = not self._regular or self._waiting is not None
-        # Bytes that are left of a file that is read as it is and does not grow, 0 where nobody knows.
+        # Bytes left of a plain file that does not grow, 0 if that is unknown.
         self.left = 0
-        if found is not None and not self.live and isinstance(self._file, io.FileIO):
-            self.left = found.st_size - self._file.tell()
+        if file_status is not None and not self.live and isinstance(self._file, io.FileIO):
+            self.left = file_status.st_size - self._file.tell()
 
     def fill(self, view: memoryview) -> int:
         got = 0
@@ -98,22 +98,22 @@ class Source:
             count = self._read(view[got:])
             got += count
             if count == 0:
-                if got or self._waiting is None or not self._goes_on(self._waiting):
+                if got or self._waiting is None or not self._keeps_following(self._waiting):
                     break
-            elif not self._regular and not self._more():
+            elif not self._regular and not self._has_more():
                 break
         return got
 
-    def _goes_on(self, waiting: Waiting) -> bool:
+    def _keeps_following(self, waiting: FollowPolicy) -> bool:
         if self._changed:
-            # Read to its end once more: something may have come before the change was seen.
+            # Read to its end once more: bytes may have come before the change was seen.
             waiting.changed = self._changed
             return False
         self._changed = self._change()
-        return self._changed is not None or waiting.again()
+        return self._changed is not None or waiting.wait()
 
     def _change(self) -> str | None:
-        """A name without a file is waited for: whoever took it away may be about to make the next."""
+        """A name without a file isn't a change yet: the next file may be about to get the name."""
         ours = os.fstat(self._descriptor)
         if ours.st_size < os.lseek(self._descriptor, 0, os.SEEK_CUR):
             return "shortened"
@@ -140,7 +140,7 @@ class Source:
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or str(error)).lower()}") from None
 
-    def _more(self) -> bool:
+    def _has_more(self) -> bool:
         return self._descriptor >= 0 and bool(select.select([self._descriptor], [], [], 0)[0])
 
     def close(self) -> None:
@@ -148,10 +148,10 @@ class Source:
             self._file.close()
 
 
-def _open(given: Input) -> tuple[Any, str, bool]:
-    """(file, what to call it, whether to close it)"""
-    if isinstance(given, str | os.PathLike):
-        path = os.fspath(given)
+def _open(source: Input) -> tuple[Any, str, bool]:
+    """(file, its name, whether to close it)"""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
         if path == "-":
             if sys.stdin is None:
                 raise InputError("standard input is closed; give a file or a pipe: tcpdump -U -w - | kafkascope read -")
@@ -165,13 +165,13 @@ def _open(given: Input) -> tuple[Any, str, bool]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{path}: {reason.lower()}") from None
-    name = name_of(given)
-    if getattr(given, "closed", False):
+    name = name_of(source)
+    if getattr(source, "closed", False):
         raise UsageError(f"{name} is closed")
-    readable = getattr(given, "readable", None)
+    readable = getattr(source, "readable", None)
     if readable is not None and not readable():
         raise UsageError(f"{name} is not open for reading; open it with 'rb'")
-    return given, name, False
+    return source, name, False
 
 
 def name_of(file: Any) -> str:
@@ -180,7 +180,7 @@ def name_of(file: Any) -> str:
 
 
 def _descriptor(file: Any) -> int:
-    """-1 where there is none to wait on."""
+    """-1 without one that can be waited on."""
     try:
         return int(file.fileno())
     except (AttributeError, OSError, io.UnsupportedOperation):
@@ -194,11 +194,11 @@ def _read_into(file: Any, view: memoryview, called: str) -> int:
             return method(view) or 0
     data = file.read(len(view))
     if data is None:
-        return 0  # a file that does not wait, as `readinto` says it too
+        return 0  # a non-blocking file without data, as `readinto` has it too
     if isinstance(data, str):
         raise UsageError(f"{called} is open as text; open it with 'rb'")
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise UsageError(f"{called} gives {_named(data)}; bytes are wanted")
+        raise UsageError(f"{called} gives {_type_name(data)}; bytes are wanted")
     if len(data) > len(view):
         raise UsageError(f"{called} gives more bytes than it was asked for")
     view[: len(data)] = data

@@ -8,7 +8,7 @@ _SNOOP = b"snoop\0\0\0"  # RFC 1761
 
 
 def unread_format(start: bytes) -> str | None:
-    """`bzip2 data, which is not read; unpack it first: bunzip2 FILE`; None for all else."""
+    """For example `bzip2 data, which is not read; unpack it first: bunzip2 FILE`; None for all other formats."""
     if _BZIP2.match(start):
         return "bzip2 data, which is not read; unpack it first: bunzip2 FILE"
     if start.startswith(_SNOOP):

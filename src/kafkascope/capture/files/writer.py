@@ -1,4 +1,4 @@
-"""Packets in, a pcapng file out that any reader takes: one little-endian section, times in nanoseconds."""
+"""Writes packets to a pcapng file that any reader accepts: one little-endian section, times in nanoseconds."""
 
 import struct
 from typing import BinaryIO
@@ -12,7 +12,7 @@ _NANOSECONDS = 9
 
 
 class PcapngWriter:
-    """`write(time_ns, packet)` writes to the first interface, which is there from the start."""
+    """`write(time_ns, packet)` writes to the first interface, which exists from the start."""
 
     def __init__(self, file: BinaryIO, *, link: int = ETHERNET, snap_length: int = 0, name: str | None = None) -> None:
         self._file = file
@@ -21,7 +21,7 @@ class PcapngWriter:
         self.add_interface(link=link, snap_length=snap_length, name=name)
 
     def add_interface(self, *, link: int = ETHERNET, snap_length: int = 0, name: str | None = None) -> int:
-        """Its number, for `write`. A snap length of 0 is none."""
+        """The number of the interface, for `write`. A snap length of 0 means none."""
         options = _option(_NAME, name.encode()) if name else b""
         options += _option(_RESOLUTION, bytes([_NANOSECONDS])) + bytes(4)
         self._block(INTERFACE, struct.pack("<HHI", link, 0, snap_length) + options)
@@ -29,7 +29,7 @@ class PcapngWriter:
         return self._interfaces - 1
 
     def write(self, time_ns: int, packet: bytes, *, interface: int = 0, original: int | None = None) -> None:
-        """`original` is how long the packet was on the wire, where only its beginning is given."""
+        """`original` is the length of the packet on the wire, if `packet` is only its beginning."""
         if not 0 <= interface < self._interfaces:
             raise ValueError(f"interface {interface} was not added; there are {self._interfaces}")
         wire = len(packet) if original is None else original

@@ -1,1 +1,1 @@
-"""Packets: link layers, tunnels, IP fragments, and the TCP segments in them."""
+"""Finds TCP segments in packets, through link layers, tunnels and IP fragments."""

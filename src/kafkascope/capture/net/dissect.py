@@ -1,6 +1,7 @@
-"""The kernel from packets to TCP segments: link layer, IP, tunnels, TCP; nothing is read before its end is compared.
+"""The kernel that finds the TCP segments in packets, through link layer, IP and tunnels. It reads no header before it
+has checked that the packet holds it.
 
-Fragments are set aside as rows of their own, packets that cannot be read are counted by reason."""
+Fragments are set aside as rows of their own; packets that can't be read are counted by reason."""
 
 from enum import IntEnum
 from typing import Any
@@ -12,20 +13,20 @@ from kafkascope.capture.base.flow import ACK
 from kafkascope.capture.base.numbers import Number, Numbers, big16, big32, big64
 from kafkascope.capture.files.link import CUT, OTHER, UNKNOWN_LINK, network_layer
 from kafkascope.capture.net.flow_table import FULL, flow_number
-from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner
+from kafkascope.capture.net.tunnel import GRE, IP_IN_IP, IPV6_IN_IP, UDP, inner_ip
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_PACKET_BYTES, MAX_TUNNELS
 
 TCP = 6
 _HOP_BY_HOP, _FRAGMENT, _AUTHENTICATION = 0, 44, 51
-# With routing, destination options, mobility, host identity, shim6.
+# Also routing, destination options, mobility, host identity, shim6.
 _EXTENSIONS = (_HOP_BY_HOP, 43, _AUTHENTICATION, 60, 135, 139, 140)
 _JUMBO_OPTION = 0xC204  # RFC 2675: option type and length
-# A length that no packet had on the wire: a jumbo payload says up to 4 GB, which the columns do not hold.
+# Longer than any packet on the wire: a jumbo payload may claim 4 GB, which the columns do not hold.
 LONGEST_WIRE = 16 * MAX_PACKET_BYTES
 _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
 
-# Headers lie far apart: those of the packet so many rows on are asked for while this one is read.
+# Headers are far apart in memory: the header of the packet this many rows on is prefetched while one is read.
 _AHEAD = 8
 
 
@@ -38,7 +39,7 @@ class DissectStop(IntEnum):
 
 
 class SkipReason(IntEnum):
-    """Why a packet gave no segment: the rows of `bad`, each packets, bytes, first packet, first link type. Of
+    """Why a packet gave no segment: the rows of `bad`, each (packets, bytes, first packet, first link type). For
     segments that were recorded in part only the packets are counted."""
 
     CUT_HEADERS = 0
@@ -126,7 +127,7 @@ def dissect(
                 if data[at] >> 4 != 4 or header < 20 or 0 < total < header:
                     reason = SkipReason.MALFORMED
                     break
-                # Offload leaves 0: the packet is as long as the frame. Anything behind the length is padding.
+                # Offload leaves 0: the packet is as long as the frame. Bytes after the length are padding.
                 if total:
                     wire = at + total
                     end = min(end, wire)
@@ -211,7 +212,7 @@ def dissect(
                 pieces += 1
                 break
             if protocol != TCP:
-                at, version = inner(data, at, end, protocol)
+                at, version = inner_ip(data, at, end, protocol)
                 level += 1
                 if version != OTHER and level > MAX_TUNNELS:
                     reason = SkipReason.TOO_DEEP
@@ -229,7 +230,7 @@ def dissect(
                 break
             from_port = big16(data, at)
             to_port = big16(data, at + 2)
-            # Halves of addresses compare unsigned; flipping the sign bit makes that of signed numbers.
+            # Halves of addresses compare unsigned: flipping the sign bit of signed numbers does that.
             flip = np.int64(-0x8000_0000_0000_0000)
             back: Any = False
             if from_high != to_high:
@@ -263,7 +264,7 @@ def dissect(
             acknowledgement[count] = big32(data, at + 8) if data[at + 13] & ACK else np.int64(-1)
             count += 1
             break
-        # What only looks like a tunnel is no broken packet.
+        # What only looks like a tunnel isn't a broken packet.
         if reason >= 0 and (level == outer or reason >= SkipReason.TOO_DEEP):
             if bad[reason, 0] == 0:
                 bad[reason, 2] = row

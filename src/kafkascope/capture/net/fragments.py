@@ -1,5 +1,6 @@
-"""Puts IP fragments together to whole datagrams. The store is bounded in bytes and in time, the oldest goes first; what
-never became whole, or can be no part of a datagram, is reported. A fragment costs the same however many wait."""
+"""Reassembles IP fragments into datagrams. The store is bounded in bytes and in time, and drops the oldest datagram
+first. Datagrams that stay incomplete are reported, and fragments that can't belong to one. The cost of a fragment
+doesn't depend on how many wait."""
 
 import struct
 from bisect import bisect_left, bisect_right
@@ -10,22 +11,22 @@ from typing import NamedTuple
 from kafkascope.capture.base.problems import Problems
 from kafkascope.limits import MAX_FRAGMENT_BYTES, MAX_FRAGMENT_SECONDS
 
-# What a fragment and a datagram cost beside their bytes, measured: a million empty ones count too.
+# Memory of a fragment and of a datagram besides their bytes, measured: a million empty ones count too.
 _OVERHEAD, _DATAGRAM_OVERHEAD = 256, 1_024
-# No datagram that was sent in fragments is longer (RFC 791, RFC 8200 4.5); a jumbo payload never is (RFC 2675, 3).
+# No fragmented datagram is longer (RFC 791, RFC 8200 4.5); a jumbo payload is never fragmented (RFC 2675, 3).
 LONGEST_DATAGRAM = 65_535
 
 
 @dataclass(frozen=True, slots=True)
 class Datagram:
-    """A datagram as one packet of link type raw IP: `captured` bytes of `original`."""
+    """A reassembled datagram as one packet of link type raw IP, whose length on the wire was `original`."""
 
     packet: bytes
     original: int
 
 
-class Key(NamedTuple):
-    """Compared for each fragment, so a tuple."""
+class DatagramKey(NamedTuple):
+    """Identifies a datagram. A tuple, because it is compared for each fragment."""
 
     version: int
     identification: int
@@ -34,28 +35,36 @@ class Key(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _PartialDatagram:
     first_ns: int
     place: int
     offset: int
     cost: int = _DATAGRAM_OVERHEAD
     total: int | None = None
-    covered: "_Covered" = field(default_factory=lambda: _Covered())
-    pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # by offset: bytes there, length on the wire
+    covered: "_ByteRanges" = field(default_factory=lambda: _ByteRanges())
+    pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # by offset: bytes, length on the wire
 
 
 class FragmentStore:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        # Ordered: to find the first of a plain dict takes a walk over all that were removed before it.
-        self._waiting: OrderedDict[Key, _Waiting] = OrderedDict()
+        # Ordered: finding the first entry of a plain dict walks over all that were removed before it.
+        self._waiting: OrderedDict[DatagramKey, _PartialDatagram] = OrderedDict()
         self._cost = 0
 
     def add(
-        self, key: Key, position: int, more: bool, data: bytes, length: int, time_ns: int, place: int, offset: int
+        self,
+        key: DatagramKey,
+        position: int,
+        more: bool,
+        data: bytes,
+        length: int,
+        time_ns: int,
+        place: int,
+        offset: int,
     ) -> Datagram | None:
-        """The whole datagram where this fragment was the last to miss. `position` is its place in the datagram;
-        `place` and `offset` are its packet's number and place in the file."""
+        """The whole datagram, if this fragment completes it. `position` is its place in the datagram; `place` and
+        `offset` are its packet's number and place in the file."""
         if position + length > LONGEST_DATAGRAM:
             detail = f"a fragment ends at byte {position + length} of its IP datagram, {LONGEST_DATAGRAM} are possible"
             self._problems.add("fragments", detail, offset, len(data), place)
@@ -65,11 +74,11 @@ class FragmentStore:
             self._give_up(key)
             waiting = None
         if waiting is None:
-            waiting = self._waiting[key] = _Waiting(time_ns, place, offset)
+            waiting = self._waiting[key] = _PartialDatagram(time_ns, place, offset)
             self._cost += waiting.cost
         known = waiting.pieces.get(position)
         if known is None or known[1] < length:
-            # Of two that begin at one place the longer counts; where others overlap, the earlier place does.
+            # Of two fragments at one position the longer counts; where others overlap, the lower position does.
             waiting.pieces[position] = (data, length)
             waiting.covered.add(position, position + length)
             cost = len(data) + _OVERHEAD - (len(known[0]) + _OVERHEAD if known else 0)
@@ -94,20 +103,20 @@ class FragmentStore:
         for key in list(self._waiting):
             self._give_up(key)
 
-    def _forget(self, key: Key) -> _Waiting:
+    def _forget(self, key: DatagramKey) -> _PartialDatagram:
         waiting = self._waiting.pop(key)
         self._cost -= waiting.cost
         return waiting
 
-    def _give_up(self, key: Key) -> None:
+    def _give_up(self, key: DatagramKey) -> None:
         waiting = self._forget(key)
         lost = sum(len(data) for data, _ in waiting.pieces.values())
         detail = f"{len(waiting.pieces)} fragments of an IP datagram, the rest did not come"
         self._problems.add("fragments", detail, waiting.offset, lost, waiting.place)
 
 
-class _Covered:
-    """Which bytes of a datagram are there: ranges that neither overlap nor touch, in order."""
+class _ByteRanges:
+    """The bytes of a datagram that have come, as ranges in order that neither overlap nor touch."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -130,7 +139,7 @@ class _Covered:
 
 
 def _assemble(pieces: dict[int, tuple[bytes, int]], total: int) -> bytes:
-    """All bytes up to the first that a snap length cut, of pieces that leave no gap before `total`."""
+    """All bytes before the first that a snap length cut, from pieces that leave no gap before `total`."""
     out = bytearray()
     reached = 0
     for position in sorted(pieces):
@@ -143,12 +152,12 @@ def _assemble(pieces: dict[int, tuple[bytes, int]], total: int) -> bytes:
     return bytes(out[:total])
 
 
-def _header_bytes(key: Key) -> int:
+def _header_bytes(key: DatagramKey) -> int:
     return 20 if key.version == 4 else 40
 
 
-def _header(key: Key, total: int) -> bytes:
-    """As the datagram had it, without options and fragment fields; a length that does not fit is 0, as in offload."""
+def _header(key: DatagramKey, total: int) -> bytes:
+    """The datagram's header without options and fragment fields; a length that does not fit is 0, as with offload."""
     packed = struct.pack(">4q", *key.addresses)
     if key.version == 4:
         length = total + 20 if total + 20 <= LONGEST_DATAGRAM else 0

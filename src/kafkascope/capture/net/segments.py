@@ -18,7 +18,7 @@ from kafkascope.capture.net.dissect import (
     dissect,
 )
 from kafkascope.capture.net.flow_table import FlowTable
-from kafkascope.capture.net.fragments import Datagram, FragmentStore, Key
+from kafkascope.capture.net.fragments import Datagram, DatagramKey, FragmentStore
 
 _FRAGMENT_ROWS = 1024
 _COLUMNS = (
@@ -128,7 +128,7 @@ class SegmentReader:
         columns = (fragments.tolist(), given["times"][rows].tolist(), numbers.tolist(), places.tolist())
         for fragment, time_ns, number, place in zip(*columns, strict=True):
             datagram = self._store.add(
-                Key(
+                DatagramKey(
                     fragment[Fragment.VERSION],
                     fragment[Fragment.IDENTIFICATION],
                     fragment[Fragment.PROTOCOL],

@@ -1,4 +1,4 @@
-"""What lies behind an IP header that is no TCP in; where the inner IP header begins and of which version out."""
+"""Finds the inner IP header of a tunnel: IP in IP, GRE, ERSPAN, VXLAN, Geneve."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from kafkascope.capture.files.link import CUT, ERSPAN, GTP_U, OTHER, VXLAN_GPE, 
 from kafkascope.columnar.compiling.jit import jit
 
 IP_IN_IP, UDP, IPV6_IN_IP, GRE = 4, 17, 41, 47
-# VXLAN's own port, and the one that Linux took before there was one (flannel still does).
+# VXLAN's port, and the one that Linux used before VXLAN had one (flannel still does).
 _VXLAN, _VXLAN_LINUX, _GENEVE = 4789, 8472, 6081
 _GTP_U, _VXLAN_GPE = 2152, 4790
 _UDP_BYTES, _VXLAN_BYTES, _GENEVE_BYTES, _GTP_BYTES = 8, 8, 8, 8
 _TRANSPARENT_ETHERNET = 0x6558
 # draft-foschiano-erspan: type II has this version and a sequence number in GRE's header, type I has neither; type III
-# has the next version, and a subheader where its last bit is set.
+# has the next version, and a subheader if its last bit is set.
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _VERSION_2, _VERSION_3 = 1, 2
 _ERSPAN_2_BYTES, _ERSPAN_3_BYTES, _SUBHEADER_BYTES = 8, 12, 8
@@ -22,8 +22,8 @@ _CHECKSUM, _KEY, _SEQUENCE = 0x8000, 0x2000, 0x1000
 
 
 @jit
-def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
-    """(where it begins, version); OTHER for what is no tunnel that we know."""
+def inner_ip(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
+    """(where the inner IP header begins, version); OTHER for anything but a known tunnel."""
     if protocol == IP_IN_IP:
         return at, 4
     if protocol == IPV6_IN_IP:
@@ -37,8 +37,8 @@ def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
             return ethernet(data, at + _VXLAN_BYTES, end)
         if port == _GENEVE and end - at >= _GENEVE_BYTES and data[at] >> 6 == 0:
             after = at + _GENEVE_BYTES + (data[at] & 0x3F) * 4
-            return _carried(data, after, end, big16(data, at + 2))
-        # What a phone sends: version 1, and a packet of the user inside.
+            return _payload(data, after, end, big16(data, at + 2))
+        # User traffic of a mobile network: version 1, with a packet of the user inside.
         if port == _GTP_U and end - at >= _GTP_BYTES and data[at] >> 4 == 3 and data[at + 1] == 0xFF:
             return at, GTP_U
         if port == _VXLAN_GPE and end - at >= _VXLAN_BYTES and data[at] & 0x04:
@@ -48,7 +48,7 @@ def inner(data: Any, at: Number, end: Number, protocol: Number) -> Numbers:
 
 @jit
 def _gre(data: Any, at: Number, end: Number) -> Numbers:
-    """RFC 2784 and 2890; version 1 is PPTP, and source routes are long gone (RFC 2784 forbids them)."""
+    """RFC 2784 and 2890. Version 1 is PPTP; source routes are obsolete (RFC 2784 forbids them)."""
     if end - at < 4 or big16(data, at) & 0x4007:
         return at, OTHER
     flags = big16(data, at)
@@ -60,12 +60,12 @@ def _gre(data: Any, at: Number, end: Number) -> Numbers:
     if kind == _ERSPAN_2 and not flags & _SEQUENCE:
         return ethernet(data, after, end)
     if kind in (_ERSPAN_2, _ERSPAN_3):
-        return _mirrored(data, after, end, kind)
-    return _carried(data, after, end, kind)
+        return _erspan(data, after, end, kind)
+    return _payload(data, after, end, kind)
 
 
 @jit
-def _mirrored(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+def _erspan(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     """ERSPAN of type II or III."""
     if end - at < (_ERSPAN_2_BYTES if kind == _ERSPAN_2 else _ERSPAN_3_BYTES):
         return at, CUT
@@ -84,7 +84,7 @@ def _mirrored(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
 
 
 @jit
-def _carried(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
+def _payload(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     if at > end:
         return at, OTHER
     if kind == _TRANSPARENT_ETHERNET:

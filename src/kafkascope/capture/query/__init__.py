@@ -1,1 +1,1 @@
-"""Filters and statistics over exchanges."""
+"""Filters exchanges, and computes statistics over them."""

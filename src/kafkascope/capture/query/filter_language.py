@@ -1,5 +1,6 @@
-r"""A small language over the columns of `exchanges`: `api == "Fetch" and latency_us > 100ms` in, a tree out that picks
-rows of an Arrow batch. Nothing is evaluated but columns, literals and comparisons; `UsageError` names the place.
+r"""Parses `--where`, a small language over the columns of `exchanges`, into a tree that picks rows of an Arrow batch:
+`api == "Fetch" and latency_us > 100ms`. It evaluates only columns, literals and comparisons; a `UsageError` names the
+place.
 
     expression = term {"or" term}         term = factor {"and" factor}
     factor     = "not" factor | "(" expression ")" | column [operator literal]
@@ -95,10 +96,10 @@ def _compare(node: Compare, column: pa.Array) -> Mask:
         masks = [_compare(Compare(node.column, "==", literal), column) for literal in node.literal]
         return np.asarray(np.logical_or.reduce(masks))
     if node.literal is None:
-        there: Mask = column.is_valid().to_numpy(zero_copy_only=False)
-        return ~there if node.operator == "==" else there
+        known: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+        return ~known if node.operator == "==" else known
     if node.operator == "~":
-        found = pc.match_substring_regex(column, node.literal)
+        matching = pc.match_substring_regex(column, node.literal)
     else:
         literal = node.literal
         if isinstance(literal, Duration):
@@ -106,10 +107,10 @@ def _compare(node: Compare, column: pa.Array) -> Mask:
         if isinstance(literal, datetime):
             literal = pa.scalar(literal, TIME)
         if isinstance(literal, (int, float)) and not isinstance(literal, bool):
-            found = _compare_number(column, node.operator, literal)
+            matching = _compare_number(column, node.operator, literal)
         else:
-            found = _ORDER[node.operator](column, literal)
-    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
+            matching = _ORDER[node.operator](column, literal)
+    return np.asarray(pc.fill_null(matching, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _compare_number(column: pa.Array, operator: str, number: float) -> pa.Array:
@@ -218,8 +219,8 @@ class _Parser:
     def _comparison(self) -> Node:
         kind, column, at = self._peek()
         if kind != "column":
-            found = "nothing more" if kind == "end" else f"'{column}'"
-            raise self._fail(f"a column was expected, {found} is there", at)
+            actual = "nothing more" if kind == "end" else f"'{column}'"
+            raise self._fail(f"a column was expected, {actual} is there", at)
         if column not in SCHEMA.names:
             raise self._fail(f"no column is called {column}; there are {', '.join(SCHEMA.names)}", at)
         self._next += 1
@@ -283,6 +284,6 @@ class _Parser:
             pa.bool_(): isinstance(value, bool),
         }.get(type_, isinstance(value, (int, float)) and not isinstance(value, bool))
         if not fits:
-            wanted = {pa.string(): "text in quotes", pa.bool_(): "true or false"}.get(type_, "a number")
-            raise self._fail(f"{column} is compared with {wanted}", at)
+            expected = {pa.string(): "text in quotes", pa.bool_(): "true or false"}.get(type_, "a number")
+            raise self._fail(f"{column} is compared with {expected}", at)
         return value

@@ -1,4 +1,4 @@
-"""Which exchanges are wanted: what was asked for in, a mask over the rows of a batch out."""
+"""Selects the exchanges of a batch that match a filter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """All that is set must hold. Clients, groups and topics may have `*` and `?`; `errors` are codes, and an empty list
-    means any but 0. `slow_us` leaves long polls out: they wait by design."""
+class ExchangeFilter:
+    """An exchange matches if it fulfils all that is set. Clients, groups and topics may have `*` and `?`; `errors` are
+    codes, and an empty list means any but 0. `slow_us` excludes long polls: they wait by design."""
 
     apis: tuple[int, ...] = ()
     clients: tuple[str, ...] = ()
@@ -44,41 +44,41 @@ class Wanted:
 
     @property
     def everything(self) -> bool:
-        return self == Wanted()
+        return self == ExchangeFilter()
 
 
-def select(wanted: Wanted, batch: ExchangeBatch, columns: pa.RecordBatch, names: list[Names] | None) -> Mask:
-    """`names` are needed where groups or topics are wanted."""
+def select(criteria: ExchangeFilter, batch: ExchangeBatch, columns: pa.RecordBatch, names: list[Names] | None) -> Mask:
+    """Which rows match. `names` are needed to filter by group or topic."""
     mask = np.ones(len(batch), dtype=bool)
-    if wanted.apis:
+    if criteria.apis:
         keys = batch.rows[batch.request, Frame.API_KEY]
-        mask &= (batch.request >= 0) & (np.isin(keys, wanted.apis) | _inside_envelopes(wanted.apis, batch, keys))
-    if wanted.clients:
-        mask &= _glob(columns, "client_id", wanted.clients) | _address(columns, wanted.clients)
-    if wanted.errors is not None:
+        mask &= (batch.request >= 0) & (np.isin(keys, criteria.apis) | _inside_envelopes(criteria.apis, batch, keys))
+    if criteria.clients:
+        mask &= _glob(columns, "client_id", criteria.clients) | _address(columns, criteria.clients)
+    if criteria.errors is not None:
         codes = columns.column("error_code")
-        mask &= codes.is_valid().to_numpy(zero_copy_only=False)  # no answer is no error, and not none either
+        mask &= codes.is_valid().to_numpy(zero_copy_only=False)  # without a response the error isn't known
         known = codes.fill_null(0).to_numpy()
-        mask &= np.isin(known, wanted.errors) if wanted.errors else known != 0
-    if wanted.slow_us is not None:
+        mask &= np.isin(known, criteria.errors) if criteria.errors else known != 0
+    if criteria.slow_us is not None:
         latency = columns.column("latency_us").fill_null(-1).to_numpy()
-        mask &= (latency >= wanted.slow_us) & ~columns.column("long_poll").to_numpy(zero_copy_only=False)
-    if wanted.between is not None:
-        mask &= _between(columns, *wanted.between)
-    if wanted.where is not None:
+        mask &= (latency >= criteria.slow_us) & ~columns.column("long_poll").to_numpy(zero_copy_only=False)
+    if criteria.between is not None:
+        mask &= _between(columns, *criteria.between)
+    if criteria.where is not None:
         from kafkascope.capture.query.filter_language import pick
 
-        mask &= pick(wanted.where, columns)
-    for patterns, pull in ((wanted.groups, _groups), (wanted.topics, _topics)):
+        mask &= pick(criteria.where, columns)
+    for patterns, pull in ((criteria.groups, _groups), (criteria.topics, _topics)):
         if patterns:
             assert names is not None
-            # Fetches of one session share its topics.
+            # Fetches of one session share one tuple of topics.
             matching: dict[int, bool] = {}
             for index in np.flatnonzero(mask).tolist():
-                found = pull(names[index])
-                if id(found) not in matching:
-                    matching[id(found)] = any(matches(name, p) for name in found for p in patterns)
-                mask[index] = matching[id(found)]
+                own_names = pull(names[index])
+                if id(own_names) not in matching:
+                    matching[id(own_names)] = any(matches(name, p) for name in own_names for p in patterns)
+                mask[index] = matching[id(own_names)]
     return mask
 
 
@@ -101,7 +101,7 @@ def _inside_envelopes(apis: tuple[int, ...], batch: ExchangeBatch, keys: npt.NDA
 
 
 def _each(column: pa.Array, test: Callable[[str], bool]) -> Mask:
-    """A test of each distinct text, spread over the rows."""
+    """Applies the test once per distinct text."""
     encoded = column.dictionary_encode()
     good = np.array([test(text) for text in encoded.dictionary.to_pylist()] + [False], dtype=bool)
     return np.asarray(good[encoded.indices.fill_null(len(good) - 1).to_numpy()])
@@ -122,7 +122,7 @@ def _address(columns: pa.RecordBatch, patterns: tuple[str, ...]) -> Mask:
 
 
 def _between(columns: pa.RecordBatch, first: datetime | None, last: datetime | None) -> Mask:
-    import pyarrow.compute as pc  # nothing else here needs it, and it takes its time
+    import pyarrow.compute as pc  # slow to import, and only needed here
 
     at = pc.coalesce(columns.column("request_at"), columns.column("response_at"))
     mask = np.ones(columns.num_rows, dtype=bool)

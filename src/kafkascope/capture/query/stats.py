@@ -1,5 +1,5 @@
-"""Exchanges in, calls, bytes, errors and latency percentiles by API, client and connection out, in memory that depends
-on how many of those there are and not on how many exchanges."""
+"""Aggregates calls, bytes, errors and latency percentiles by API, client and connection. Memory depends on how many of
+those there are, not on how many exchanges."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Stats:
 
 
 def _numbers(columns: pa.RecordBatch) -> Ints:
-    """What is summed of each row; a latency that is not known is -1."""
+    """The measures of each row; an unknown latency is -1."""
     table = np.empty((columns.num_rows, len(Measure)), np.int64)
     for at, name in enumerate(("request_bytes", "response_bytes", "error_code")):
         table[:, at] = _without_nulls(columns.column(name), 0)
@@ -63,16 +63,16 @@ def _numbers(columns: pa.RecordBatch) -> Ints:
 
 
 def _without_nulls(column: pa.Array, value: int) -> npt.NDArray[np.integer]:
-    """`value` in their place."""
-    found: npt.NDArray[np.integer] = (column.fill_null(value) if column.null_count else column).to_numpy()
-    return found
+    """The column with `value` in place of nulls."""
+    values: npt.NDArray[np.integer] = (column.fill_null(value) if column.null_count else column).to_numpy()
+    return values
 
 
 def _distinct(columns: pa.RecordBatch, *names: str) -> tuple[Ints, list[tuple[Any, ...]]]:
     """(row to its number, number to the values)"""
     encoded = [columns.column(name).dictionary_encode() for name in names]
-    words = [[*one.dictionary.to_pylist(), None] for one in encoded]
-    indices = [_without_nulls(one.indices, len(one.dictionary)) for one in encoded]
+    words = [[*column.dictionary.to_pylist(), None] for column in encoded]
+    indices = [_without_nulls(column.indices, len(column.dictionary)) for column in encoded]
     codes = indices[0].astype(np.int64)
     if len(names) == 1:
         return codes, [(word,) for word in words[0]]

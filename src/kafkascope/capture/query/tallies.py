@@ -1,5 +1,5 @@
-"""Numbers of exchanges by name in, what they come to out, in memory that depends on the names alone: sums, and
-latencies in buckets for percentiles."""
+"""Sums measures of exchanges by name, and counts latencies in buckets for percentiles. Memory depends on the number of
+names alone."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -16,18 +16,18 @@ from kafkascope.limits import MAX_TALLIED_BYTES
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Latencies are counted in buckets that grow by this factor: a percentile, rounded, is within 1 % of the true one, or a
-# microsecond.
-GROWTH = 1.015
-_LOG_GROWTH = math.log(GROWTH)
-# Any int64 has one.
+# Latencies are counted in buckets that grow by this factor: a percentile, rounded, is within 1 % or a microsecond of
+# the exact one.
+_GROWTH = 1.015
+_LOG_GROWTH = math.log(_GROWTH)
+# Enough for any int64.
 BUCKETS = 3_072
 PERCENTILES = (50, 90, 99)
 
 
 class Measure(IntEnum):
-    """The numbers of an exchange; of many they are summed, but of latencies there is the longest, -1 where none is
-    known."""
+    """The numbers of an exchange. Over many exchanges they are summed, but for the latency, whose longest is kept, -1
+    if none is known."""
 
     REQUEST_BYTES = 0
     RESPONSE_BYTES = 1
@@ -36,17 +36,18 @@ class Measure(IntEnum):
     LATENCY = 4
 
 
-# After the measures of a sum: how many exchanges it has.
+# The column after the measures of a sum: how many exchanges it has.
 CALLS = len(Measure)
-# What a name takes beside its letters, with its sums and a few buckets; and that of all further names.
+# Memory of a name besides its characters, with its sums and a few buckets.
 NAME_COST = 768
+# What all further names are counted under.
 OTHERS = "(others)"
-# Buckets are put together when so many new ones wait, or as many as there are.
+# New buckets are merged when this many wait, or as many as there are already.
 _MOST_WAITING = 1 << 16
 
 
 class Tally(NamedTuple):
-    """`percentiles` are those of `PERCENTILES`, in microseconds. They and the slowest are None where no latency is
+    """`percentiles` are those of `PERCENTILES`, in microseconds. They and the slowest are None if no latency is
     known."""
 
     calls: int
@@ -59,8 +60,8 @@ class Tally(NamedTuple):
 
 
 class Tallies:
-    """Names are numbered as they come, until they take too much: calls with a new name then go to `others`. A bucket's
-    key is the number of its name, times `BUCKETS`, and its own."""
+    """Names are numbered as they come, until they take too much memory: calls with a new name then go to `others`. The
+    key of a bucket is the number of its name, times `BUCKETS`, plus its own."""
 
     def __init__(self, others: Any = OTHERS) -> None:
         self._others = others
@@ -76,7 +77,7 @@ class Tallies:
         return iter(self._numbers)
 
     def add(self, codes: Ints, names: Sequence[Any], numbers: Ints, leave_out: Mask | None) -> None:
-        """A code a row says which of `names` it is for; `leave_out` are rows whose latency does not count."""
+        """The code of a row is the index of its name; `leave_out` marks rows whose latency does not count."""
         sums = np.zeros((len(names), len(Measure) + 1), np.int64)
         sums[:, Measure.LATENCY] = -1
         keys = np.empty(len(codes), np.int64)
@@ -91,12 +92,12 @@ class Tallies:
             self._sums = more
         number = np.zeros(len(names), np.int64)
         number[used] = mine
-        take_over(self._sums, number, sums, keys[:timed])
-        found, counts = np.unique(keys[:timed], return_counts=True)
-        self._waiting.append((found, counts))
-        self._waits += len(found)
+        add_sums(self._sums, number, sums, keys[:timed])
+        distinct, counts = np.unique(keys[:timed], return_counts=True)
+        self._waiting.append((distinct, counts))
+        self._waits += len(distinct)
         if self._waits > max(_MOST_WAITING, len(self._keys)):
-            self._settle()
+            self._merge_buckets()
 
     def _number(self, name: Any) -> int:
         number = self._numbers.get(name)
@@ -110,37 +111,37 @@ class Tallies:
     def calls(self) -> dict[Any, int]:
         return dict(zip(self._numbers, self._sums[:, CALLS].tolist(), strict=False))
 
-    def told(self, names: Collection[Any] | None = None) -> list[Tally]:
-        """Of all, in their order, or of these and then of all others together."""
+    def summaries(self, names: Collection[Any] | None = None) -> list[Tally]:
+        """Of all names, in their order; or of the given ones, and then of all others together."""
         if names is None:
-            return self._told(np.arange(len(self._numbers)), len(self._numbers))
+            return self._summaries(np.arange(len(self._numbers)), len(self._numbers))
         group = np.full(len(self._numbers), len(names), np.int64)
         group[[self._numbers[name] for name in names]] = np.arange(len(names))
-        return self._told(group, len(names) + (len(names) < len(self._numbers)))
+        return self._summaries(group, len(names) + (len(names) < len(self._numbers)))
 
-    def _told(self, group: Ints, count: int) -> list[Tally]:
-        """`group` is which of `count` each name goes to."""
-        self._settle()
+    def _summaries(self, group: Ints, count: int) -> list[Tally]:
+        """`group` is the index of the summary, of `count`, that each name goes to."""
+        self._merge_buckets()
         sums = np.zeros((count, len(Measure) + 1), np.int64)
         sums[:, Measure.LATENCY] = -1
         keys, counts = self._keys.copy(), self._counts
-        take_over(sums, group, self._sums, keys)
+        add_sums(sums, group, self._sums, keys)
         if len(group) > count:
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]
-        found = np.empty((count, len(PERCENTILES)), np.int64)
-        find_percentiles(keys, counts, sums, np.array(PERCENTILES), found)
+        percentiles = np.empty((count, len(PERCENTILES)), np.int64)
+        find_percentiles(keys, counts, sums, np.array(PERCENTILES), percentiles)
         unknown: tuple[None, ...] = (None,) * len(PERCENTILES)
         return [
             Tally(calls, requests, responses, errors, unanswered, slowest, tuple(some))
             if slowest >= 0
             else Tally(calls, requests, responses, errors, unanswered, None, unknown)
             for (requests, responses, errors, unanswered, slowest, calls), some in zip(
-                sums.tolist(), found.tolist(), strict=True
+                sums.tolist(), percentiles.tolist(), strict=True
             )
         ]
 
-    def _settle(self) -> None:
+    def _merge_buckets(self) -> None:
         if self._waiting:
             parts = [(self._keys, self._counts), *self._waiting]
             keys, counts = (np.concatenate([part[which] for part in parts]) for which in (0, 1))
@@ -151,7 +152,7 @@ class Tallies:
 
 @jit
 def add_up(codes: Any, numbers: Any, left_out: Any, sums: Any, keys: Any) -> Number:
-    """Sums by code; how many latencies count, each with its code and bucket in `keys`."""
+    """Adds up by code; the number of latencies that count, each with its code and bucket in `keys`."""
     count = 0
     for row in range(len(codes)):
         mine = sums[codes[row]]
@@ -168,8 +169,8 @@ def add_up(codes: Any, numbers: Any, left_out: Any, sums: Any, keys: Any) -> Num
 
 
 @jit
-def take_over(sums: Any, number: Any, more: Any, keys: Any) -> None:
-    """Those of other numbers to these; keys get the new numbers."""
+def add_sums(sums: Any, number: Any, more: Any, keys: Any) -> None:
+    """Adds the rows of `more` to `sums`, each at its new number; `keys` get the new numbers too."""
     for row in range(len(number)):
         mine = sums[number[row]]
         if more[row, CALLS]:
@@ -184,8 +185,8 @@ def take_over(sums: Any, number: Any, more: Any, keys: Any) -> None:
 
 
 @jit
-def find_percentiles(keys: Any, counts: Any, sums: Any, percents: Any, found: Any) -> None:
-    """Keys are sorted; the middle of a bucket, or the longest where that is less."""
+def find_percentiles(keys: Any, counts: Any, sums: Any, percents: Any, percentiles: Any) -> None:
+    """Keys are sorted. A percentile is the middle of its bucket, or the longest latency if that is less."""
     start = 0
     while start < len(keys):
         number = keys[start] // BUCKETS
@@ -194,13 +195,13 @@ def find_percentiles(keys: Any, counts: Any, sums: Any, percents: Any, found: An
             total += counts[end]
             end += 1
         for which in range(len(percents)):
-            wanted = max(1, (total * percents[which] + 99) // 100)
+            rank = max(1, (total * percents[which] + 99) // 100)
             at, so_far = start, counts[start]
-            while so_far < wanted:
+            while so_far < rank:
                 at += 1
                 so_far += counts[at]
             bucket = keys[at] % BUCKETS
-            middle = np.floor(GROWTH ** (bucket - 0.5) + 0.5) if bucket else 0.0
+            middle = np.floor(_GROWTH ** (bucket - 0.5) + 0.5) if bucket else 0.0
             longest = sums[number, Measure.LATENCY]
-            found[number, which] = np.int64(middle) if middle < longest else longest
+            percentiles[number, which] = np.int64(middle) if middle < longest else longest
         start = end

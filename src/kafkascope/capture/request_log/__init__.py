@@ -1,1 +1,1 @@
-"""A broker's request log."""
+"""Reads a broker's request log."""

@@ -9,30 +9,30 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafkascope.capture.files.decompress import Unpacked
-from kafkascope.capture.files.source import Input, Source, Waiting
+from kafkascope.capture.files.decompress import Decompressor
+from kafkascope.capture.files.source import FollowPolicy, Input, Source
 from kafkascope.capture.formats import REQUEST_LOG
 from kafkascope.limits import MAX_LINE_BYTES
 
 MARK = REQUEST_LOG.mark.decode()
 _READ_BYTES = 1 << 20
-# 1684 to 2255: what 64 bits of ns hold, with room for a duration on either side.
+# 1684 to 2255: the range of 64 bits of ns, with room for a duration on either side.
 _FARTHEST_NS = 9_000_000_000 * 1_000_000_000
 
 # containerd and CRI-O: `2026-11-15T09:30:00.123456789Z stdout P the first part`.
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?: |$)")
-# `[2026-11-15 09:30:00,123]`, as Kafka's own layout has it, or a time with its zone.
+# `[2026-11-15 09:30:00,123]` as in Kafka's default layout, or a time with its zone.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
-# Other lines are counted and not looked at: a request, or what a container runtime wrote, has one of these.
-_WORTH = re.compile(re.escape(REQUEST_LOG.mark) + rb'|"log"| std(?:out|err) [FP]')
+# Lines with a request, or written by a container runtime, have one of these. Other lines are only counted.
+_CANDIDATE = re.compile(re.escape(REQUEST_LOG.mark) + rb'|"log"| std(?:out|err) [FP]')
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """`time_ns` is None where nothing tells it. Lines of the file count from 0: `number` is that of the first part,
-    `last` that of the last."""
+    """`time_ns` is None if unknown. Lines of the file count from 0: `number` is that of the first part, `last` that of
+    the last."""
 
     text: str
     time_ns: int | None
@@ -42,7 +42,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line of more than MAX_LINE_BYTES, its parts together: which it is, where it begins, and its bytes."""
+    """A line of more than MAX_LINE_BYTES in all its parts: its number, offset and length."""
 
     number: int
     offset: int
@@ -60,7 +60,7 @@ class _Raw:
 
 @dataclass(slots=True)
 class _Parts:
-    """What is there of a line that a container runtime split."""
+    """The parts so far of a line that a container runtime split."""
 
     time_ns: int | None
     first: _Raw
@@ -81,15 +81,15 @@ class _Parts:
 
 
 class LogLines:
-    """`count` is how many lines of the file have been read, those that tell nothing too."""
+    """`count` is how many lines of the file have been read, including those without a request."""
 
-    def __init__(self, source: Input, waiting: Waiting | None = None) -> None:
+    def __init__(self, source: Input, waiting: FollowPolicy | None = None) -> None:
         self._source = source
         self._waiting = waiting
         self.count = 0
 
     def read(self) -> Iterator[LogLine | LongLine | None]:
-        """None now and then while a growing file is waited for: all that is there has been read."""
+        """The lines; None whenever all that a growing file has so far has been read."""
         parts: dict[str, _Parts] = {}
         for raw in self._raw():
             if not isinstance(raw, _Raw):
@@ -112,8 +112,8 @@ class LogLines:
     def _raw(self) -> Iterator[_Raw | LongLine | None]:
         source = Source(self._source, self._waiting)
         with closing(source):
-            unpacked = Unpacked(source)
-            held: list[bytes] = []  # of a line that goes on, unless it is too long already
+            unpacked = Decompressor(source)
+            held: list[bytes] = []  # of a line that is not complete, unless it is too long already
             length = offset = 0
             buffer = bytearray(_READ_BYTES)
             while count := unpacked.fill(memoryview(buffer)):
@@ -129,7 +129,7 @@ class LogLines:
                         held, length = [], 0
                 end = max(chunk.rfind(b"\n") + 1, start)
                 if not length:
-                    yield from self._worth(chunk, start, end, offset)
+                    yield from self._candidates(chunk, start, end, offset)
                     length = count - end
                     held = [chunk[end:]]
                 offset += count
@@ -143,9 +143,9 @@ class LogLines:
         self.count += 1
         return _Raw(b"".join(held), number, offset) if held else LongLine(number, offset, length)
 
-    def _worth(self, chunk: bytes, start: int, end: int, offset: int) -> Iterator[_Raw]:
-        """Those of the whole lines from `start` to `end` that may tell something."""
-        while match := _WORTH.search(chunk, start, end):
+    def _candidates(self, chunk: bytes, start: int, end: int, offset: int) -> Iterator[_Raw]:
+        """Those of the whole lines from `start` to `end` that may hold a request."""
+        while match := _CANDIDATE.search(chunk, start, end):
             begin = chunk.rfind(b"\n", start, match.start()) + 1 or start
             stop = chunk.index(b"\n", match.start())
             self.count += chunk.count(b"\n", start, begin)
@@ -171,11 +171,11 @@ def _unwrap(line: str) -> tuple[str, int | None, str, bool]:
             name = stream if stream in ("stdout", "stderr") else "other"
             return text.rstrip("\n"), _any_time(value.get("time")), name, text.endswith("\n")
         if isinstance(value, dict):
-            told = next((t for t in value.values() if isinstance(t, str) and MARK in t), None)
+            message = next((t for t in value.values() if isinstance(t, str) and MARK in t), None)
             times = (value.get(name) for name in ("@timestamp", "timestamp", "time", "ts", "instant"))
             stamp = next((t for t in times if t is not None), None)
-            if told is not None:
-                return told, _any_time(stamp), "", True
+            if message is not None:
+                return message, _any_time(stamp), "", True
     return line, None, "", True
 
 

@@ -1,8 +1,8 @@
-"""A broker's request log in (`kafka.request.logger` at DEBUG), exchanges out: the same batches as a capture gives.
+"""Reads a broker's request log (`kafka.request.logger` at DEBUG) as exchanges, in the same batches as a capture gives.
 
-The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It tells no
-sizes of frames, and of record data the size alone; its times are those of the log line, written when the answer had
-been sent. Whatever a line says, nothing is raised: one that cannot be read is counted."""
+The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It has no frame
+sizes, and only the size of record data; its times are those of the log line, written after the response was sent. No
+content of a line raises an error: a line that can't be read is counted."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from kafkascope.capture.exchanges.pairing import (
     PairStatus,
 )
 from kafkascope.capture.exchanges.record_sizes import NO_SIZES, Sizes, drop_sizes, sizes_in
-from kafkascope.capture.files.source import Input, Waiting
+from kafkascope.capture.files.source import FollowPolicy, Input
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,
     Frame,
@@ -36,16 +36,16 @@ from kafkascope.errors import KafkascopeError
 from kafkascope.limits import MAX_LINE_BYTES
 from kafkascope.schema.catalog import apis
 
-# Enough for the kernels; what a person waits for comes sooner, when a growing file has no more.
+# Enough for the kernels to be efficient. A growing file gives smaller batches when it has no more lines.
 LINES_A_BATCH = 2_000
 _DECODER = json.JSONDecoder()
-# Three years: more than a broker waits, less than the room that times leave at the ends of 64 bits.
+# Three years: longer than any wait of a broker, and within the room that times leave at the ends of 64 bits.
 _LONGEST_NS = 100_000_000 * 1_000_000_000
-# Durations of lines without a time count from here, back and forth.
+# Durations of lines without a time count from here.
 _NO_TIME_NS = KNOWN_FROM_NS - _LONGEST_NS
-# Of so many lines, at least, it is known what they said: the same line twice has the same time and is not far.
+# At least this many lines are remembered: two equal lines have the same time, so they are near each other.
 _REMEMBERED = 50_000
-# What comes of values that are not what they should be; `KafkascopeError` is what the encoder says to them.
+# Raised by values of the wrong kind; `KafkascopeError` comes from the encoder.
 _ODD = (KafkascopeError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
 
 
@@ -63,8 +63,8 @@ class _Entry:
 
 @dataclass(slots=True)
 class RequestLog:
-    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and are not; `problems`
-    are lines too long to be read."""
+    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and could not be read;
+    `problems` are lines too long to be read."""
 
     recordings: Recordings
     names: bool = False
@@ -79,9 +79,9 @@ class RequestLog:
     _latest_ns: int = 0
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
-    def read(self, source: Input, waiting: Waiting | None = None, skip: int = 0) -> Iterator[ExchangeBatch]:
-        """The first `skip` lines of the file are known: they tell who the clients are, and give no exchange. A line
-        that was split there is given: what was there of it could not be read."""
+    def read(self, source: Input, waiting: FollowPolicy | None = None, skip: int = 0) -> Iterator[ExchangeBatch]:
+        """The first `skip` lines of the file were read before: only the client software is taken from them. A line of
+        several parts that ends after `skip` gives its exchange: its first parts could not be read alone."""
         held: list[_Entry] = []
         lines = LogLines(source, waiting)
         for line in lines.read():
@@ -106,7 +106,7 @@ class RequestLog:
             yield self._batch(held)
 
     def _too_long(self, line: LongLine) -> None:
-        # The first line of a file is 1 wherever a person reads it.
+        # People count lines from 1.
         detail = f"line {line.number + 1} has {line.length} bytes, of one line {MAX_LINE_BYTES} are read"
         self.problems.add("long line", detail, line.offset, line.length, line.number)
 
@@ -116,43 +116,46 @@ class RequestLog:
             return None
         start = at + len(MARK)
         try:
-            told, behind = _DECODER.raw_decode(line.text, start)
-            header = told["requestHeader"]
+            entry, behind = _DECODER.raw_decode(line.text, start)
+            header = entry["requestHeader"]
             key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
-            request, asked = _frame(key, version, "Request", told["request"], header)
-            response, answered = None, NO_SIZES
-            if isinstance(answer := told.get("response"), dict):
-                response, answered = _frame(key, version, "Response", answer, header)
-            total_ns = round(float(told["totalTimeMs"]) * 1_000_000)
+            request, request_sizes = _frame(key, version, "Request", entry["request"], header)
+            response, response_sizes = None, NO_SIZES
+            if isinstance(response_body := entry.get("response"), dict):
+                response, response_sizes = _frame(key, version, "Response", response_body, header)
+            total_ns = round(float(entry["totalTimeMs"]) * 1_000_000)
             if abs(total_ns) >= _LONGEST_NS:
                 raise ValueError("no duration")
-            # The last: a line that cannot be read tells nothing of a client.
-            connection = self._connection(str(told["connection"]), told.get("clientInformation"), key, told["request"])
+            # Last, so that nothing of a client is learnt from a line that cannot be read.
+            connection = self._connection(
+                str(entry["connection"]), entry.get("clientInformation"), key, entry["request"]
+            )
         except _ODD:
             self.unread += 1
             return None
         end_ns = line.time_ns if line.time_ns is not None else parse_time(line.text[:at])
         self.without_time += end_ns is None
-        # All that the line says names it wherever the log is cut: correlation ids of requests that were forwarded on
-        # one connection are those of several clients.
+        # The whole content identifies the line wherever the log is cut: correlation ids of requests that were forwarded
+        # on one connection are those of several clients.
         place = self._places.of(f"{end_ns} {line.text[start:behind]}")
-        return _Entry(request, response, (asked, answered), connection, line.number, total_ns, end_ns, place)
+        return _Entry(
+            request, response, (request_sizes, response_sizes), connection, line.number, total_ns, end_ns, place
+        )
 
     def _connection(self, text: str, software: Any, key: int, request: Any) -> int:
         number = self._numbers.get(text)
         if number is None:
-            # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and which of their connections.
+            # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and a counter of their connections.
             broker, _, rest = text.partition("-")
             client = rest.partition("-")[0]
-            ends = Ends(text_hash(text.encode()), _address(client), _address(broker))
             number = self._numbers[text] = len(self.ends)
-            self.ends.append(ends)
-        found = self.ends[number]
-        if found.software is None and isinstance(software, dict):
-            found.software = _software(software.get("softwareName"), software.get("softwareVersion"))
-        if found.software is None and key == API_VERSIONS and isinstance(request, dict):
-            # The broker knows it from this request on: the line of the request itself has "unknown" still.
-            found.software = _software(request.get("clientSoftwareName"), request.get("clientSoftwareVersion"))
+            self.ends.append(Ends(text_hash(text.encode()), _address(client), _address(broker)))
+        ends = self.ends[number]
+        if ends.software is None and isinstance(software, dict):
+            ends.software = _software(software.get("softwareName"), software.get("softwareVersion"))
+        if ends.software is None and key == API_VERSIONS and isinstance(request, dict):
+            # The broker knows it after this request: the line of the request itself still has "unknown".
+            ends.software = _software(request.get("clientSoftwareName"), request.get("clientSoftwareVersion"))
         return number
 
     def _batch(self, entries: list[_Entry]) -> ExchangeBatch:
@@ -182,7 +185,7 @@ class RequestLog:
                 if body is not None:
                     parts.append(body)
                     sizes.append(entry.record_sizes[side])
-                    # The line in place of an offset: lines of one time stay in their order.
+                    # The line number in place of an offset: lines with equal times stay in order.
                     table.append((entry.connection, side, entry.line, order[side], first_packet + entry.line))
                     first_ns.append(times[side])
                     places.append(entry.place)
@@ -197,29 +200,29 @@ class RequestLog:
 
 
 class _Places:
-    """What a line says in, a number for it out that no other has: a line that stood there before gets another."""
+    """Numbers lines by their content; a line that is repeated gets a number of its own."""
 
     def __init__(self) -> None:
         self._recent: dict[int, int] = {}
         self._before: dict[int, int] = {}
 
-    def of(self, said: str) -> int:
-        place = _number(said)
+    def of(self, text: str) -> int:
+        place = _number(text)
         times = self._recent.get(place) or self._before.get(place, 0)
         if len(self._recent) >= _REMEMBERED:
             self._before, self._recent = self._recent, {}
         self._recent[place] = times + 1
-        return _number(f"{times} {said}") if times else place
+        return _number(f"{times} {text}") if times else place
 
 
-def _number(said: str) -> int:
-    """Of 63 bits: places in a stream are not negative."""
-    return text_hash(said.encode(errors="surrogatepass")) >> 1
+def _number(text: str) -> int:
+    """63 bits: places in a stream are not negative."""
+    return text_hash(text.encode(errors="surrogatepass")) >> 1
 
 
 def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> tuple[bytes, Sizes]:
-    """Header and body without the length, and the sizes of its record data; the header alone where the catalog cannot
-    write the body."""
+    """(header and body without the length, the sizes of its record data); the header alone if the catalog cannot encode
+    the body."""
     api = apis().get(key)
     fields: dict[str, Any] = {"correlationId": int(header["correlationId"])}
     if kind == "Request" and not (key == 7 and version == 0):
@@ -238,7 +241,7 @@ def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]
 
 
 def _software(*words: object) -> str | None:
-    """Without what is no text, and lone surrogates, which no column holds."""
+    """Only the text, without lone surrogates, which no column holds."""
     known = " ".join(word for word in words if isinstance(word, str) and word not in ("", "unknown"))
     return known.encode(errors="ignore").decode().strip() or None
 
@@ -247,7 +250,7 @@ def _address(text: str) -> str:
     """`[2001:db8::1]:9092` also where the log leaves the brackets out."""
     host, _, port = text.rpartition(":")
     try:
-        found = ip_address(host.strip("[]").partition("%")[0])
+        parsed = ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
         return text
-    return f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"
+    return f"[{parsed}]:{port}" if parsed.version == 6 else f"{parsed}:{port}"

@@ -1,1 +1,1 @@
-"""What is unfinished at the end of a run, and how a later run resumes it."""
+"""Saves what is unfinished at the end of a run, so that a later run resumes it."""

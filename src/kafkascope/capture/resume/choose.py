@@ -1,5 +1,5 @@
-"""Segments of all flows in, those of chosen flows out: for tasks that each read a part of the connections. The choice
-is made once a flow, by its ends."""
+"""Keeps the segments of chosen flows, for tasks that each read a part of the connections. The choice is made once per
+flow, by its endpoints."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +16,13 @@ _COLUMNS = ("flow", "direction", "sequence", "flags", "start", "length", "wire_l
 
 
 def flow_hash(ends: Endpoints) -> int:
-    """64 bits of both ends, the same in any run, on any machine."""
+    """A 64-bit hash of both ends, the same in any run, on any machine."""
     parts = (ends.address_a, ends.port_a.to_bytes(2, "big"), ends.address_b, ends.port_b.to_bytes(2, "big"))
     return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big")
 
 
 def bucket(number: int, count: int) -> Choice:
-    """The flows of bucket `number`, out of `count` that have all of them together."""
+    """Chooses the flows of bucket `number` of `count`."""
     return lambda ends: flow_hash(ends) % count == number
 
 
@@ -33,7 +33,7 @@ class Chooser:
         self._known: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def renew(self) -> None:
-        """Before the next batch is made: numbers that it may give to other flows."""
+        """Called before each batch is made: forgets the numbers that the batch may give to other flows."""
         unused = self._flows.unused
         self._known[unused[unused < len(self._known)]] = _UNKNOWN
 

@@ -1,5 +1,5 @@
-"""Framing between two runs: its tables, searches and undecided connections in, numbers out, and back. Bytes of what is
-not complete are read again; where they are gone the frame is lost, but not its end."""
+"""Saves and restores framing between two runs: its tables, searches and undecided connections. The bytes of incomplete
+frames are read again; if they are gone the frame is lost, but not its end."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,22 +32,22 @@ from kafkascope.capture.frames.frame_table import (
 from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.frames.split import begin, end_stream
 from kafkascope.capture.resume.places import earliest
-from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
 from kafkascope.capture.tcp.stream_table import (
     Stream,
 )
 
-# What `framing` says beside PYTHON, SKIP and FRESH.
+# Values of `framing` besides PYTHON, SKIP and FRESH.
 FRAMED, SEARCHED = 0, 1
 
 Place = Callable[[int], int]
-LatePieces = dict[int, npt.NDArray[np.int64]]
+LateRows = dict[int, npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """Of one connection: what `Carried` has of it, with the packets' numbers of this run."""
+    """The framing state of one connection as in `Carried`, but with packet numbers of this run."""
 
     starter: int
     opened: tuple[bool, bool]
@@ -73,8 +73,8 @@ class Framing:
             yield from (entry[5] for entry in self.pieces.entries)
 
 
-def is_attended(framer: Framer, number: int) -> bool:
-    """More of the connection would be read."""
+def is_followed(framer: Framer, number: int) -> bool:
+    """Whether more of the connection would be read."""
     places = framer._tables.place[2 * number : 2 * number + 2]
     return (
         bool((places >= 0).any())
@@ -83,8 +83,8 @@ def is_attended(framer: Framer, number: int) -> bool:
     )
 
 
-def leave_alone(framer: Framer, number: int) -> None:
-    """Nothing of the connection is a frame any more, not even what it began."""
+def stop_framing(framer: Framer, number: int) -> None:
+    """Stops framing the connection, and drops the frames that it began."""
     framer._tables = with_streams(framer._tables, 2 * number + 2)
     tables = framer._tables
     if number in framer._undecided:
@@ -101,7 +101,7 @@ def leave_alone(framer: Framer, number: int) -> None:
         tables.place[stream] = SKIP
 
 
-def framing_of(framer: Framer, number: int, late: LatePieces) -> Framing:
+def framing_of(framer: Framer, number: int, late: LateRows) -> Framing:
     tables = framer._tables
     if 2 * number >= len(tables.place):
         return Framing(
@@ -169,52 +169,52 @@ def _undecided(undecided: Undecided) -> CarriedPieces:
     return CarriedPieces(undecided.client, undecided.opened, undecided.hinted, undecided._looked, named, entries)
 
 
-def want_frames(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
-    for direction, stream in enumerate(one.streams):
+def add_frame_ranges(carried: Carried, number: int, flow: int, place: Place, ranges: RereadRanges) -> None:
+    for direction, stream in enumerate(carried.streams):
         at, base = 2 * number + direction, stream.row[Stream.BASE]
         if stream.place != NOWHERE:
             low = stream.state[Partial.OFFSET] + 4
-            wanted.want(at, flow, base, low, low + held_of(stream.state), place(stream.place))
+            ranges.add(at, flow, base, low, low + held_of(stream.state), place(stream.place))
         search = stream.search
         if search is not None and search.run_bytes:
             low = search.run_offset
-            wanted.want(at, flow, base, low, low + search.run_bytes, place(search.place))
-        for low, high, packet in _runs(one.pieces, direction, place):
-            wanted.want(at, flow, base, low, high, packet)
+            ranges.add(at, flow, base, low, low + search.run_bytes, place(search.place))
+        for low, high, packet in _runs(carried.pieces, direction, place):
+            ranges.add(at, flow, base, low, high, packet)
 
 
 def _runs(pieces: CarriedPieces | None, direction: int, place: Place) -> list[tuple[int, int, int]]:
-    """Bytes of one direction, neighbours as one."""
-    found: list[tuple[int, int, int]] = []
+    """The byte ranges of one direction, with adjacent ones merged."""
+    runs: list[tuple[int, int, int]] = []
     for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
         if kind == PieceKind.BYTES and way == direction:
-            if found and found[-1][1] == offset:
-                found[-1] = (found[-1][0], offset + length, min(found[-1][2], place(packet)))
+            if runs and runs[-1][1] == offset:
+                runs[-1] = (runs[-1][0], offset + length, min(runs[-1][2], place(packet)))
             else:
-                found.append((offset, offset + length, place(packet)))
-    return found
+                runs.append((offset, offset + length, place(packet)))
+    return runs
 
 
-def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wanted: Wanted) -> list[str]:
-    """Says what could not be read again."""
+def restore_framing(framer: Framer, carried: Carried, number: int, place: Place, ranges: RereadRanges) -> list[str]:
+    """Restores the framing of a connection; descriptions of what could not be read again."""
     framer._tables = with_streams(framer._tables, 2 * number + 2)
     tables = framer._tables
-    tables.starters[number] = one.starter
+    tables.starters[number] = carried.starter
     slot = -1
-    if one.slot is not None:
-        assert one.client is not None
-        slot = int(begin(tables, number, one.client))
+    if carried.slot is not None:
+        assert carried.client is not None
+        slot = int(begin(tables, number, carried.client))
         if slot < 0:
             framer._tables = tables = with_slots(tables)
-            slot = int(begin(tables, number, one.client))
-        tables.slots[slot, [ConnSlot.HANDSHAKE, ConnSlot.HANDSHAKE_ID, ConnSlot.ASKED]] = one.slot
-        if one.asked:
-            tables.asked[slot, : len(one.asked)] = one.asked
+            slot = int(begin(tables, number, carried.client))
+        tables.slots[slot, [ConnSlot.HANDSHAKE, ConnSlot.HANDSHAKE_ID, ConnSlot.ASKED]] = carried.slot
+        if carried.asked:
+            tables.asked[slot, : len(carried.asked)] = carried.asked
     unread: list[str] = []
-    for direction, stream in enumerate(one.streams):
+    for direction, stream in enumerate(carried.streams):
         at = 2 * number + direction
         tables.opened[at] = stream.opened
-        row = 2 * slot + (direction != one.client)
+        row = 2 * slot + (direction != carried.client)
         if stream.framing not in (FRAMED, SEARCHED):
             if slot >= 0:
                 end_stream(tables, at, row)
@@ -224,20 +224,20 @@ def restore_framing(framer: Framer, one: Carried, number: int, place: Place, wan
         framer._tables.state[row, Partial.PACKET] = place(stream.state[Partial.PACKET])
         if stream.search is not None:
             tables.place[at] = PYTHON
-            unread += _restore_search(framer, stream.search, at, row, place, wanted)
+            unread += _restore_search(framer, stream.search, at, row, place, ranges)
         elif stream.place != NOWHERE:
-            unread += _collect(framer, at, row, wanted)
+            unread += _collect(framer, at, row, ranges)
             tables = framer._tables
-    if one.pieces is not None:
-        unread += _restore_undecided(framer, one.pieces, number, place, wanted)
+    if carried.pieces is not None:
+        unread += _restore_undecided(framer, carried.pieces, number, place, ranges)
     return unread
 
 
-def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]:
-    """The bytes of a frame whose rest is to come."""
+def _collect(framer: Framer, stream: int, row: int, ranges: RereadRanges) -> list[str]:
+    """Puts back the bytes of a frame whose rest is to come."""
     state = framer._tables.state[row]
     low, held = int(state[Partial.OFFSET]) + 4, held_of(state.tolist())
-    data = wanted.take(stream, low, low + held)
+    data = ranges.take(stream, low, low + held)
     if data is not None:
         counts = framer._tables.counts
         chunks = (held + CHUNK - 1) // CHUNK
@@ -259,38 +259,40 @@ def _collect(framer: Framer, stream: int, row: int, wanted: Wanted) -> list[str]
 
 
 def _restore_search(
-    framer: Framer, told: CarriedSearch, stream: int, row: int, place: Place, wanted: Wanted
+    framer: Framer, carried: CarriedSearch, stream: int, row: int, place: Place, ranges: RereadRanges
 ) -> list[str]:
-    data = wanted.take(stream, told.run_offset, told.run_offset + told.run_bytes)
-    run = Run(told.run_offset, aligned=False, skipped=told.skipped)
+    data = ranges.take(stream, carried.run_offset, carried.run_offset + carried.run_bytes)
+    run = Run(carried.run_offset, aligned=False, skipped=carried.skipped)
     if data is None:
-        run = Run(told.run_offset + told.run_bytes, aligned=False)
+        run = Run(carried.run_offset + carried.run_bytes, aligned=False)
     else:
-        ends = [mark[0] for mark in told.marks[1:]] + [told.run_bytes]
-        for (start, time, packet), end in zip(told.marks, ends, strict=False):
+        ends = [mark[0] for mark in carried.marks[1:]] + [carried.run_bytes]
+        for (start, time, packet), end in zip(carried.marks, ends, strict=False):
             run.add(data[start:end], time, place(packet))
         looked = run.looked_for_responses
-        looked.scanned, looked.candidates = told.scanned, list(told.candidates)
-        framer._kept += told.run_bytes + PIECE_COST * len(told.marks)
-    packet = place(told.packet)
-    search = framer._searches[stream] = Search(row, told.offset, told.first_ns, packet, run, told.time_ns)
-    if told.end:
-        kind, offset, time, packet = told.end
+        looked.scanned, looked.candidates = carried.scanned, list(carried.candidates)
+        framer._kept += carried.run_bytes + PIECE_COST * len(carried.marks)
+    packet = place(carried.packet)
+    search = framer._searches[stream] = Search(row, carried.offset, carried.first_ns, packet, run, carried.time_ns)
+    if carried.end:
+        kind, offset, time, packet = carried.end
         search.end = (kind, stream, offset, time, place(packet), 0, b"")
-    return [] if data is not None else [f"{told.run_bytes} bytes that are searched for a frame"]
+    return [] if data is not None else [f"{carried.run_bytes} bytes that are searched for a frame"]
 
 
-def _restore_undecided(framer: Framer, told: CarriedPieces, number: int, place: Place, wanted: Wanted) -> list[str]:
-    undecided = Undecided(told.client, told.opened, hinted=told.hinted)
+def _restore_undecided(
+    framer: Framer, carried: CarriedPieces, number: int, place: Place, ranges: RereadRanges
+) -> list[str]:
+    undecided = Undecided(carried.client, carried.opened, hinted=carried.hinted)
     lost = 0
-    for kind, direction, offset, length, time, packet in told.entries:
-        data = wanted.take(2 * number + direction, offset, offset + length) if kind == PieceKind.BYTES else b""
+    for kind, direction, offset, length, time, packet in carried.entries:
+        data = ranges.take(2 * number + direction, offset, offset + length) if kind == PieceKind.BYTES else b""
         if data is None:
             lost += length
             undecided.add(PieceKind.GAP, direction, offset, b"", length, time, place(packet))
         else:
             undecided.add(kind, direction, offset, data, length, time, place(packet))
-    undecided._looked, undecided._named = told.looked, list(told.named)
+    undecided._looked, undecided._named = carried.looked, list(carried.named)
     framer._undecided[number] = undecided
     framer._kept += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
     return [f"{lost} bytes of a connection that is not recognised yet"] if lost else []

@@ -1,4 +1,4 @@
-"""Pairing between two runs: frames without a partner in, numbers out, and back with their bytes read again."""
+"""Saves and restores the frames without a partner between two runs. Their bytes are read again."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from kafkascope.capture.frames.headers import (
     read_headers,
 )
 from kafkascope.capture.resume.places import earliest
-from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import Carried, Ints
 from kafkascope.capture.tcp.stream_table import (
     Stream,
@@ -40,8 +40,8 @@ def stream_of(connection: Connection, response: int) -> int:
 def waiting_of(
     pairer: Pairer, connections: Sequence[Connection], late: dict[int, npt.NDArray[np.int64]]
 ) -> dict[int, list[Ints]]:
-    """Connection to its frames without a partner, with the first packet that each of them needs."""
-    found: dict[int, list[Ints]] = {}
+    """The frames without a partner by connection, each with the first packet that it needs."""
+    rows_by_connection: dict[int, list[Ints]] = {}
     for row in pairer._waiting.tolist():
         kept = tuple(row[column] for column in _KEPT)
         stream = stream_of(connections[row[Frame.CONNECTION]], row[Frame.RESPONSE])
@@ -49,49 +49,49 @@ def waiting_of(
             late.get(stream), row[Frame.OFFSET], row[Frame.OFFSET] + 4 + row[Frame.SIZE], row[Frame.PACKET]
         )
         missing = (row[Frame.MISSING],) if row[Frame.MISSING] else ()
-        found.setdefault(row[Frame.CONNECTION], []).append((*kept, first, *missing))
-    return found
+        rows_by_connection.setdefault(row[Frame.CONNECTION], []).append((*kept, first, *missing))
+    return rows_by_connection
 
 
 def waiting_ids(pairer: Pairer) -> set[str]:
-    """The exchanges of frames without a partner, as they are named while they have none."""
+    """The ids of exchanges whose frame has no partner yet."""
     rows = pairer._waiting
     hashes = np.array([pairer.ends[number].number for number in rows[:, Frame.CONNECTION].tolist()], np.uint64)
     return set(exchange_ids(hashes, rows[:, Frame.OFFSET].copy(), rows[:, Frame.RESPONSE].copy()).to_pylist())
 
 
-def want_waiting(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
-    for _, response, offset, size, _, _, _, _, first, *_ in one.waiting:
-        direction = (one.client or 0) ^ response
-        base = one.streams[direction].row[Stream.BASE]
-        wanted.want(2 * number + direction, flow, base, offset + 4, offset + 4 + size, place(first))
+def add_waiting_ranges(carried: Carried, number: int, flow: int, place: Place, ranges: RereadRanges) -> None:
+    for _, response, offset, size, _, _, _, _, first, *_ in carried.waiting:
+        direction = (carried.client or 0) ^ response
+        base = carried.streams[direction].row[Stream.BASE]
+        ranges.add(2 * number + direction, flow, base, offset + 4, offset + 4 + size, place(first))
 
 
-def restore_ends(pairer: Pairer, one: Carried) -> None:
-    if one.connection_id is None:
+def restore_ends(pairer: Pairer, carried: Carried) -> None:
+    if carried.connection_id is None:
         pairer.ends.append(Ends(0, "", ""))
         return
-    ends, client = one.ends, one.client or 0
+    ends, client = carried.ends, carried.client or 0
     sides = [address_text(ends.address_a, ends.port_a), address_text(ends.address_b, ends.port_b)]
-    name = int(one.connection_id, 16)
-    pairer.ends.append(Ends(name, sides[client], sides[1 - client], one.client_software, one.software_from))
+    name = int(carried.connection_id, 16)
+    pairer.ends.append(Ends(name, sides[client], sides[1 - client], carried.client_software, carried.software_from))
 
 
-def named(ends: Ends | None) -> str | None:
+def connection_id_of(ends: Ends | None) -> str | None:
     return connection_name(ends.number) if ends is not None and ends.client_address else None
 
 
 def restore_waiting(
-    pairer: Pairer, carried: Sequence[Carried], places: Sequence[Place], wanted: Wanted
+    pairer: Pairer, carried: Sequence[Carried], places: Sequence[Place], ranges: RereadRanges
 ) -> list[tuple[int, str]]:
-    """(connection, what could not be read again)"""
+    """Puts the frames back; (connection, what could not be read again)."""
     rows: list[list[int]] = []
     bodies: list[bytes] = []
     unread: list[tuple[int, str]] = []
-    for number, (one, place) in enumerate(zip(carried, places, strict=True)):
-        for kind, response, offset, size, first_ns, last_ns, packet, losses, _, *missing in one.waiting:
+    for number, (connection, place) in enumerate(zip(carried, places, strict=True)):
+        for kind, response, offset, size, first_ns, last_ns, packet, losses, _, *missing in connection.waiting:
             low = offset + 4
-            body = wanted.take(2 * number + ((one.client or 0) ^ response), low, low + size)
+            body = ranges.take(2 * number + ((connection.client or 0) ^ response), low, low + size)
             if body is None:
                 unread.append(
                     (number, f"a {'response' if response else 'request'} of {size} bytes without its partner")

@@ -1,4 +1,4 @@
-"""Packets of a run as places that outlive it, and back; and which packets bytes came in whose segments were late."""
+"""Converts packet numbers of a run to places that outlive it and back, and notes which packets held late bytes."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ from kafkascope.capture.frames.frame_table import (
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried
 
 _PACKET = (1 << PACKET_BITS) - 1
-# Late pieces that are kept before those that nothing depends on are dropped.
+# Late pieces that are kept until those that nothing depends on are dropped.
 MOST_LATE = 65_536
 
 
 class PlaceWriter:
-    """Numbers of packets in, their places out; `files` are all from the first that is needed to the last one read:
-    bytes behind a place may lie in any of them."""
+    """Converts packet numbers to places. `files` are all from the first that is needed to the last one read: bytes
+    after a place may be in any of them."""
 
     def __init__(self, recordings: Recordings, packets: Sequence[int]) -> None:
         self._starts = recordings.first_packets
@@ -40,17 +40,17 @@ class PlaceWriter:
 
 
 class PlaceReader:
-    """The recordings of an earlier run, put in front of those of this one; `reader` tells packets' numbers here."""
+    """Puts the recordings of an earlier run before those of this one; `reader` converts places to packet numbers."""
 
     def __init__(self, carried: Sequence[Carried], recordings: Recordings) -> None:
         orders: dict[str, int] = {}
         sizes: dict[str, int] = {}
-        for one in carried:
-            for order, uri in one.files:
+        for connection in carried:
+            for order, uri in connection.files:
                 orders[uri] = max(order, orders.get(uri, 0))
                 sizes[uri] = max(sizes.get(uri, 0), 1)
-            for place in _places(one):
-                uri = one.files[place >> PACKET_BITS][1]
+            for place in _places(connection):
+                uri = connection.files[place >> PACKET_BITS][1]
                 sizes[uri] = max(sizes[uri], (place & _PACKET) + 1)
         self.uris = sorted(orders, key=lambda uri: (orders[uri], uri))
         self.firsts: dict[str, int] = {}
@@ -61,26 +61,26 @@ class PlaceReader:
             recordings.first_packets.append(self.end)
             self.end += sizes[uri]
 
-    def reader(self, one: Carried) -> Callable[[int], int]:
-        firsts = [self.firsts[uri] for _, uri in one.files]
+    def reader(self, carried: Carried) -> Callable[[int], int]:
+        firsts = [self.firsts[uri] for _, uri in carried.files]
         return lambda place: -1 if place == NOWHERE else firsts[place >> PACKET_BITS] + (place & _PACKET)
 
 
-def _places(one: Carried) -> list[int]:
-    found = [one.place, *(row[6] for row in one.waiting), *(row[8] for row in one.waiting)]
-    for stream in one.streams:
-        found += [stream.place, *(early[4] for early in stream.early)]
+def _places(carried: Carried) -> list[int]:
+    places = [carried.place, *(row[6] for row in carried.waiting), *(row[8] for row in carried.waiting)]
+    for stream in carried.streams:
+        places += [stream.place, *(early[4] for early in stream.early)]
         if stream.state:
-            found.append(stream.state[Partial.PACKET])
+            places.append(stream.state[Partial.PACKET])
         if stream.search is not None:
-            found += [stream.search.packet, stream.search.place, *(mark[2] for mark in stream.search.marks)]
-    if one.pieces is not None:
-        found += [entry[5] for entry in one.pieces.entries]
-    return [place for place in found if place != NOWHERE]
+            places += [stream.search.packet, stream.search.place, *(mark[2] for mark in stream.search.marks)]
+    if carried.pieces is not None:
+        places += [entry[5] for entry in carried.pieces.entries]
+    return [place for place in places if place != NOWHERE]
 
 
-class Late:
-    """Bytes that lay in an earlier packet than those before them in their stream."""
+class LatePieces:
+    """Pieces whose bytes were in an earlier packet than the bytes before them in their stream."""
 
     def __init__(self, needed: Callable[[], Int64s]) -> None:
         self._needed = needed
@@ -88,7 +88,7 @@ class Late:
         self._most = MOST_LATE
 
     def note(self, pieces: Pieces, first: int) -> None:
-        """`first` is the first packet of the batch, whose frames are not made yet."""
+        """`first` is the first packet of the batch, of which no frames are made yet."""
         if len(self._rows):
             renewed = pieces.stream[pieces.kind == PieceKind.RENEWED] >> 1
             if len(renewed):
@@ -114,7 +114,7 @@ class Late:
 
 
 def earliest(late: npt.NDArray[np.int64] | None, low: int, high: int, packet: int) -> int:
-    """The first packet that any of these bytes of a stream lies in; `packet` has the first of them."""
+    """The first packet with any of these bytes of a stream; `packet` holds the first byte."""
     if late is None:
         return packet
     over = late[(late[:, 1] < high) & (late[:, 2] > low)]

@@ -1,5 +1,5 @@
-"""What is unfinished at the end of a run, as numbers and places: one `Carried` a connection out, JSON both ways. Bytes
-of the recording are never in it; where they lie is, and a later run reads them again from there."""
+"""The state of a connection at the end of a run, `Carried`, as numbers and places, with its JSON form. It never holds
+bytes of a recording: it says where they are, and a later run reads them again."""
 
 import json
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Any, Self
 from kafkascope.capture.base.flow import Endpoints
 from kafkascope.errors import InputError
 
-# Another one where a reader of this form would go wrong.
-FORM = 2
-# A packet is a number: its file's place in `files`, and its own number there. Fits what JSON readers take for whole.
+# Changes whenever a reader of the previous form would go wrong.
+_FORM = 2
+# A place is one number: the file's index in `files`, then the packet's number. JSON readers keep it an integer.
 PACKET_BITS = 40
 NOWHERE = -1
 
@@ -19,8 +19,8 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CarriedSearch:
-    """A stream of a Kafka connection whose next frame is not found. `marks` are (place in the bytes, time, packet),
-    `end` is (kind, offset, time, packet) where the stream has ended."""
+    """A stream of a Kafka connection whose next frame is being searched. `marks` are (place in the bytes, time,
+    packet); `end` is (kind, offset, time, packet) if the stream has ended."""
 
     offset: int
     first_ns: int
@@ -38,10 +38,10 @@ class CarriedSearch:
 
 @dataclass(frozen=True, slots=True)
 class CarriedStream:
-    """One direction. `row` is its row of `stream_table`, `delivered` are (end, time) of what was delivered last,
-    `early` are (kind, offset, end, time, packet) of what came too early. `state` is its row of `frame_table` where it
-    is split into frames, and `place` where the bytes of the unfinished one begin; `framing` is what became of it
-    otherwise."""
+    """One direction of a connection. `row` is its row of `stream_table`, `delivered` are (end, time) of the last
+    deliveries, `early` are (kind, offset, end, time, packet) of segments that came too early. `framing` says how it is
+    framed; `state` is its row of `frame_table` if it is split into frames, and `place` is where the bytes of the
+    unfinished frame begin."""
 
     row: Ints
     delivered: tuple[Ints, ...]
@@ -55,8 +55,8 @@ class CarriedStream:
 
 @dataclass(frozen=True, slots=True)
 class CarriedPieces:
-    """A connection of which nobody knows yet what it speaks: `entries` are (kind, direction, offset, length, time,
-    packet) of all its pieces."""
+    """A connection whose protocol isn't known yet: `entries` are (kind, direction, offset, length, time, packet) of all
+    its pieces."""
 
     client: int | None
     opened: tuple[bool, bool]
@@ -68,11 +68,11 @@ class CarriedPieces:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A connection that goes on. `files` are (order, uri) of the recordings that its packets lie in; `number` and
-    `previous` tell it and the one before it on the same ports apart. `closed_ns` is -1 before its first FIN or RST,
-    `connection_id` None until it is named by a first frame. `waiting` are (kind, is response, offset, size, first_ns,
-    last_ns, packet, losses, place) of frames without a partner, and behind that the number of bytes that were not
-    recorded, if there are any. `place` is the earliest packet that must be read again."""
+    """A connection that goes on. `files` are (order, uri) of the recordings with its packets; `number` and `previous`
+    distinguish it from the connection before it on the same ports. `closed_ns` is -1 before its first FIN or RST,
+    `connection_id` is None before its first frame. `waiting` are (kind, is response, offset, size, first_ns, last_ns,
+    packet, losses, place) of frames without a partner, followed by the number of bytes that were not recorded, if any.
+    `place` is the earliest packet that must be read again."""
 
     files: tuple[tuple[int, str], ...]
     address_a: str
@@ -112,29 +112,29 @@ class Carried:
 
     @property
     def first_place(self) -> tuple[str, int] | None:
-        """(uri, packet) from where on recordings must still be there; None where nothing is read again."""
+        """(uri, packet) from which recordings must still exist; None if nothing is read again."""
         if self.place == NOWHERE:
             return None
         return self.files[self.place >> PACKET_BITS][1], self.place & ((1 << PACKET_BITS) - 1)
 
     def to_json(self) -> str:
-        return json.dumps({"form": FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
+        return json.dumps({"form": _FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         from kafkascope.capture.resume.check import check
 
         try:
-            told = json.loads(text)
-            form = told.pop("form")
-            if form != FORM:
-                raise InputError(f"what an earlier run left is of form {form}, this version reads {FORM}")
+            values = json.loads(text)
+            form = values.pop("form")
+            if form != _FORM:
+                raise InputError(f"what an earlier run left is of form {form}, this version reads {_FORM}")
             for name in ("files", "asked", "waiting"):
-                told[name] = _rows(told[name])
-            told["streams"] = tuple(_stream(one) for one in told["streams"])
-            told["slot"] = _row(told["slot"])
-            told["pieces"] = _pieces(told["pieces"]) if told["pieces"] else None
-            made = cls(**told)
+                values[name] = _rows(values[name])
+            values["streams"] = tuple(_stream(stream) for stream in values["streams"])
+            values["slot"] = _row(values["slot"])
+            values["pieces"] = _pieces(values["pieces"]) if values["pieces"] else None
+            made = cls(**values)
             check(made)
             return made
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -145,24 +145,24 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _row(told: Any) -> Any:
-    return tuple(told) if told is not None else None
+def _row(values: Any) -> Any:
+    return tuple(values) if values is not None else None
 
 
-def _rows(told: Any) -> Any:
-    return tuple(map(tuple, told))
+def _rows(values: Any) -> Any:
+    return tuple(map(tuple, values))
 
 
-def _stream(told: dict[str, Any]) -> CarriedStream:
-    search = told["search"]
+def _stream(values: dict[str, Any]) -> CarriedStream:
+    search = values["search"]
     if search:
         rows = {"candidates": _row(search["candidates"]), "marks": _rows(search["marks"])}
         search = CarriedSearch(**search | rows | {"end": _row(search.get("end", ()))})
-    rows = {name: _row(told[name]) for name in ("row", "state")}
-    rows |= {name: _rows(told[name]) for name in ("delivered", "early")}
-    return CarriedStream(**told | rows | {"search": search})
+    rows = {name: _row(values[name]) for name in ("row", "state")}
+    rows |= {name: _rows(values[name]) for name in ("delivered", "early")}
+    return CarriedStream(**values | rows | {"search": search})
 
 
-def _pieces(told: dict[str, Any]) -> CarriedPieces:
-    rows = {"opened": _row(told["opened"]), "named": _row(told["named"]), "entries": _rows(told["entries"])}
-    return CarriedPieces(**told | rows)
+def _pieces(values: dict[str, Any]) -> CarriedPieces:
+    rows = {"opened": _row(values["opened"]), "named": _row(values["named"]), "entries": _rows(values["entries"])}
+    return CarriedPieces(**values | rows)

@@ -1,6 +1,5 @@
-"""Reassembly between two runs: its tables in, numbers of one connection out, and back. What came too early is read
-again; of what was delivered last only the times are kept, so bytes that differ when they come again are not counted
-across the cut."""
+"""Saves and restores reassembly between two runs. Early segments are read again; of delivered bytes only the times are
+kept, so a retransmission in the next run isn't compared with them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from kafkascope.capture.base.flow import (
     Int64s,
     PieceKind,
 )
-from kafkascope.capture.resume.reread import Wanted
+from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import Carried, Ints
 from kafkascope.capture.tcp.reassembly import ENDINGS, Reassembler
 from kafkascope.capture.tcp.stream_table import (
@@ -37,14 +36,16 @@ Place = Callable[[int], int]
 
 
 def early_of(tables: Tables, stream: int) -> list[list[int]]:
-    """(kind, offset, end, time, packet) of what came too early, in the order of the stream."""
-    found = []
+    """(kind, offset, end, time, packet) of early segments, in the order of the stream."""
+    segments = []
     at = int(tables.streams[stream, Stream.HEAD])
     while at >= 0:
         node = tables.nodes[at]
-        found.append([int(node[column]) for column in (Early.KIND, Early.OFFSET, Early.END, Early.TIME, Early.PACKET)])
+        segments.append(
+            [int(node[column]) for column in (Early.KIND, Early.OFFSET, Early.END, Early.TIME, Early.PACKET)]
+        )
         at = int(node[Early.FOLLOWING])
-    return found
+    return segments
 
 
 def delivered_of(tables: Tables, stream: int) -> tuple[Ints, ...]:
@@ -62,14 +63,14 @@ def row_of(tables: Tables, stream: int) -> Ints:
 
 
 def is_over(tables: Tables, number: int) -> bool:
-    """Nothing but what trails behind is to come."""
+    """Whether only trailing segments may still come."""
     row = tables.connections[number]
     both = tables.streams[2 * number, Stream.FIN_AT] >= 0 and tables.streams[2 * number + 1, Stream.FIN_AT] >= 0
     return bool(both or row[Conn.RESET_SEEN] or row[Conn.ENDED] == Ended.REUSED)
 
 
 def has_unfinished(tables: Tables, number: int) -> bool:
-    """Bytes are waited for, or known to be lost and not told yet."""
+    """Whether bytes are awaited, or are known to be lost and not reported yet."""
     for stream in tables.streams[2 * number : 2 * number + 2]:
         if stream[Stream.HEAD] >= 0 or stream[Stream.FIN_AT] > stream[Stream.NEXT]:
             return True
@@ -78,41 +79,49 @@ def has_unfinished(tables: Tables, number: int) -> bool:
     return False
 
 
-def want_early(one: Carried, number: int, flow: int, place: Place, wanted: Wanted) -> None:
-    for direction, stream in enumerate(one.streams):
+def add_early_ranges(carried: Carried, number: int, flow: int, place: Place, ranges: RereadRanges) -> None:
+    for direction, stream in enumerate(carried.streams):
         for low, high, packet in _joined(stream.early, place):
-            wanted.want(2 * number + direction, flow, stream.row[Stream.BASE], low, high, packet)
+            ranges.add(2 * number + direction, flow, stream.row[Stream.BASE], low, high, packet)
 
 
 def _joined(early: Sequence[Ints], place: Place) -> list[tuple[int, int, int]]:
-    """Neighbours as one."""
-    found: list[tuple[int, int, int]] = []
+    """The ranges of early bytes, with adjacent ones merged."""
+    ranges: list[tuple[int, int, int]] = []
     for kind, low, high, _, packet in early:
         if kind == PieceKind.BYTES:
-            if found and found[-1][1] == low:
-                found[-1] = (found[-1][0], high, min(found[-1][2], place(packet)))
+            if ranges and ranges[-1][1] == low:
+                ranges[-1] = (ranges[-1][0], high, min(ranges[-1][2], place(packet)))
             else:
-                found.append((low, high, place(packet)))
-    return found
+                ranges.append((low, high, place(packet)))
+    return ranges
 
 
 def restore(
-    reassembler: Reassembler, carried: Sequence[Carried], flows: Sequence[int], places: Sequence[Place], wanted: Wanted
+    reassembler: Reassembler,
+    carried: Sequence[Carried],
+    flows: Sequence[int],
+    places: Sequence[Place],
+    ranges: RereadRanges,
 ) -> list[tuple[int, str]]:
-    """Connection `n` is `carried[n]`, on `flows[n]`. (connection, what could not be read again)"""
+    """Restores `carried[n]` as connection `n`, on `flows[n]`. (connection, what could not be read again)"""
     tables = reassembler._tables
     tables.counts[StreamCount.WANT_CONNECTIONS] = len(carried)
-    tables.counts[StreamCount.WANT_NODES] = sum(len(stream.early) for one in carried for stream in one.streams)
+    tables.counts[StreamCount.WANT_NODES] = sum(
+        len(stream.early) for connection in carried for stream in connection.streams
+    )
     tables = grown(tables, max(flows, default=-1) + 1)
-    numbers = {(flow, one.number): number for number, (flow, one) in enumerate(zip(flows, carried, strict=True))}
+    numbers = {
+        (flow, connection.number): number for number, (flow, connection) in enumerate(zip(flows, carried, strict=True))
+    }
     spill = bytearray()
     unread: list[tuple[int, str]] = []
-    for number, (one, flow, place) in enumerate(zip(carried, flows, places, strict=True)):
-        reassembler.connections.append(connection_of(one, number, flow))
-        _fill(tables.connections[number], one, flow, numbers.get((flow, one.previous), -1))
-        if one.current:
+    for number, (connection, flow, place) in enumerate(zip(carried, flows, places, strict=True)):
+        reassembler.connections.append(connection_of(connection, number, flow))
+        _fill(tables.connections[number], connection, flow, numbers.get((flow, connection.previous), -1))
+        if connection.current:
             tables.current[flow] = number
-        for direction, stream in enumerate(one.streams):
+        for direction, stream in enumerate(connection.streams):
             at = 2 * number + direction
             tables.streams[at] = stream.row
             if stream.delivered:
@@ -122,72 +131,72 @@ def restore(
                 tables.marks[ring, :, 0] = -1
                 for end, time in stream.delivered:
                     tables.marks[ring, (end >> 10) & (MARKS - 1)] = end, time
-            unread += [(number, said) for said in _hold(tables, at, stream.early, place, wanted, spill)]
+            unread += [(number, unread_part) for unread_part in _hold(tables, at, stream.early, place, ranges, spill)]
     counts = tables.counts
     counts[StreamCount.CONNECTIONS], counts[StreamCount.WANT_CONNECTIONS], counts[StreamCount.WANT_NODES] = (
         len(carried),
         0,
         0,
     )
-    counts[StreamCount.OTHERS] = sum(one.protocol != PROTOCOLS[KAFKA] for one in carried)
+    counts[StreamCount.OTHERS] = sum(connection.protocol != PROTOCOLS[KAFKA] for connection in carried)
     counts[StreamCount.SPILL_USED] = counts[StreamCount.SPILL_LIVE] = len(spill)
     held = np.frombuffer(bytes(spill), np.uint8).copy()
     reassembler._tables = tables._replace(spill=held)
     return unread
 
 
-def connection_of(one: Carried, number: int = 0, flow: int = 0) -> Connection:
-    """As it was left."""
-    first, second = (stream.row for stream in one.streams)
+def connection_of(carried: Carried, number: int = 0, flow: int = 0) -> Connection:
+    """The connection as it was left."""
+    first, second = (stream.row for stream in carried.streams)
     return Connection(
         number=number,
         flow=flow,
-        ends=one.ends,
-        first_ns=one.first_ns,
-        last_ns=one.last_ns,
+        ends=carried.ends,
+        first_ns=carried.first_ns,
+        last_ns=carried.last_ns,
         initial_sequence=(
             first[Stream.INITIAL] if first[Stream.INITIAL] >= 0 else None,
             second[Stream.INITIAL] if second[Stream.INITIAL] >= 0 else None,
         ),
-        opened=one.opened,
-        closed=ENDINGS[one.ended],
-        closed_ns=one.closed_ns if one.closed_ns >= 0 else None,
-        client=one.client,
-        protocol=one.protocol,
+        opened=carried.opened,
+        closed=ENDINGS[carried.ended],
+        closed_ns=carried.closed_ns if carried.closed_ns >= 0 else None,
+        client=carried.client,
+        protocol=carried.protocol,
         bytes_seen=[first[Stream.SEEN_BYTES], second[Stream.SEEN_BYTES]],
         gap_bytes=[first[Stream.GAP_BYTES], second[Stream.GAP_BYTES]],
-        conflict_bytes=one.conflict_bytes,
-        retransmitted_bytes=one.retransmitted_bytes,
-        duplicated_bytes=one.duplicated_bytes,
-        opener=one.opener,
+        conflict_bytes=carried.conflict_bytes,
+        retransmitted_bytes=carried.retransmitted_bytes,
+        duplicated_bytes=carried.duplicated_bytes,
+        opener=carried.opener,
     )
 
 
-def _fill(row: Int64s, one: Carried, flow: int, previous: int) -> None:
+def _fill(row: Int64s, carried: Carried, flow: int, previous: int) -> None:
     values = {
         Conn.FLOW: flow,
-        Conn.FIRST_NS: one.first_ns,
-        Conn.LAST_NS: one.last_ns,
-        Conn.OPENED: one.opened,
-        Conn.OPENER: -1 if one.opener is None else one.opener,
-        Conn.ENDED: one.ended,
-        Conn.SEGMENTS: one.segments,
-        Conn.CONFLICTS: one.conflict_bytes,
-        Conn.RETRANSMITTED: one.retransmitted_bytes,
-        Conn.DUPLICATED: one.duplicated_bytes,
+        Conn.FIRST_NS: carried.first_ns,
+        Conn.LAST_NS: carried.last_ns,
+        Conn.OPENED: carried.opened,
+        Conn.OPENER: -1 if carried.opener is None else carried.opener,
+        Conn.ENDED: carried.ended,
+        Conn.SEGMENTS: carried.segments,
+        Conn.CONFLICTS: carried.conflict_bytes,
+        Conn.RETRANSMITTED: carried.retransmitted_bytes,
+        Conn.DUPLICATED: carried.duplicated_bytes,
         Conn.PREVIOUS: previous,
         Conn.DIRTY: 0,
-        Conn.RESET_SEEN: one.reset_seen,
-        Conn.PROTOCOL: PROTOCOLS.index(one.protocol),
+        Conn.RESET_SEEN: carried.reset_seen,
+        Conn.PROTOCOL: PROTOCOLS.index(carried.protocol),
         Conn.IS_NEW: 0,
-        Conn.CLOSED_NS: one.closed_ns,
+        Conn.CLOSED_NS: carried.closed_ns,
     }
     for column, value in values.items():
         row[column] = value
 
 
-def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted, spill: bytearray) -> list[str]:
-    """The early segments back into their list. One that is gone leaves the gap that it would have ended."""
+def _hold(tables: Tables, stream: int, early: Any, place: Place, ranges: RereadRanges, spill: bytearray) -> list[str]:
+    """Puts early segments back into their list. One whose bytes are gone becomes a gap."""
     state, counts = tables.streams[stream], tables.counts
     state[Stream.HEAD] = state[Stream.TAIL] = -1
     state[Stream.HELD_BYTES] = state[Stream.HELD_COUNT] = 0
@@ -196,7 +205,7 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, wanted: Wanted,
     last = [-1, -1]
     unread = []
     for kind, low, high, time, packet in early:
-        data = wanted.take(stream, low, high) if kind == PieceKind.BYTES else b""
+        data = ranges.take(stream, low, high) if kind == PieceKind.BYTES else b""
         if data is None:
             unread.append(f"{high - low} bytes that came before others")
         counts[StreamCount.FREE] -= 1

@@ -1,1 +1,1 @@
-"""Segments put back together into the streams of connections."""
+"""Reassembles TCP segments into the streams of connections."""

@@ -1,5 +1,5 @@
-"""What a stream delivered last: bytes and times in, and for bytes that come again, how many differ and when they came
-first. A ring a stream, shared by streams whose numbers fall together: the later one takes it over."""
+"""Remembers what each stream delivered last, to tell how many bytes of a retransmission differ and when they first
+came. There is one ring per stream; streams whose numbers share a ring take it over from each other."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.stream_table import MARKS, RING_BYTES, RINGS, Tables
 from kafkascope.columnar.compiling.jit import jit
 
-NEVER = -(1 << 62)
+FORGOTTEN = -(1 << 62)
 
 
 @jit
@@ -24,8 +24,8 @@ def remember(
     length: int,
     time: int,
 ) -> None:
-    """`length` bytes of `source` from `start` on. The arrays come one by one: every in-order segment passes here, and
-    handing over all tables takes longer than the rest."""
+    """Remembers `length` bytes of `source` from `start` on. The arrays are separate arguments because every in-order
+    segment passes here, and passing all tables takes longer than the rest."""
     slot = stream & (RINGS - 1)
     if owner[slot] != stream:
         owner[slot] = stream
@@ -33,7 +33,7 @@ def remember(
         for index in range(MARKS):
             marks[slot, index, 0] = -1
     end = offset + length
-    # Marks lie where their end says, so that no counter is needed and older ones are written over.
+    # The place of a mark follows from its end: no counter is needed, and older marks are overwritten.
     mark = (end >> 10) & (MARKS - 1)
     marks[slot, mark, 0] = end
     marks[slot, mark, 1] = time
@@ -51,7 +51,7 @@ def remember(
 
 @jit
 def forget_before(t: Tables, stream: int, offset: int) -> None:
-    """A gap ends here: what lies before it is not compared any more."""
+    """A gap ends at `offset`: nothing before it is compared any more."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] == stream:
         t.ring_low[slot] = offset
@@ -59,13 +59,13 @@ def forget_before(t: Tables, stream: int, offset: int) -> None:
 
 @jit
 def time_of(t: Tables, stream: int, end: int) -> Number:
-    """When the byte before `end` came first, `NEVER` where that is forgotten."""
+    """When the byte before `end` first came, `FORGOTTEN` if that is forgotten."""
     slot = stream & (RINGS - 1)
-    # Nothing before the first byte that was seen was ever delivered.
+    # Nothing before the first byte seen was ever delivered.
     if t.ring_owner[slot] != stream or end <= 0:
-        return NEVER
+        return FORGOTTEN
     best = -1
-    time = NEVER
+    time = FORGOTTEN
     for index in range(MARKS):
         mark = t.marks[slot, index, 0]
         if mark >= end and (best < 0 or mark < best):
@@ -76,7 +76,7 @@ def time_of(t: Tables, stream: int, end: int) -> Number:
 
 @jit
 def differing_from_delivered(t: Tables, stream: int, start: int, end: int, data: Any, place: int) -> Number:
-    """Of the bytes at `place`, which claim the offsets from `start` to `end`: how many differ from those before."""
+    """How many of the bytes at `place`, for offsets `start` to `end`, differ from those delivered before."""
     slot = stream & (RINGS - 1)
     if t.ring_owner[slot] != stream:
         return 0

@@ -1,5 +1,5 @@
-"""The kernel that turns TCP segments into connections and in-order pieces. Where its arrays are full it returns; the
-caller grows them and goes on from there."""
+"""The kernel that turns TCP segments into connections and in-order pieces. It returns when its arrays are full; the
+caller grows them and calls it again from there."""
 
 from typing import Any
 
@@ -39,15 +39,16 @@ from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_CONNECTIONS
 
 _WORD = 0xFFFFFFFF
-# A segment this far from the next byte is not of this connection. Ahead: as much as a recording may lose in one piece.
-# Behind: an old retransmission is at most some windows old.
+# A segment this far from the next byte belongs to another connection. Ahead: as much as a recording may lose at once.
+# Behind: a retransmission is at most some windows old.
 AHEAD = 1 << 28
 BEHIND = -(1 << 26)
-# The same for what trails behind a connection that has ended: a window.
+# The same for segments that trail a connection after its end: a window.
 LATE = 1 << 20
-# Clocks of two machines differ by less than this; and a client's ports do not come round in it, on one that is busy.
+# Clocks of two machines differ by less than this, and even a busy client doesn't reuse a port within it.
 CLOCKS_APART_NS = 60_000_000_000
-# Connections that are looked at for one to forget; of a flood the first will do. Each new one gives back a few looks.
+# Connections that are examined to find one to forget; in a flood the first will do. Each new connection gives back
+# a few of these.
 MOST_LOOKED_AT = 1_024
 LOOKS_GIVEN_BACK = 64
 
@@ -61,10 +62,10 @@ def distance(sequence: int, base: int, offset: int) -> Number:
 
 @jit
 def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) -> Number:
-    """A new connection on the flow, -1 where there are too many. The one before it is over."""
+    """The number of a new connection on the flow, -1 if there are too many. The one before it is over."""
     number = t.counts[StreamCount.CONNECTIONS]
     if t.counts[StreamCount.OTHERS] >= t.counts[StreamCount.MOST_OTHERS]:
-        number = forget_one(t, t.current[flow])
+        number = forget_connection(t, t.current[flow])
     if number >= MAX_CONNECTIONS:
         t.counts[StreamCount.REFUSED] += 1
         return -1
@@ -121,9 +122,9 @@ def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) ->
 
 
 @jit
-def forget_one(t: Tables, kept: int) -> Number:
-    """The number of one without Kafka, or of a retired one, that is forgotten for a new connection; or the next number.
-    One that has bytes in this batch stays: nobody has looked at them yet."""
+def forget_connection(t: Tables, kept: int) -> Number:
+    """The number of a connection without Kafka, or of a retired one, that is forgotten for a new connection; or the
+    next free number. A connection with bytes in this batch stays: they have not been examined yet."""
     count = t.counts
     count[StreamCount.LOOKS] = max(count[StreamCount.LOOKS] - LOOKS_GIVEN_BACK, 0)
     for _ in range(min(MOST_LOOKED_AT - count[StreamCount.LOOKS], count[StreamCount.CONNECTIONS])):
@@ -131,17 +132,17 @@ def forget_one(t: Tables, kept: int) -> Number:
         number = count[StreamCount.HAND]
         count[StreamCount.HAND] = number + 1 if number + 1 < count[StreamCount.CONNECTIONS] else 0
         connection = t.connections[number]
-        one = t.streams[2 * number]
-        two = t.streams[2 * number + 1]
+        first = t.streams[2 * number]
+        second = t.streams[2 * number + 1]
         if (
             number != kept
             and connection[Conn.PROTOCOL] != KAFKA
-            and one[Stream.HELD_COUNT] == 0
-            and two[Stream.HELD_COUNT] == 0
-            and (connection[Conn.DIRTY] == 0 or (one[Stream.NEXT] == 0 and two[Stream.NEXT] == 0))
+            and first[Stream.HELD_COUNT] == 0
+            and second[Stream.HELD_COUNT] == 0
+            and (connection[Conn.DIRTY] == 0 or (first[Stream.NEXT] == 0 and second[Stream.NEXT] == 0))
         ):
             t.forgotten[connection[Conn.PROTOCOL], 0] += 1
-            t.forgotten[connection[Conn.PROTOCOL], 1] += one[Stream.SEEN_BYTES] + two[Stream.SEEN_BYTES]
+            t.forgotten[connection[Conn.PROTOCOL], 1] += first[Stream.SEEN_BYTES] + second[Stream.SEEN_BYTES]
             if t.current[connection[Conn.FLOW]] == number:
                 t.current[connection[Conn.FLOW]] = -1
             for stream in range(2 * number, 2 * number + 2):
@@ -167,29 +168,29 @@ def is_over(t: Tables, number: int) -> Number:
 
 
 @jit
-def opened_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
-    """The connection that a SYN belongs to, a new one mostly."""
+def connection_of_syn(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
+    """The connection that a SYN belongs to, mostly a new one."""
     flow = s.flow[i]
-    direction = np_int(s.direction[i])
+    direction = as_int64(s.direction[i])
     number = t.current[flow]
     first = (s.sequence[i] + 1) & _WORD
-    answer = s.flags[i] & ACK != 0
-    acknowledged = s.acknowledgement[i] & _WORD if answer and len(s.acknowledgement) else np_int(-1)
+    is_syn_ack = s.flags[i] & ACK != 0
+    acknowledged = s.acknowledgement[i] & _WORD if is_syn_ack and len(s.acknowledgement) else as_int64(-1)
     same = False
     if number >= 0:
         base = t.streams[2 * number + direction, Stream.BASE]
         other = t.streams[2 * number + (1 - direction)]
         if base == first:
-            # The same packet once more, unless the same number comes by chance after the end. Of an answer both numbers
-            # tell; before it comes nothing depends on this. A second recording of the connection, behind the first, has
-            # its times by another clock.
+            # The same packet again, unless the same number comes by chance after the end. A SYN-ACK is identified by
+            # both numbers; before it comes nothing depends on this. A second recording of the connection, after the
+            # first, has the times of another clock.
             same = not is_over(t, number) or (
                 s.time[i] <= t.connections[number, Conn.LAST_NS] + CLOCKS_APART_NS
                 and (acknowledged < 0 or acknowledged == other[Stream.BASE])
             )
         elif base < 0 and (not is_over(t, number) or 0 <= acknowledged == other[Stream.BASE]):
             fits = other[Stream.INITIAL] < 0 or acknowledged < 0 or acknowledged == other[Stream.BASE]
-            same = fits if answer else other[Stream.BASE] < 0
+            same = fits if is_syn_ack else other[Stream.BASE] < 0
     if not same:
         number = begin(t, o, data, flow, s.time[i], s.packet[i])
         if number < 0:
@@ -197,18 +198,18 @@ def opened_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
     stream = 2 * number + direction
     if t.streams[stream, Stream.INITIAL] < 0:
         open_stream(t, o, stream, s.sequence[i] & _WORD, s.time[i], s.packet[i])
-        if not answer and t.connections[number, Conn.OPENER] < 0:
+        if not is_syn_ack and t.connections[number, Conn.OPENER] < 0:
             t.connections[number, Conn.OPENER] = direction
     other_stream = 2 * number + (1 - direction)
     if acknowledged >= 0 and t.streams[other_stream, Stream.BASE] < 0:
-        # The SYN that this one answers is not in the recording; its number is.
+        # The SYN that this one acknowledges was not recorded, but its number is known.
         open_stream(t, o, other_stream, (acknowledged - 1) & _WORD, s.time[i], s.packet[i])
         t.connections[number, Conn.OPENER] = 1 - direction
     return number
 
 
 @jit
-def np_int(value: int) -> Number:
+def as_int64(value: int) -> Number:
     """An int64 of a narrower column: numba gives a variable one type."""
     return value
 
@@ -220,22 +221,22 @@ def open_stream(t: Tables, o: Output, stream: int, initial: int, time: int, pack
     state[Stream.BASE] = (initial + 1) & _WORD
     state[Stream.SOFT] = 0
     t.connections[stream >> 1, Conn.OPENED] = 1
-    # Where bytes came before the SYN the stream is under way already, and they were the first.
+    # If bytes came before the SYN the stream has begun already, with those bytes.
     if state[Stream.NEXT] == 0 and not state[Stream.CLOSED]:
         emit(t, o, PieceKind.OPEN, stream, 0, 0, 0, time, packet)
 
 
 @jit
-def met_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
-    """The connection that a segment without SYN belongs to, -1 where it belongs to none."""
+def connection_of(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
+    """The connection that a segment without SYN belongs to, -1 for none."""
     flow = s.flow[i]
-    direction = np_int(s.direction[i])
+    direction = as_int64(s.direction[i])
     sequence = s.sequence[i] & _WORD
-    wire = np_int(max(s.wire_length[i], s.length[i]))
+    wire = as_int64(max(s.wire_length[i], s.length[i]))
     number = t.current[flow]
     if number < 0:
         if s.flags[i] & RST:
-            return np_int(-1)
+            return as_int64(-1)
         number = begin(t, o, data, flow, s.time[i], s.packet[i])
     else:
         state = t.streams[2 * number + direction]
@@ -244,19 +245,19 @@ def met_by(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number:
             if before >= 0 and t.connections[number, Conn.OPENED] and t.connections[before, Conn.FLOW] == flow:
                 old = t.streams[2 * before + direction]
                 if old[Stream.BASE] >= 0 and abs(distance(sequence, old[Stream.BASE], old[Stream.NEXT])) < LATE:
-                    return np_int(-1)
+                    return as_int64(-1)
         else:
             apart = distance(sequence, state[Stream.BASE], state[Stream.NEXT])
             over = is_over(t, number)
             if BEHIND <= apart <= (LATE if over else AHEAD):
                 return number
             if wire == 0 or s.flags[i] & RST:
-                return np_int(-1)
+                return as_int64(-1)
             if not over and sequence != state[Stream.STRAY]:
-                # One that is far off proves nothing; the one that follows on it does.
+                # One segment far off proves nothing; a second one that follows it does.
                 state[Stream.STRAY] = (sequence + wire) & _WORD
                 t.counts[StreamCount.STRAYS] += 1
-                return np_int(-1)
+                return as_int64(-1)
             number = begin(t, o, data, flow, s.time[i], s.packet[i])
     if number >= 0 and not s.flags[i] & RST:
         state = t.streams[2 * number + direction]
@@ -277,13 +278,13 @@ def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:
 
 @jit
 def take(t: Tables, o: Output, data: Any, stream: int, s: Segment, i: int) -> None:
-    """Payload and FIN of a segment that belongs to the stream."""
+    """Takes in payload and FIN of a segment that belongs to the stream."""
     state = t.streams[stream]
     sequence = s.sequence[i] & _WORD
     if s.flags[i] & SYN:
         sequence = (sequence + 1) & _WORD
-    length = np_int(s.length[i])
-    wire = max(np_int(s.wire_length[i]), length)
+    length = as_int64(s.length[i])
+    wire = max(as_int64(s.wire_length[i]), length)
     time = s.time[i]
     packet = s.packet[i]
     offset = state[Stream.NEXT] + distance(sequence, state[Stream.BASE], state[Stream.NEXT])
@@ -292,7 +293,7 @@ def take(t: Tables, o: Output, data: Any, stream: int, s: Segment, i: int) -> No
             if offset == 1 and state[Stream.NEXT] == 0 and state[Stream.HEAD] < 0:
                 # Offset 0 came from a keep-alive, whose number is one less than the next byte's.
                 state[Stream.BASE] = (state[Stream.BASE] + 1) & _WORD
-                offset = np_int(0)
+                offset = as_int64(0)
             state[Stream.SOFT] = 0
         keep_alive = wire == 1 and offset == state[Stream.NEXT] - 1
         high = offset + wire
@@ -302,16 +303,16 @@ def take(t: Tables, o: Output, data: Any, stream: int, s: Segment, i: int) -> No
         elif state[Stream.CLOSED] and high > state[Stream.NEXT]:
             t.counts[StreamCount.AFTER_FIN_BYTES] += high - max(offset, state[Stream.NEXT])
             high = max(offset, state[Stream.NEXT])
-        there = min(offset + length, high)
+        recorded_end = min(offset + length, high)
         if keep_alive or high <= offset:
             pass
-        elif offset == state[Stream.NEXT] and state[Stream.HEAD] < 0 and there == high:
+        elif offset == state[Stream.NEXT] and state[Stream.HEAD] < 0 and recorded_end == high:
             deliver(t, o, data, PieceKind.BYTES, stream, s.start[i], high - offset, time, packet)
         else:
-            if there > offset:
-                insert(t, o, data, stream, PieceKind.BYTES, offset, there, s.start[i], time, packet)
-            if high > there:
-                insert(t, o, data, stream, PieceKind.GAP, there, high, np_int(0), time, packet)
+            if recorded_end > offset:
+                insert(t, o, data, stream, PieceKind.BYTES, offset, recorded_end, s.start[i], time, packet)
+            if high > recorded_end:
+                insert(t, o, data, stream, PieceKind.GAP, recorded_end, high, as_int64(0), time, packet)
     if s.flags[i] & FIN and state[Stream.FIN_AT] < 0:
         end = offset + wire
         if state[Stream.TAIL] >= 0:
@@ -325,17 +326,17 @@ def take(t: Tables, o: Output, data: Any, stream: int, s: Segment, i: int) -> No
 
 @jit
 def reset(t: Tables, o: Output, data: Any, stream: int, sequence: int, time: int, packet: int) -> None:
-    """By a segment of `stream`. A stream whose last bytes are still missing stays open: they may stand behind it, as
-    where each direction has a file of its own. One byte may be a FIN that was lost."""
+    """Handles a RST of `stream`. A stream whose last bytes are missing stays open: they may come later in the
+    recording, as when each direction has its own file. One missing byte may be a lost FIN."""
     number = stream >> 1
-    for one in range(2 * number, 2 * number + 2):
-        state = t.streams[one]
-        give_up(t, o, data, one, EVERYTHING, time, packet)
+    for side in range(2 * number, 2 * number + 2):
+        state = t.streams[side]
+        give_up(t, o, data, side, EVERYTHING, time, packet)
         missing = state[Stream.BASE] < 0 or state[Stream.ACKED] - state[Stream.NEXT] > 1
-        missing |= one == stream and distance(sequence, state[Stream.BASE], state[Stream.NEXT]) > 1
+        missing |= side == stream and distance(sequence, state[Stream.BASE], state[Stream.NEXT]) > 1
         if not missing and not state[Stream.CLOSED]:
             state[Stream.CLOSED] = 1
-            emit(t, o, PieceKind.RESET, one, state[Stream.NEXT], 0, 0, time, packet)
+            emit(t, o, PieceKind.RESET, side, state[Stream.NEXT], 0, 0, time, packet)
     if t.connections[number, Conn.ENDED] == Ended.NOT_YET:
         t.connections[number, Conn.ENDED] = Ended.RESET
     t.connections[number, Conn.RESET_SEEN] = 1
@@ -350,8 +351,9 @@ def note_end(t: Tables, number: int, time: int) -> None:
 
 @jit
 def has_room(t: Tables, o: Output, flow: int) -> Number:
-    """For the most that one segment can do: split around every early segment, deliver all with gaps, list conflicts."""
-    early = np_int(0)
+    """Whether there is room for the most that a segment can cause: it is split around every early segment, all of them
+    are delivered with gaps, conflicts are listed."""
+    early = as_int64(0)
     if t.current[flow] >= 0:
         stream = 2 * t.current[flow]
         early = t.streams[stream, Stream.HELD_COUNT] + t.streams[stream + 1, Stream.HELD_COUNT]
@@ -369,14 +371,14 @@ def has_room(t: Tables, o: Output, flow: int) -> Number:
 
 @jit
 def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Number:
-    """From segment `first` on; the number of the first segment that was not taken."""
+    """Reassembles from segment `first` on; the number of the first segment that was not taken."""
     streams = t.streams
     count = t.counts
     acknowledged = len(s.acknowledgement) > 0
     for i in range(first, len(s.flow)):
         number = t.current[s.flow[i]]
         stream = 2 * number + s.direction[i]
-        length = np_int(s.length[i])
+        length = as_int64(s.length[i])
         # The common case, without a call: bytes that are next, or an acknowledgement, while nothing waits.
         if (
             number >= 0
@@ -406,8 +408,8 @@ def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Numbe
                     s.acknowledgement[i] & _WORD, streams[stream ^ 1, Stream.BASE], streams[stream ^ 1, Stream.NEXT]
                 )
                 if BEHIND <= apart <= AHEAD:
-                    there = streams[stream ^ 1, Stream.NEXT] + apart
-                    streams[stream ^ 1, Stream.ACKED] = max(streams[stream ^ 1, Stream.ACKED], there)
+                    acked = streams[stream ^ 1, Stream.NEXT] + apart
+                    streams[stream ^ 1, Stream.ACKED] = max(streams[stream ^ 1, Stream.ACKED], acked)
             if length:
                 row = count[StreamCount.ROWS]
                 offset = streams[stream, Stream.NEXT]
@@ -425,36 +427,36 @@ def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Numbe
             continue
         if not has_room(t, o, s.flow[i]):
             return i
-        reassemble_one(t, o, data, s, i)
+        reassemble_segment(t, o, data, s, i)
     return len(s.flow)
 
 
 @jit
-def reassemble_one(t: Tables, o: Output, data: Any, s: Segment, i: int) -> None:
-    """Any segment."""
-    number = opened_by(t, o, data, s, i) if s.flags[i] & SYN else met_by(t, o, data, s, i)
+def reassemble_segment(t: Tables, o: Output, data: Any, s: Segment, i: int) -> None:
+    """The general case: any segment."""
+    number = connection_of_syn(t, o, data, s, i) if s.flags[i] & SYN else connection_of(t, o, data, s, i)
     if number < 0:
         return
     touch(t, number)
     connection = t.connections[number]
     connection[Conn.SEGMENTS] += 1
     connection[Conn.LAST_NS] = max(connection[Conn.LAST_NS], s.time[i])
-    stream = 2 * number + np_int(s.direction[i])
+    stream = 2 * number + as_int64(s.direction[i])
     if s.flags[i] & ACK and len(s.acknowledgement) and s.acknowledgement[i] >= 0:
         acknowledge(t, stream ^ 1, s.acknowledgement[i])
     if s.flags[i] & RST:
         reset(t, o, data, stream, s.sequence[i] & _WORD, s.time[i], s.packet[i])
         return
     take(t, o, data, stream, s, i)
-    # Asked here and not there: handing over the tables takes longer than looking.
-    for one in range(2 * number, 2 * number + 2):
-        if t.streams[one, Stream.HEAD] >= 0 or t.streams[one, Stream.FIN_AT] > t.streams[one, Stream.NEXT]:
-            release(t, o, data, one, s.time[i], s.packet[i])
+    # Checked here and not in `release`: passing the tables takes longer than the check.
+    for side in range(2 * number, 2 * number + 2):
+        if t.streams[side, Stream.HEAD] >= 0 or t.streams[side, Stream.FIN_AT] > t.streams[side, Stream.NEXT]:
+            release(t, o, data, side, s.time[i], s.packet[i])
 
 
 @jit
 def finish_streams(t: Tables, o: Output, data: Any, stream: int) -> Number:
-    """From `stream` on, everything that still waits, out of the spill alone; the first stream that was not done."""
+    """Delivers all that still waits, from `stream` on, out of the spill alone; the first stream that was not done."""
     for stream in range(stream, 2 * t.counts[StreamCount.CONNECTIONS]):  # noqa: B020
         state = t.streams[stream]
         t.counts[StreamCount.WANT_ROWS] = t.counts[StreamCount.ROWS] + 2 * state[Stream.HELD_COUNT] + 4
@@ -462,7 +464,7 @@ def finish_streams(t: Tables, o: Output, data: Any, stream: int) -> Number:
             return stream
         before = t.counts[StreamCount.ROWS]
         time = t.connections[stream >> 1, Conn.LAST_NS]
-        give_up_all(t, o, data, stream, time, np_int(-1))
+        give_up_all(t, o, data, stream, time, as_int64(-1))
         if t.counts[StreamCount.ROWS] != before:
             touch(t, stream >> 1)
     return 2 * t.counts[StreamCount.CONNECTIONS]

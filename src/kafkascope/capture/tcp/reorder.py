@@ -1,5 +1,5 @@
-"""Segments of one stream in any order in, its bytes in order out. The first copy of a byte wins; what is missing
-becomes a gap when it is sure not to come, or when more waits for it than `limits` allow."""
+"""Puts the segments of one stream in order. The first copy of a byte wins; missing bytes become a gap when they are
+sure not to come, or when more waits for them than `limits` allow."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kafkascope.capture.base.flow import (
     PieceKind,
 )
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.tcp.history import NEVER, differing_from_delivered, forget_before, remember, time_of
+from kafkascope.capture.tcp.history import FORGOTTEN, differing_from_delivered, forget_before, remember, time_of
 from kafkascope.capture.tcp.stream_table import (
     EXPRESS_DISTANCE,
     FAR_DISTANCE,
@@ -25,15 +25,15 @@ from kafkascope.capture.tcp.stream_table import (
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS, MAX_EARLY_TOTAL_BYTES
 
-# The other side acknowledged it, so it is not sent again; but two interfaces, or the queues of one, may hand over data
-# after its acknowledgement. They differ by less than this many segments of the connection, and less than this time.
+# Acknowledged bytes are not sent again; but two interfaces, or the queues of one, may deliver data after its
+# acknowledgement. They differ by less than this many segments of the connection, and by less than this time.
 GRACE_SEGMENTS = 64
 GRACE_NS = 1_000_000_000
-# Without acknowledgements: Linux sends a lost segment again after 0.2, 0.6, 1.4 … 25.4 seconds.
+# Without acknowledgements: Linux retransmits a lost segment after 0.2, 0.6, 1.4 … 25.4 seconds.
 PATIENCE_NS = 30_000_000_000
 # A retransmission takes 200 ms, or three later segments and a round trip; two interfaces see one packet within this.
 SAME_PACKET_NS = 1_000_000
-# Conflicts told one by one, a stream; the rest is counted.
+# Conflicts per stream that are reported one by one; the rest is counted.
 MOST_PLACED = 16
 EVERYTHING = 1 << 62
 
@@ -79,12 +79,12 @@ def deliver(
 
 
 @jit
-def count_again(
+def count_repeated(
     t: Tables, o: Output, stream: int, offset: int, length: int, different: int, first: int, time: int, packet: int
 ) -> None:
-    """Bytes that were there before, since `first`."""
+    """Counts bytes that came again, as duplicated or retransmitted; `first` is when they first came."""
     connection = t.connections[stream >> 1]
-    if first != NEVER and abs(time - first) <= SAME_PACKET_NS:
+    if first != FORGOTTEN and abs(time - first) <= SAME_PACKET_NS:
         connection[Conn.DUPLICATED] += length
     else:
         connection[Conn.RETRANSMITTED] += length
@@ -103,7 +103,7 @@ def count_again(
 @jit
 def last_far(t: Tables, stream: int, low: int) -> Number:
     """The last node of the far lane that ends at `low` or before, -1 where there is none."""
-    last = np_minus_one()
+    last = no_node()
     at = t.lanes[stream, 1]
     while at >= 0 and t.nodes[at, Early.END] <= low:
         last = at
@@ -114,7 +114,7 @@ def last_far(t: Tables, stream: int, low: int) -> Number:
 
 @jit
 def last_express(t: Tables, stream: int, low: int) -> Number:
-    """The same of the express lane."""
+    """Likewise, for the express lane."""
     last = last_far(t, stream, low)
     at = t.nodes[last, Early.EXPRESS] if last >= 0 else t.lanes[stream, 0]
     while at >= 0 and t.nodes[at, Early.END] <= low:
@@ -126,19 +126,19 @@ def last_express(t: Tables, stream: int, low: int) -> Number:
 
 @jit
 def lanes_of_new(counts: Any) -> Number:
-    """How many lanes a new node is on, by chance (xorshift)."""
+    """How many lanes a new node is on, chosen at random (xorshift)."""
     state = counts[StreamCount.RANDOM]
     state ^= state << 13
     state ^= (state >> 7) & ((1 << 57) - 1)
     state ^= state << 17
     counts[StreamCount.RANDOM] = state
     drawn = state >> 20
-    return np_minus_one() + 1 + (drawn & (EXPRESS_DISTANCE - 1) == 0) + (drawn & (FAR_DISTANCE - 1) == 0)
+    return no_node() + 1 + (drawn & (EXPRESS_DISTANCE - 1) == 0) + (drawn & (FAR_DISTANCE - 1) == 0)
 
 
 @jit
 def put_on_lanes(t: Tables, stream: int, made: int, lanes: int) -> None:
-    """On the express lane, and with two lanes on the far one as well."""
+    """Adds a node to the express lane and, if `lanes` is 2, to the far lane as well."""
     last = last_express(t, stream, t.nodes[made, Early.OFFSET])
     if last < 0:
         t.nodes[made, Early.EXPRESS] = t.lanes[stream, 0]
@@ -190,7 +190,7 @@ def hold(
     time: int,
     packet: int,
 ) -> None:
-    """A new node between two; there is room."""
+    """Adds a node between two; the caller has made room."""
     t.counts[StreamCount.FREE] -= 1
     made = t.free[t.counts[StreamCount.FREE]]
     node = t.nodes[made]
@@ -229,13 +229,13 @@ def hold(
 def insert(
     t: Tables, o: Output, data: Any, stream: int, kind: int, low: int, high: int, start: int, time: int, packet: int
 ) -> None:
-    """What of these bytes nobody sent before goes into the list; a GAP stands for bytes that the snap length cut."""
+    """Adds those of the bytes that never came before to the list; a GAP is bytes that the snap length cut."""
     state = t.streams[stream]
     if low < state[Stream.NEXT]:
         end = min(high, state[Stream.NEXT])
         if kind == PieceKind.BYTES:
             different = differing_from_delivered(t, stream, low, end, data, start)
-            count_again(t, o, stream, low, end - low, different, time_of(t, stream, end), time, packet)
+            count_repeated(t, o, stream, low, end - low, different, time_of(t, stream, end), time, packet)
         start += end - low
         low = end
     before = state[Stream.TAIL]
@@ -264,7 +264,7 @@ def insert(
         if kind == PieceKind.BYTES and node[Early.KIND] == PieceKind.BYTES:
             source, first = bytes_at(t, data, node[Early.AT])
             different = differing_bytes(source, first + (low - node[Early.OFFSET]), data, start, end - low)
-            count_again(t, o, stream, low, end - low, different, node[Early.TIME], time, packet)
+            count_repeated(t, o, stream, low, end - low, different, node[Early.TIME], time, packet)
         start += end - low
         low = end
         before = at
@@ -272,14 +272,14 @@ def insert(
 
 
 @jit
-def np_minus_one() -> Number:
-    """-1 of the type that the tables have: numba gives a variable one type."""
+def no_node() -> Number:
+    """-1, no node, in the type of the tables: numba gives a variable one type."""
     return -1
 
 
 @jit
 def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
-    """Delivers what is next by now, and the end where the FIN is reached."""
+    """Delivers what is in order now, and the end of the stream once the FIN is reached."""
     state = t.streams[stream]
     while state[Stream.HEAD] >= 0 and t.nodes[state[Stream.HEAD], Early.OFFSET] == state[Stream.NEXT]:
         at = state[Stream.HEAD]
@@ -312,7 +312,7 @@ def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) 
 
 @jit
 def give_up(t: Tables, o: Output, data: Any, stream: int, upto: int, time: int, packet: int) -> None:
-    """Gaps that end at `upto` or before become gaps for good."""
+    """Delivers the gaps that end at `upto` or before: they will not be filled."""
     state = t.streams[stream]
     while state[Stream.HEAD] >= 0 and t.nodes[state[Stream.HEAD], Early.OFFSET] <= upto:
         node = t.nodes[state[Stream.HEAD]]
@@ -335,8 +335,8 @@ def give_up(t: Tables, o: Output, data: Any, stream: int, upto: int, time: int, 
 
 @jit
 def give_up_all(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
-    """The connection is over: nothing comes any more. A missing tail shows in what the other side acknowledged; one
-    byte of it may be a FIN that was lost as well."""
+    """The connection is over, so nothing more comes. A missing tail shows in what the other side acknowledged; one
+    byte of it may be a lost FIN."""
     give_up(t, o, data, stream, EVERYTHING, time, packet)
     state = t.streams[stream]
     if not state[Stream.CLOSED] and state[Stream.ACKED] - state[Stream.NEXT] > 1:
@@ -358,7 +358,7 @@ def first_open(streams: Any, stream: int, count: int) -> Number:
 
 @jit
 def release(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
-    """After each segment of the connection: gives up what will not come."""
+    """Called after each segment of the connection: gives up on what will not come."""
     state = t.streams[stream]
     if state[Stream.HEAD] < 0 and state[Stream.FIN_AT] <= state[Stream.NEXT]:
         return

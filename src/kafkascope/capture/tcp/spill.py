@@ -1,5 +1,5 @@
-"""Bytes of early segments from one batch to the next: kept in a spill, and copied behind the data of the batch that
-delivers them."""
+"""Keeps the bytes of early segments from one batch to the next, in a spill buffer. They are copied after the data of
+the batch that delivers them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kafkascope.capture.base.flow import (
     PieceKind,
 )
 from kafkascope.capture.base.numbers import Number
-from kafkascope.capture.tcp.reassembly_kernel import np_int
+from kafkascope.capture.tcp.reassembly_kernel import as_int64
 from kafkascope.capture.tcp.stream_table import (
     Early,
     Output,
@@ -20,13 +20,13 @@ from kafkascope.columnar.compiling.jit import jit
 
 @jit
 def is_in_batch(node: Any) -> Number:
-    """Whether its bytes are in the batch. A node that was freed and used again may be a gap by now, which has none."""
+    """Whether its bytes are in the batch. A node that was freed and reused may be a gap by now, which has none."""
     return node[Early.KIND] == PieceKind.BYTES and node[Early.OFFSET] >= 0 and node[Early.AT] >= 0
 
 
 @jit
 def keep_early(t: Tables, data: Any) -> None:
-    """The bytes of early segments from the batch into the spill, which has room."""
+    """Copies the bytes of early segments from the batch to the spill, which has room."""
     for index in range(t.counts[StreamCount.FRESH]):
         node = t.nodes[t.fresh[index]]
         node[Early.LISTED] = 0
@@ -41,8 +41,8 @@ def keep_early(t: Tables, data: Any) -> None:
 
 @jit
 def move_spill(t: Tables, target: Any) -> None:
-    """What lives of the spill to `target`, closely packed."""
-    used = np_int(0)
+    """Copies the live bytes of the spill to `target`, without gaps."""
+    used = as_int64(0)
     for index in range(len(t.nodes)):
         node = t.nodes[index]
         if node[Early.OFFSET] >= 0 and node[Early.AT] < 0:
@@ -55,8 +55,8 @@ def move_spill(t: Tables, target: Any) -> None:
 
 @jit
 def gather(t: Tables, o: Output, target: Any, behind: int) -> None:
-    """Bytes of pieces that came out of the spill to `target`, which counts on `behind` the batch's data."""
-    used = np_int(0)
+    """Copies the bytes of pieces from the spill to `target`, whose places count on from `behind`."""
+    used = as_int64(0)
     for row in range(t.counts[StreamCount.ROWS]):
         if o.kind[row] == PieceKind.BYTES and o.start[row] < 0:
             copy(target, used, t.spill, -1 - o.start[row], o.length[row])
@@ -66,7 +66,7 @@ def gather(t: Tables, o: Output, target: Any, behind: int) -> None:
 
 @jit
 def fresh_bytes(t: Tables) -> Number:
-    total = np_int(0)
+    total = as_int64(0)
     for index in range(t.counts[StreamCount.FRESH]):
         node = t.nodes[t.fresh[index]]
         if is_in_batch(node):
@@ -76,7 +76,7 @@ def fresh_bytes(t: Tables) -> Number:
 
 @jit
 def spilled_bytes(t: Tables, o: Output) -> Number:
-    total = np_int(0)
+    total = as_int64(0)
     for row in range(t.counts[StreamCount.ROWS]):
         if o.kind[row] == PieceKind.BYTES and o.start[row] < 0:
             total += o.length[row]

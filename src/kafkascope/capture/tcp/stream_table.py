@@ -1,5 +1,5 @@
-"""What reassembly remembers, as plain arrays that its kernels share: connections, streams, segments that came too
-early, and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
+"""The tables that the reassembly kernels share, as plain arrays: connections, streams, segments that came too early,
+and what was delivered last. A stream is one direction of a connection: 2 * connection + direction."""
 
 import os
 from enum import IntEnum
@@ -25,17 +25,17 @@ class Conn(IntEnum):
     CONFLICTS = 7
     RETRANSMITTED = 8
     DUPLICATED = 9
-    PREVIOUS = 10  # the connection that had the flow before, -1 where none had
-    DIRTY = 11  # touched since Python looked
+    PREVIOUS = 10  # the connection that had the flow before, -1 for none
+    DIRTY = 11  # changed since Python last read it
     RESET_SEEN = 12
-    PROTOCOL = 13  # what was found in it, a number of `PROTOCOLS`
-    IS_NEW = 14  # 1: it took the number of another since Python looked
+    PROTOCOL = 13  # what it speaks, a number of `PROTOCOLS`
+    IS_NEW = 14  # 1: it took the number of another since Python last read it
     CLOSED_NS = 15  # time of its first FIN or RST, -1 before
 
 
 PROTOCOLS = ("unknown", "kafka", "tls", "http", "other")
 KAFKA = 1
-# A Kafka connection that has ended and has nothing left to report: a new one may have its number.
+# A Kafka connection that has ended and has nothing left to report: a new connection may take its number.
 RETIRED = len(PROTOCOLS)
 
 
@@ -49,7 +49,7 @@ class Ended(IntEnum):
 
 
 class Stream(IntEnum):
-    """The columns of `streams`; -1 is none in all of them but the counts."""
+    """The columns of `streams`; -1 means none in all of them but the counts."""
 
     BASE = 0  # the 32-bit sequence number of offset 0
     INITIAL = 1  # the sequence number of its SYN
@@ -63,21 +63,20 @@ class Stream(IntEnum):
     CERTAIN = 9  # what was acknowledged when the wait for it began, and when that was
     CERTAIN_COUNT = 10
     CERTAIN_NS = 11
-    SOFT = 12  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
+    SOFT = 12  # 1: offset 0 comes from a segment without bytes, which may have been a keep-alive
     CLOSED = 13  # 1: its CLOSE or RESET was delivered
     STRAY = 14  # the sequence number after a segment far from all others
     SEEN_BYTES = 15
     GAP_BYTES = 16
-    PLACED = 17  # conflicts that were told one by one
+    PLACED = 17  # conflicts that were reported one by one
 
 
 class Early(IntEnum):
     """The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
     `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`. `EXPRESS` is the next node of
-    the express lane, -1 after the last one, and `LOCAL` where the node isn't on the lane; `FAR` is the same of the
-    far lane, which leads along some nodes of the express lane. `RUN` is a later node that this one reaches without
-    a hole, -1 where none is known. What a walk reads is side by side: of very many nodes each takes one cache line
-    mostly."""
+    the express lane, -1 after the last one, and `LOCAL` if the node isn't on the lane; `FAR` is the same for the far
+    lane, which links some nodes of the express lane. `RUN` is a later node that this one reaches without a hole, -1
+    if none is known. Columns that a walk reads are adjacent, so that a node mostly takes one cache line."""
 
     KIND = 0
     OFFSET = 1
@@ -92,11 +91,11 @@ class Early(IntEnum):
     LISTED = 10
 
 
-# What an early segment takes beside its bytes: its node, and as much again while the nodes grow.
+# Memory of an early segment besides its bytes: its node, and as much again while the nodes grow.
 NODE_COST = 176
 LOCAL = -2
-# One early segment in so many is on the express lane and on the far one, 512 and 32 of `MAX_EARLY_SEGMENTS`. The
-# distances are powers of two.
+# One early segment in this many is on the express lane, and on the far one: 512 and 32 of `MAX_EARLY_SEGMENTS`. Both
+# are powers of two.
 EXPRESS_DISTANCE, FAR_DISTANCE = 16, 256
 
 
@@ -119,20 +118,20 @@ class StreamCount(IntEnum):
     WANT_NODES = 13
     WANT_CONNECTIONS = 14
     OTHERS = 15  # connections that are not known to be Kafka, or are retired
-    MOST_OTHERS = 16  # from so many on each new connection takes the number of one of them
-    HAND = 17  # where the next one to forget is looked for
-    LOOKS = 18  # how many were looked at for that of late
+    MOST_OTHERS = 16  # from this many on, each new connection takes the number of one of them
+    HAND = 17  # where the search for the next one to forget begins
+    LOOKS = 18  # how many were examined for that recently
     RANDOM = 19  # state of the generator that chooses nodes for the express lane
-    WALKED = 20  # early segments that were visited to find the place of others
+    WALKED = 20  # early segments visited to find the place of others
 
 
-# What was delivered last is kept for this many streams at a time and this many bytes each, to compare what comes again:
-# a window of 32 KiB in flight between two machines of one data center.
+# The bytes delivered last are kept for this many streams at a time and this many bytes each, to compare
+# retransmissions with: a window of 32 KiB in flight between two machines of one data center.
 RINGS = 1_024
 RING_BYTES = 32_768
 MARKS = 32
 _RINGS = BufferPool()
-# What there is room for at first: the kernel comes back for more.
+# Room at first: the kernel returns for more.
 _CONNECTIONS, _NODES, _FLOWS = 128, 64, 512
 
 
@@ -143,14 +142,14 @@ class Tables(NamedTuple):
     lanes: Int64s  # stream to the first node of its express lane and of its far lane, -1 where there is none
     nodes: Int64s
     free: Int64s  # nodes to use, a stack
-    fresh: Int64s  # nodes whose bytes lie in the batch
-    dirty: Int64s  # connections touched
+    fresh: Int64s  # nodes whose bytes are in the batch
+    dirty: Int64s  # connections that changed
     counts: Int64s
     forgotten: Int64s  # protocol, or RETIRED, to (connections, bytes)
     spill: Bytes
     ring_owner: Int64s
-    ring_low: Int64s  # the first offset that is there
-    marks: Int64s  # (end, time) of what was delivered
+    ring_low: Int64s  # the first offset that is kept
+    marks: Int64s  # (end, time) of deliveries
     ring: Bytes
 
 
@@ -166,7 +165,7 @@ class Segment(NamedTuple):
     wire_length: Int32s
     time: Int64s
     packet: Int64s
-    acknowledgement: Int64s  # empty where it is not told
+    acknowledgement: Int64s  # empty if the reader has none
 
 
 class Output(NamedTuple):
@@ -183,12 +182,12 @@ class Output(NamedTuple):
 
 
 def make_tables(most_others: int) -> Tables:
-    """With room to begin with."""
+    """Empty tables with some room."""
     count = np.zeros(len(StreamCount), np.int64)
     count[StreamCount.MOST_OTHERS] = most_others
-    # Secret, so that no recording can choose which of its segments are on the lane; and not 0, which would stay 0.
+    # Secret, so that no recording can choose which of its segments are on a lane; and not 0, which would stay 0.
     count[StreamCount.RANDOM] = int.from_bytes(os.urandom(7), "big") + 1
-    # Pages are taken as streams come; of small recordings that would be the longest part.
+    # Reused memory: for a small recording, clearing fresh pages would take the longest part.
     ring = _RINGS.take(RINGS * RING_BYTES)
     spill = np.empty(0, np.uint8)
     tables = Tables(
@@ -232,7 +231,7 @@ def make_output(rows: int) -> Output:
 
 
 def longer(array: Any, length: int, fill: int | None = None) -> Any:
-    """The same with room for `length` rows, twice as many as before at least."""
+    """The same array with room for `length` rows, and at least twice as many as before."""
     if len(array) >= length:
         return array
     made = np.empty((max(length, 2 * len(array), 64), *array.shape[1:]), array.dtype)
@@ -243,13 +242,13 @@ def longer(array: Any, length: int, fill: int | None = None) -> Any:
 
 
 def grown(tables: Tables, flows: int) -> Tables:
-    """Room for what the kernel asked for, and for flows numbered below `flows`."""
+    """The tables with the room that the kernel asked for, and for flows numbered below `flows`."""
     count = tables.counts
-    wanted = int(count[StreamCount.CONNECTIONS] + count[StreamCount.WANT_CONNECTIONS])
+    connections_needed = int(count[StreamCount.CONNECTIONS] + count[StreamCount.WANT_CONNECTIONS])
     missing = max(0, int(count[StreamCount.WANT_NODES] - count[StreamCount.FREE]))
-    if wanted <= len(tables.connections) and not missing and flows <= len(tables.current):
+    if connections_needed <= len(tables.connections) and not missing and flows <= len(tables.current):
         return tables
-    connections = longer(tables.connections, wanted)
+    connections = longer(tables.connections, connections_needed)
     nodes_before = len(tables.nodes)
     nodes = longer(tables.nodes, nodes_before + missing)
     free = longer(tables.free, len(nodes))

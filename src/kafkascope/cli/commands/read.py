@@ -8,7 +8,7 @@ import click
 from kafkascope.cli.arguments import complete_error, json_option
 
 if TYPE_CHECKING:
-    from kafkascope.capture.query.select import Wanted
+    from kafkascope.capture.query.select import ExchangeFilter
 
 # What an int16 takes: keys of APIs and error codes on the wire.
 INT16 = range(-(2**15), 2**15)
@@ -107,7 +107,7 @@ def _selection(
     slow: str | None,
     between: tuple[str, str] | None,
     where: str | None,
-) -> "Wanted":
+) -> "ExchangeFilter":
     from kafkascope.cli.units import parse_duration, parse_moment
     from kafkascope.errors import UsageError
     from kafkascope.extras import need_extras
@@ -123,7 +123,7 @@ def _selection(
         from kafkascope.capture.query.filter_language import parse_where
 
         condition = parse_where(where)
-    return Wanted(
+    return ExchangeFilter(
         apis=tuple(_api_key(name) for name in apis),
         clients=clients,
         groups=groups,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kafkascope.report.summaries.scope import Scope
 
 STDOUT = "-"
-CRITICAL, UNKNOWN = 1, 3
+CRITICAL, UNKNOWN_CODE = 1, 3
 
 
 @click.command
@@ -65,7 +65,7 @@ def run(
 
         print_report(report, written)
     verdict = report.findings.verdict
-    return CRITICAL if verdict.critical else UNKNOWN if verdict.state == "unknown" else 0
+    return CRITICAL if verdict.critical else UNKNOWN_CODE if verdict.state == "unknown" else 0
 
 
 def _open(where: str) -> "Lake":

@@ -6,7 +6,7 @@ from kafkascope.cli.terminal import heading, prose, remark, title
 from kafkascope.client.describe.apis import ApisView, ClientFit, NodeApis
 from kafkascope.formatting import first_names
 
-MOST_NAMED = 5
+_MOST_NAMED = 5
 
 
 def show_apis(view: ApisView, everything: bool) -> None:

@@ -11,7 +11,7 @@ from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList
 from kafkascope.formatting import UNKNOWN, count, first_names, number, span
 
-MOST_NAMED = 10
+_MOST_NAMED = 10
 
 
 def show_cluster(view: ClusterView) -> None:

@@ -24,7 +24,7 @@ PATHS = ("/metrics", "/")
 # For the head of a request, as nginx has it (client_header_timeout is a minute there).
 HEAD_SECONDS = 10.0
 OPENMETRICS = "application/openmetrics-text"
-PLAIN = "text/plain; charset=utf-8"
+_PLAIN = "text/plain; charset=utf-8"
 
 
 def parse_listen(text: str) -> Address:
@@ -78,7 +78,7 @@ class Watched:
                 writer.write(await self._respond(head))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            writer.write(response("400 Bad Request", PLAIN, "no HTTP request\n"))
+            writer.write(response("400 Bad Request", _PLAIN, "no HTTP request\n"))
         finally:
             writer.close()
             with suppress(OSError):
@@ -88,18 +88,18 @@ class Watched:
         lines = head.decode("latin-1").split("\r\n")
         words = lines[0].split()
         if len(words) != 3 or not words[2].startswith("HTTP/"):
-            return response("400 Bad Request", PLAIN, "no HTTP request\n")
+            return response("400 Bad Request", _PLAIN, "no HTTP request\n")
         method, path = words[0], words[1].partition("?")[0]
         if path not in PATHS:
-            return response("404 Not Found", PLAIN, "metrics are at /metrics\n")
+            return response("404 Not Found", _PLAIN, "metrics are at /metrics\n")
         if method not in ("GET", "HEAD"):
-            return response("405 Method Not Allowed", PLAIN, "GET /metrics\n")
+            return response("405 Method Not Allowed", _PLAIN, "GET /metrics\n")
         accepted = next((line for line in lines[1:] if line.lower().startswith("accept:")), "")
         kind = CONTENT_TYPE if OPENMETRICS in accepted else PLAIN_CONTENT_TYPE
         try:
             text = await self._metrics()
         except KafkascopeError as error:
-            return response("500 Internal Server Error", PLAIN, f"{error}\n", body=method == "GET")
+            return response("500 Internal Server Error", _PLAIN, f"{error}\n", body=method == "GET")
         return response("200 OK", kind, text, body=method == "GET")
 
     async def _metrics(self) -> str:

@@ -29,7 +29,7 @@ from kafkascope.formatting import printable
 if TYPE_CHECKING:
     from kafkascope.client.settings import Settings
 
-WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
+_WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
 UNHEALTHY = 1
 
 

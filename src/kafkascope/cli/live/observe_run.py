@@ -19,7 +19,7 @@ from kafkascope.client.observe.observer import Observer, Poll
 from kafkascope.formatting import count, number
 
 if TYPE_CHECKING:
-    from kafkascope.capture.exchanges.client_calls import Called, Key
+    from kafkascope.capture.exchanges.client_calls import ClientCall, ConnectionKey
     from kafkascope.client.answer import Answer
     from kafkascope.client.settings import Settings
     from kafkascope.pipeline.observed import ObservationWriter
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 LEAST_TIMEOUT = 1.0
 # Of the time of a single poll: what remains for it after connecting, which also loads what the lake needs, and what it
 # gets on a machine that takes all of that for loading.
-POLL_SECONDS = 2.0
+_POLL_SECONDS = 2.0
 LEAST_POLL_SECONDS = 0.5
 # For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
 # service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
@@ -227,7 +227,7 @@ class _Run:
         still_open = frozenset() if last else self._observer.open_connections()
         self._committing = asyncio.create_task(asyncio.to_thread(self._write, portion, still_open))
 
-    def _write(self, gathered: PollBatch, still_open: "frozenset[Key]") -> None:
+    def _write(self, gathered: PollBatch, still_open: "frozenset[ConnectionKey]") -> None:
         from kafkascope.pipeline.observed import FailedPolls, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
@@ -245,10 +245,10 @@ class _Run:
         await self._commit_done()
 
 
-def _called(answer: "Answer") -> "Called":
-    from kafkascope.capture.exchanges.client_calls import Called
+def _called(answer: "Answer") -> "ClientCall":
+    from kafkascope.capture.exchanges.client_calls import ClientCall
 
-    return Called(
+    return ClientCall(
         answer.client_address, str(answer.address), answer.connected_at, answer.request_bytes, answer.response_bytes,
         answer.sent_at, answer.received_at,
     )  # fmt: skip

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.capture.exchanges.exchange import TOGETHER, Exchange, pick_exchanges, portions, values_of
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
-from kafkascope.capture.exchanges.name_cache import NO_NAMES, Knowledge, Names
-from kafkascope.capture.query.select import Wanted, select
+from kafkascope.capture.exchanges.name_cache import NO_NAMES, NameCache, Names
+from kafkascope.capture.query.select import ExchangeFilter, select
 from kafkascope.capture.query.stats import Stats
 from kafkascope.capture.reader import Reading
 from kafkascope.cli.output import json_text, print_json
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 FULL_ID = 24
-BAD_INPUT = InputError.exit_code
+_BAD_INPUT = InputError.exit_code
 
 
 class Command:
@@ -41,7 +41,7 @@ class Command:
         self._files = files
         self._selection = selection
         self._follow = follow
-        self._knowledge = Knowledge()
+        self._knowledge = NameCache()
         self._shown = 0
         self._failed = False
         self._progress: Progress | None = None
@@ -134,7 +134,7 @@ class Command:
             print_exchange_json(exchange, row, records=records)
         else:
             print_exchange(exchange, records=records, full=full)
-        return BAD_INPUT if self._failed else 0
+        return _BAD_INPUT if self._failed else 0
 
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
         """(batch, its columns, the rows that are wanted, names of all rows)"""
@@ -196,7 +196,7 @@ class Command:
             self._account()
         elif account.files:
             return self._not_found(nothing_found(account, ", ".join(self._files), self._growing()))
-        return BAD_INPUT if self._failed else 0 if self._shown else 1
+        return _BAD_INPUT if self._failed else 0 if self._shown else 1
 
     def _not_found(self, problem: str) -> int:
         """It may be in the file that could not be read."""

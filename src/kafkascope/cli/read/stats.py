@@ -20,7 +20,7 @@ LEAST_ENDS = 45
 
 
 # Heads, and what goes first where there is no room; what is needed in no row is not there at all.
-COLUMNS = {
+_COLUMNS = {
     "calls": 11, "sent": 4, "received": 5, "errors": 10, "no answer": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
 }  # fmt: skip
 
@@ -40,7 +40,7 @@ def _row(tally: Tally) -> tuple[str, ...]:
 
 def print_stats(stats: Stats) -> None:
     heading("APIs")
-    rows = sorted(zip(stats.apis, stats.apis.told(), strict=True), key=lambda row: (row[0][1], -row[1].calls))
+    rows = sorted(zip(stats.apis, stats.apis.summaries(), strict=True), key=lambda row: (row[0][1], -row[1].calls))
     _table([(f"{api}{' (waits)' if waits else ''}", tally) for (api, waits), tally in rows], "API")
     if any(waits for _, waits in stats.apis):
         remark("(waits): answers of long polls may wait by design, so their times are waits.", "  ")
@@ -59,7 +59,7 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
     keys = nsmallest(MOST_ROWS + 1, calls, key=lambda key: (-calls[key], named(key)))
     shown = keys if len(calls) <= MOST_ROWS + 1 else keys[:MOST_ROWS]
     others = f"{number(len(calls) - len(shown))} others (--json has all)"
-    return list(zip([*map(named, shown), others], tallies.told(shown), strict=False))
+    return list(zip([*map(named, shown), others], tallies.summaries(shown), strict=False))
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
@@ -89,7 +89,7 @@ def _errors(rows: list[tuple[str, str, str]]) -> None:
 
 def stats_json(stats: Stats) -> dict[str, Any]:
     apis, clients, connections = (
-        list(zip(tallies, map(_json, tallies.told()), strict=True))
+        list(zip(tallies, map(_json, tallies.summaries()), strict=True))
         for tallies in (stats.apis, stats.clients, stats.connections)
     )
     return {

@@ -5,7 +5,7 @@ from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.schema.history.change_text import change_json, signed
 from kafkascope.schema.history.compare import MessageChange
-from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.history.release_changes import KIND_TITLES, between, by_kind, coverage_remarks
 from kafkascope.schema.releases import check_release
 
 

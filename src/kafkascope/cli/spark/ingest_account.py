@@ -31,12 +31,12 @@ def account_lines(
     lines += [
         f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
         " file first, or all together"
-        for uri in done.apart[:MOST_NAMED]
+        for uri in done.apart[:_MOST_NAMED]
     ]
     if done.bad:
-        lines += [f"not read: {why}" for _, why in sorted(done.bad.items())[:MOST_NAMED]]
-        if len(done.bad) > MOST_NAMED:
-            lines.append(f"not read: {number(len(done.bad) - MOST_NAMED)} more; --json names them all")
+        lines += [f"not read: {why}" for _, why in sorted(done.bad.items())[:_MOST_NAMED]]
+        if len(done.bad) > _MOST_NAMED:
+            lines.append(f"not read: {number(len(done.bad) - _MOST_NAMED)} more; --json names them all")
     if done.new:
         lines.append(f"{where} has {count(sum(done.rows.values()), 'row')} more in {count(len(done.rows), 'table')}")
     if severities is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafkascope.lake.home import Lake
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
-BAD_INPUT = 3
+_BAD_INPUT = 3
 READING, BUILDING = "reading", "building the marts"
 
 

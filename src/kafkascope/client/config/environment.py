@@ -9,7 +9,7 @@ from kafkascope.client.secret_file import read_secret
 from kafkascope.client.settings import Secret
 from kafkascope.errors import UsageError
 
-PREFIX = "KAFKASCOPE_"
+VARIABLE_PREFIX = "KAFKASCOPE_"
 
 _TEXTS = (
     *("bootstrap", "client_id", "server_name", "sasl_mechanism", "username"),
@@ -41,14 +41,14 @@ def variables() -> list[str]:
         *_LISTS,
         _CONFIG,
     ]
-    return sorted(f"{PREFIX}{name.upper()}" for name in names)
+    return sorted(f"{VARIABLE_PREFIX}{name.upper()}" for name in names)
 
 
 def from_environment(environment: Mapping[str, str]) -> PartialSettings:
     """An empty variable says nothing."""
 
     def value(name: str) -> str | None:
-        return environment.get(f"{PREFIX}{name.upper()}") or None
+        return environment.get(f"{VARIABLE_PREFIX}{name.upper()}") or None
 
     settings: dict[str, object] = {name: value(name) for name in _TEXTS}
     for name in _NUMBERS:
@@ -72,12 +72,12 @@ def from_environment(environment: Mapping[str, str]) -> PartialSettings:
         if (text := value(name)) is not None:
             settings[name] = tuple(part.strip() for part in text.split(",") if part.strip())
     if value("bootstrap") is not None:
-        settings["origins"] = {"bootstrap": f"{PREFIX}BOOTSTRAP"}
+        settings["origins"] = {"bootstrap": f"{VARIABLE_PREFIX}BOOTSTRAP"}
     return PartialSettings(**settings).with_implied()  # type: ignore[arg-type]
 
 
 def config_path(environment: Mapping[str, str]) -> Path | None:
-    text = environment.get(f"{PREFIX}{_CONFIG.upper()}")
+    text = environment.get(f"{VARIABLE_PREFIX}{_CONFIG.upper()}")
     return Path(text) if text else None
 
 
@@ -87,7 +87,7 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise UsageError(f"{PREFIX}{name.upper()} is '{text[:60]}'; a number of seconds above 0 is wanted")
+        raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; a number of seconds above 0 is wanted")
     return seconds
 
 
@@ -96,4 +96,4 @@ def _switch(name: str, text: str) -> bool:
         return True
     if text.lower() in _OFF:
         return False
-    raise UsageError(f"{PREFIX}{name.upper()} is '{text[:60]}'; say 1 or 0")
+    raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; say 1 or 0")

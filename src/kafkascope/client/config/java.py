@@ -15,7 +15,7 @@ from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import InputError, UsageError
 
-PROTOCOLS = {  # security.protocol → (TLS, SASL)
+SECURITY_PROTOCOLS = {  # security.protocol → (TLS, SASL)
     "PLAINTEXT": (False, False),
     "SSL": (True, False),
     "SASL_PLAINTEXT": (False, True),
@@ -103,9 +103,9 @@ def from_java(keys: Mapping[str, str], where: str) -> PartialSettings:
 
 def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
     protocol = keys.get("security.protocol", "PLAINTEXT").strip().upper()
-    if protocol not in PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS)}")
-    return PROTOCOLS[protocol]
+    if protocol not in SECURITY_PROTOCOLS:
+        raise UsageError(f"{where}: security.protocol is none of {', '.join(SECURITY_PROTOCOLS)}")
+    return SECURITY_PROTOCOLS[protocol]
 
 
 def _tls(keys: Mapping[str, str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope.client.auth.mechanisms import TOKEN, mechanism_named
-from kafkascope.client.config.java import DEFAULT_MECHANISM, PROTOCOLS
+from kafkascope.client.config.java import DEFAULT_MECHANISM, SECURITY_PROTOCOLS
 from kafkascope.client.config.key_stores import certificates_of
 from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end, seconds_of, unread_notes
 from kafkascope.client.config.merge import PartialSettings
@@ -63,9 +63,9 @@ def parse_librdkafka(text: str) -> dict[str, str]:
 def from_librdkafka(keys: Mapping[str, str], where: str) -> PartialSettings:
     refuse_missing_line_end(keys, where)
     protocol = keys.get("security.protocol", "plaintext").upper()
-    if protocol not in PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is none of {', '.join(PROTOCOLS).lower()}")
-    tls, sasl = PROTOCOLS[protocol]
+    if protocol not in SECURITY_PROTOCOLS:
+        raise UsageError(f"{where}: security.protocol is none of {', '.join(SECURITY_PROTOCOLS).lower()}")
+    tls, sasl = SECURITY_PROTOCOLS[protocol]
     settings: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("metadata.broker.list") or None,
         "client_id": keys.get("client.id") or None,

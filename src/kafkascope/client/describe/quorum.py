@@ -19,10 +19,10 @@ from kafkascope.health.quorum.rows import QuorumReplica
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-TOPIC = "__cluster_metadata"
+METADATA_TOPIC = "__cluster_metadata"
 _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
 _SESSION_TIMEOUT = "broker.session.timeout.ms"
-QUORUM_REQUEST = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
+QUORUM_REQUEST = {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def rows_of(value: Mapping[str, Any], at_us: int) -> list[QuorumReplica]:
 def _metadata_partition(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     for topic in value["topics"]:
         for partition in topic["partitions"]:
-            if topic["topicName"] == TOPIC and partition["partitionIndex"] == 0:
+            if topic["topicName"] == METADATA_TOPIC and partition["partitionIndex"] == 0:
                 row: Mapping[str, Any] = partition
                 return row
     return None
@@ -198,7 +198,7 @@ async def describe_quorum(cluster: "Cluster") -> QuorumView:
         if value["errorCode"]:
             return error_gap("the quorum", "DescribeQuorum", value["errorCode"], None, value.get("errorMessage"))
         if partition is None:
-            return error_gap("the quorum", "DescribeQuorum", 3, None, f"no {TOPIC} in the answer")
+            return error_gap("the quorum", "DescribeQuorum", 3, None, f"no {METADATA_TOPIC} in the answer")
         if partition["errorCode"]:
             return error_gap(
                 "the quorum", "DescribeQuorum", partition["errorCode"], None, partition.get("errorMessage")

@@ -13,9 +13,9 @@ from kafkascope.schema.layouts.layout import LayoutField, layout
 
 _NO_ID = UUID(int=0)
 # How the names of all begin that a probe makes.
-PREFIX = "kafkascope-probe-"
+PROBE_PREFIX = "kafkascope-probe-"
 # Nobody's: made up, so that brokers say what they say of what does not exist.
-MISSING = f"{PREFIX}missing"
+MISSING_NAME = f"{PROBE_PREFIX}missing"
 MISSING_ID = UUID("6b61666b-6173-636f-7065-2d6d69737367")
 _PAST_END = 2**62
 
@@ -87,7 +87,7 @@ def prune(fields: tuple[LayoutField, ...], value: dict[str, Any]) -> dict[str, A
 
 def _named(topic: Topic | None, **fields: Any) -> dict[str, Any]:
     """A topic under every name that some request has for it."""
-    name, topic_id = (topic.name, topic.topic_id) if topic else (MISSING, MISSING_ID)
+    name, topic_id = (topic.name, topic.topic_id) if topic else (MISSING_NAME, MISSING_ID)
     return {"name": name, "topic": name, "topicName": name, "topicId": topic_id, **fields}
 
 
@@ -114,7 +114,7 @@ def _metadata(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     yield ProbeCase("all topics", {"topics": None, **options})
     yield ProbeCase("no topic", {"topics": [], **options}, first=1)
     for label, topic in _each_topic(survey):
-        named = {"name": topic.name if topic else MISSING, "topicId": _NO_ID}
+        named = {"name": topic.name if topic else MISSING_NAME, "topicId": _NO_ID}
         yield ProbeCase(label, {"topics": [named], **options}, first=4)
         by_id = {"name": None, "topicId": topic.topic_id if topic else MISSING_ID}
         yield ProbeCase(f"{label}, by id", {"topics": [by_id], **options}, first=12)
@@ -174,7 +174,7 @@ def _each_group(survey: ClusterSurvey) -> Iterator[tuple[str, str]]:
     for kind, names in survey.groups.items():
         for name in names[:2]:
             yield f"{kind} group {name}", name
-    yield "a group that does not exist", MISSING
+    yield "a group that does not exist", MISSING_NAME
 
 
 def _offset_fetch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -198,14 +198,14 @@ def _find_coordinator(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
     for label, group in _each_group(survey):
         yield ProbeCase(label, request(group, 0))
-    for name in (*survey.transactional_ids[:1], MISSING):
+    for name in (*survey.transactional_ids[:1], MISSING_NAME):
         yield ProbeCase(f"transactional id {name}", request(name, 1), first=1)
     for topic in survey.topics[:1]:
         from kafkascope.client.routing import uuid_key
 
-        key = f"{next(iter(survey.groups.get('share', ())), MISSING)}:{uuid_key(topic.topic_id)}:0"
+        key = f"{next(iter(survey.groups.get('share', ())), MISSING_NAME)}:{uuid_key(topic.topic_id)}:0"
         yield ProbeCase("state of a share partition", request(key, 2), first=6)
-    yield ProbeCase("share state by a key that is none", request(MISSING, 2), first=6)
+    yield ProbeCase("share state by a key that is none", request(MISSING_NAME, 2), first=6)
 
 
 def _describe_groups(survey: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -226,7 +226,7 @@ def _group_describe(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
 
 def _share_state_summary(survey: ClusterSurvey) -> Iterator[ProbeCase]:
-    for group in (*survey.groups.get("share", ())[:1], MISSING):
+    for group in (*survey.groups.get("share", ())[:1], MISSING_NAME):
         for topic in survey.topics[:1]:
             rows = [_partition(leaderEpoch=0)]
             yield ProbeCase(f"share group {group}", {"groupId": group, "topics": [_named(topic, partitions=rows)]})
@@ -246,7 +246,7 @@ def _describe_producers(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
 
 def _describe_transactions(survey: ClusterSurvey) -> Iterator[ProbeCase]:
-    for name in (*survey.transactional_ids[:2], MISSING):
+    for name in (*survey.transactional_ids[:2], MISSING_NAME):
         yield ProbeCase(f"transactional id {name}", {"transactionalIds": [name]})
 
 
@@ -259,7 +259,7 @@ def _list_transactions(_: ClusterSurvey) -> Iterator[ProbeCase]:
 
 
 def _describe_quorum(_: ClusterSurvey) -> Iterator[ProbeCase]:
-    for name in ("__cluster_metadata", MISSING):
+    for name in ("__cluster_metadata", MISSING_NAME):
         yield ProbeCase(name, {"topics": [{"topicName": name, "partitions": [{"partitionIndex": 0}]}]})
 
 
@@ -274,12 +274,12 @@ def _describe_configs(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
     for topic in survey.topics[:1]:
         yield ProbeCase(f"topic {topic.name}", request(_TOPIC, topic.name))
-    yield ProbeCase("a topic that does not exist", request(_TOPIC, MISSING))
+    yield ProbeCase("a topic that does not exist", request(_TOPIC, MISSING_NAME))
     for kind, label in ((_BROKER, "this node"), (_LOGGER, "loggers of this node")):
         yield ProbeCase(label, request(kind, str(survey.node)))
     yield ProbeCase("the default of all brokers", request(_BROKER, ""))
-    yield ProbeCase("client metrics", request(_METRICS, MISSING))
-    yield ProbeCase("a group", request(_GROUP, next(iter(survey.groups.get("consumer", ())), MISSING)))
+    yield ProbeCase("client metrics", request(_METRICS, MISSING_NAME))
+    yield ProbeCase("a group", request(_GROUP, next(iter(survey.groups.get("consumer", ())), MISSING_NAME)))
 
 
 def _describe_log_dirs(survey: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -335,21 +335,21 @@ def _acls(_: ClusterSurvey) -> Iterator[ProbeCase]:
 
 def _delegation_tokens(_: ClusterSurvey) -> Iterator[ProbeCase]:
     yield ProbeCase("all", {"owners": None})
-    yield ProbeCase("of a user", {"owners": [{"principalType": "User", "principalName": MISSING}]})
+    yield ProbeCase("of a user", {"owners": [{"principalType": "User", "principalName": MISSING_NAME}]})
 
 
 def _scram(_: ClusterSurvey) -> Iterator[ProbeCase]:
     # null means all too, but whoever is not allowed to ask gets no answer to it at all (3.9 to 4.3)
     yield ProbeCase("all", {"users": []})
-    yield ProbeCase("a user that does not exist", {"users": [{"name": MISSING}]})
-    yield ProbeCase("a user twice", {"users": [{"name": MISSING}, {"name": MISSING}]})
+    yield ProbeCase("a user that does not exist", {"users": [{"name": MISSING_NAME}]})
+    yield ProbeCase("a user twice", {"users": [{"name": MISSING_NAME}, {"name": MISSING_NAME}]})
 
 
 def _fetch_snapshot(_: ClusterSurvey) -> Iterator[ProbeCase]:
     snapshot = {"endOffset": 0, "epoch": 0}
     row = _partition(currentLeaderEpoch=0, snapshotId=snapshot, position=0)
     request = {"replicaId": -1, "maxBytes": 1024}
-    for name in ("__cluster_metadata", MISSING):
+    for name in ("__cluster_metadata", MISSING_NAME):
         yield ProbeCase(name, {**request, "topics": [{"name": name, "partitions": [row]}]})
 
 

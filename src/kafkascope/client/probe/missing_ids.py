@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
-from kafkascope.client.probe.arguments import MISSING, MISSING_ID
+from kafkascope.client.probe.arguments import MISSING_ID, MISSING_NAME
 from kafkascope.schema.layouts.layout import LayoutField
 
 # Far above what anybody numbers nodes with; an id that is there after all is passed over.
@@ -50,7 +50,7 @@ def _missing_id(value: Any, name: str, nodes: Collection[int]) -> Any:
     if isinstance(value, UUID):
         return value if value.int < _RESERVED_DIRECTORIES else uuid5(MISSING_ID, str(value))
     if isinstance(value, str):
-        return f"/{MISSING}" if name == _PATHS else MISSING
+        return f"/{MISSING_NAME}" if name == _PATHS else MISSING_NAME
     if value < 0:
         return value
     node = FIRST_NODE + value % STRIDE

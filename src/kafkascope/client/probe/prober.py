@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.names import substitute
-from kafkascope.client.probe.arguments import PREFIX, ClusterSurvey, ProbeCase, cases
+from kafkascope.client.probe.arguments import PROBE_PREFIX, ClusterSurvey, ProbeCase, cases
 from kafkascope.client.probe.missing_ids import with_missing_ids
 from kafkascope.client.probe.release import matching_releases
 from kafkascope.client.probe.result import ObservedError, Probe, VersionProof, unique_errors
@@ -263,7 +263,7 @@ def _example(api: str, version: int, survey: ClusterSurvey) -> ProbeCase:
     if api == "JoinGroup":
         # a member of one version would wait for that of another
         value["groupId"] += f"-{version}"
-    if survey.topics and survey.topics[0].name.startswith(PREFIX):
+    if survey.topics and survey.topics[0].name.startswith(PROBE_PREFIX):
         value = substitute(value, {_ORDERS: survey.topics[0].topic_id})
     return ProbeCase("the catalog's example", value, any_broker=True)
 

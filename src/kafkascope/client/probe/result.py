@@ -11,7 +11,7 @@ from typing import Any
 _STATES = ("proven", "failed", "not sent", "unknown")
 # accepted: answered, and neither with INVALID_REQUEST nor with UNSUPPORTED_VERSION. unserved: the node offers the
 # version and serves it to nobody.
-EXAMPLES = ("accepted", "refused", "unserved", "not sent")
+_EXAMPLES = ("accepted", "refused", "unserved", "not sent")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from kafkascope.client.arguments import with_defaults
 from kafkascope.client.cluster import Cluster
 from kafkascope.client.describe.gaps import only_row
 from kafkascope.client.describe.quorum import QUORUM_REQUEST as QUORUM
-from kafkascope.client.probe.arguments import PREFIX, ClusterSurvey, Topic
+from kafkascope.client.probe.arguments import PROBE_PREFIX, ClusterSurvey, Topic
 from kafkascope.client.targets import AnyBroker, Node
 from kafkascope.client.writes import COORDINATOR_TOPICS
 from kafkascope.errors import NotFoundError, RefusedError, UsageError
@@ -57,7 +57,7 @@ async def survey_cluster(cluster: Cluster, prefer: str = "", *, write: bool = Fa
 def _has_user_data(rows: list[dict[str, Any]], groups: dict[str, list[str]]) -> bool:
     """Whether there are topics or groups that are neither Kafka's nor a probe's."""
     names = [*(row["name"] for row in rows), *(name for names in groups.values() for name in names)]
-    return any(not name.startswith(("__", PREFIX)) for name in names)
+    return any(not name.startswith(("__", PROBE_PREFIX)) for name in names)
 
 
 async def _has_security_data(cluster: Cluster) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from kafkascope.client.cluster import Cluster
-from kafkascope.client.probe.arguments import PREFIX, prune
+from kafkascope.client.probe.arguments import PROBE_PREFIX, prune
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.records.record_data import encode_records
 from kafkascope.codec.records.record_types import Record, new_batch
@@ -23,7 +23,7 @@ class _TemporaryResources:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.name = f"{PREFIX}{uuid4().hex[:8]}"
+        self.name = f"{PROBE_PREFIX}{uuid4().hex[:8]}"
         self.members = {kind: f"{self.name}-{kind}" for kind in ("consumer", "share", "streams")}
         self.member_id = uuid_text(uuid4())
         self.producer: dict[str, Any] = {}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkascope.codec.text.packet import FULL, one_payload
+from kafkascope.codec.text.packet import READ_TAKES_CAPTURES, one_payload
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_DUMPED_PACKETS
 
@@ -97,7 +97,9 @@ class Dump:
             if self._tcpdump and row.offset == 0 and self.packets[-1]:
                 self.packets.append(bytearray())
                 if len(self.packets) > MAX_DUMPED_PACKETS:
-                    raise InputError(f"more than {MAX_DUMPED_PACKETS} packets; decode reads one, and {FULL}")
+                    raise InputError(
+                        f"more than {MAX_DUMPED_PACKETS} packets; decode reads one, and {READ_TAKES_CAPTURES}"
+                    )
             out = self.packets[-1]
             if row.offset != len(out):
                 raise InputError(

@@ -6,7 +6,7 @@ _TCP = 6
 _IPV4, _IPV6 = b"\x08\x00", b"\x86\xdd"
 # Where the type of what follows stands, and where that begins: Ethernet, with a VLAN, Linux cooked (`-i any`) 1 and 2.
 _LINKS = ((12, 14), (16, 18), (14, 16), (0, 20))
-FULL = "`kafkascope read` takes a whole capture (tcpdump -w)"
+READ_TAKES_CAPTURES = "`kafkascope read` takes a whole capture (tcpdump -w)"
 
 
 def _tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
@@ -27,7 +27,7 @@ def _tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
         if 20 <= inner <= len(segment):
             return segment[inner:]
     if sure:
-        raise InputError(f"this packet is not TCP; {FULL}")
+        raise InputError(f"this packet is not TCP; {READ_TAKES_CAPTURES}")
     return None
 
 
@@ -50,7 +50,7 @@ def one_payload(packets: list[bytes], *, sure: bool) -> bytes:
         if payload != b""
     ]
     if not full:
-        raise InputError(f"this packet carries no data; {FULL}")
+        raise InputError(f"this packet carries no data; {READ_TAKES_CAPTURES}")
     if len(full) > 1:
-        raise InputError(f"{len(full)} packets carry data; decode reads one, and {FULL}")
+        raise InputError(f"{len(full)} packets carry data; decode reads one, and {READ_TAKES_CAPTURES}")
     return full[0]

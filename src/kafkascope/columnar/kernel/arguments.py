@@ -7,7 +7,7 @@
     EXTENTS,
     EXTENTS_COUNT,
     COUNTED,  # room for the number of rows in each group
-    NOTED,  # unknown tags that are noted
+    NOTED_TAGS,  # unknown tags that are noted
     NOTED_ROWS,  # and the rows of their frames
     FIRST_OFFSETS,  # addresses of the offsets of every list and string
     OFFSETS_COUNT,
@@ -15,7 +15,7 @@
     TAIL_SIZE,
     FIELDS,  # of the packed table, see `pack`; 0 where it is not to be packed
     FIELDS_COUNT,
-    FORM,  # its metadata, and where in it stand the numbers that are filled in
+    FORM_DATA,  # its metadata, and where in it stand the numbers that are filled in
     FORM_SIZE,
     NODES_AT,
     BUFFERS_AT,
@@ -23,12 +23,12 @@
     BODY_LENGTH_AT,
     # Set by the kernel itself. Words are read again for each frame, which costs less than the registers that they would
     # take away from what is done for each field.
-    BASE,
-    ENDS,
+    FRAMES_BASE,
+    FRAME_ENDS,
     FITTING,
     LIMIT,
-    MOVED,
+    TAIL_SHIFT,
     ACTIVE_CODE,
     LAST_FRAME,
 ) = range(27)
-JOB = 27
+JOB_WORDS = 27

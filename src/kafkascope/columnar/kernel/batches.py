@@ -31,7 +31,7 @@ _LEAST_0, _LEAST_1 = 14, 22
 LEAST_BYTES = _OVERHEAD + _LEAST_0
 _COMPRESSIONS = 5
 # Bytes a value, in the order of the columns of a batch.
-WIDTHS = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
+ITEM_BYTES = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
 
 
 @inline

@@ -18,7 +18,7 @@ from kafkascope.columnar.kernel.small_batches_kernel import read_few
 Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
 _SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
 # What the kernel is asked to do: one entry for all of it, since each takes its time to load.
-READ, SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST, FEW = range(9)
+READ_FRAMES, PACKED_SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST, READ_FEW = range(9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ def kernel() -> Kernel:
 
 
 def _run(task, job, a, b, c, d, e, f):  # type: ignore[no-untyped-def]
-    if task == READ:
+    if task == READ_FRAMES:
         return read_frames(job, a, b, c, d, e, f)
-    if task == SIZE:
+    if task == PACKED_SIZE:
         return packed_size(job), np.int64(0)
     if task == PACK:
         return pack(job, a), np.int64(0)
@@ -57,7 +57,7 @@ def _run(task, job, a, b, c, d, e, f):  # type: ignore[no-untyped-def]
         return notes_size(job, a, b), np.int64(0)
     if task == NOTES:
         return write_notes(job, a, b, c), np.int64(0)
-    if task == FEW:
+    if task == READ_FEW:
         return read_few(job, a, b, c, d)
     if task == CHECK:
         return check_offsets(job, a, b)

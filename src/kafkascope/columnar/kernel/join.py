@@ -9,15 +9,23 @@ import numpy as np
 from kafkascope.columnar.compiling.jit import inline, plain
 from kafkascope.columnar.kernel.arguments import BUFFERS_AT, FIELDS, FIELDS_COUNT, FORM_SIZE, NODES_AT
 from kafkascope.columnar.kernel.memory import copy_bytes, load_raw32, load_u8, store_8, store_32, store_64, word
-from kafkascope.columnar.kernel.pack import BITS, FIELD, STRUCT, TEXT, clear_last_line, lines, put_entry
+from kafkascope.columnar.kernel.pack import (
+    BITS_FIELD,
+    FIELD,
+    STRUCT_FIELD,
+    TEXT_FIELD,
+    clear_last_line,
+    lines,
+    put_entry,
+)
 from kafkascope.columnar.kernel.signatures import Int
 
 # What the joined table is written by: its form, see `form`.
 FORM, SIZE, NODES, BUFFERS, LENGTH, BODY_LENGTH = range(6)
-WHOLE = 6
+FORM_WORDS = 6
 # What stands in front: addresses of the texts' offsets, 0 where there are none, of their bytes, of which text each row
 # has, and of the numbers.
-TEXT_OFFSETS, TEXT_DATA, TEXT_OF_ROW, NUMBERS = range(4)
+TEXT_OFFSETS, TEXT_DATA, TEXT_OF_ROW, ROW_NUMBERS = range(4)
 FRONT = 4
 
 
@@ -30,7 +38,7 @@ def joined_size(job: Int, parts: Int, count: Int, whole: Int, front: Int, first:
     entry = np.int64(0)
     for index in range(word(job, FIELDS_COUNT)):
         kind = word(word(job, FIELDS) + 8 * FIELD * index, 0) & 3
-        buffers = 1 if kind == STRUCT else 3 if kind == TEXT else 2
+        buffers = 1 if kind == STRUCT_FIELD else 3 if kind == TEXT_FIELD else 2
         for buffer in range(buffers):
             used = np.int64(0)
             for part in range(count):
@@ -60,7 +68,7 @@ def join(job: Int, parts: Int, count: Int, whole: Int, front: Int, first: Int, r
     node = put_entry(node, rows, np.int64(0))
     entry = put_entry(entry, at, np.int64(0))
     clear_last_line(body + at, 2 * rows)
-    copy_bytes(body + at, word(front, NUMBERS) + 2 * first, 2 * rows)
+    copy_bytes(body + at, word(front, ROW_NUMBERS) + 2 * first, 2 * rows)
     entry = put_entry(entry, at, 2 * rows)
     at += lines(2 * rows)
     source = np.int64(0)
@@ -79,9 +87,9 @@ def join(job: Int, parts: Int, count: Int, whole: Int, front: Int, first: Int, r
         entry = put_entry(entry, at, size)
         at += lines(size)
         source += 1
-        if kind == STRUCT:
+        if kind == STRUCT_FIELD:
             continue
-        if kind == BITS:
+        if kind == BITS_FIELD:
             size = (total + 7) >> 3
             _join_bits(job, parts, count, index, source, body + at, size, False)
         elif more:
@@ -93,7 +101,7 @@ def join(job: Int, parts: Int, count: Int, whole: Int, front: Int, first: Int, r
         entry = put_entry(entry, at, size)
         at += lines(size)
         source += 1
-        if kind == TEXT:
+        if kind == TEXT_FIELD:
             size = np.int64(0)
             for part in range(count):
                 size += word(_buffer(job, word(parts, part), source), 1)

@@ -15,23 +15,23 @@ import numpy as np
 from kafkascope.columnar.compiling.jit import inline, plain
 from kafkascope.columnar.kernel.arguments import (
     ACTIVE_CODE,
-    BASE,
     CODE,
     COUNTED,
-    ENDS,
     EXTENTS,
     EXTENTS_COUNT,
     FIRST_OFFSETS,
     FITTING,
+    FRAME_ENDS,
+    FRAMES_BASE,
     LAST_FRAME,
     LIMIT,
-    MOVED,
-    NOTED,
     NOTED_ROWS,
+    NOTED_TAGS,
     OFFSETS_COUNT,
     OPEN_CODE,
     STACK,
     TAIL,
+    TAIL_SHIFT,
     TAIL_SIZE,
 )
 from kafkascope.columnar.kernel.fixed_fields import fill, read_run
@@ -96,11 +96,11 @@ def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: In
     closed, opened = word(job, CODE), word(job, OPEN_CODE)
     counted = word(job, COUNTED)
     if row == 0:
-        store_64(job + 8 * NOTED, np.int64(0))
+        store_64(job + 8 * NOTED_TAGS, np.int64(0))
         for index in range(word(job, OFFSETS_COUNT)):
             store_32(word(word(job, FIRST_OFFSETS), index), np.int64(0))
-    store_64(job + 8 * BASE, base)
-    store_64(job + 8 * ENDS, ends)
+    store_64(job + 8 * FRAMES_BASE, base)
+    store_64(job + 8 * FRAME_ENDS, ends)
     copy_tail(job, base + load_raw32(ends + 4 * frame), base + load_raw32(ends + 4 * frames))
     open_frames = np.int64(0)
     while frame < frames:
@@ -115,13 +115,13 @@ def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: In
             forget(job, row)
             open_frames = np.int64(1)
         # Once more, by the program that takes a tag anywhere; and with it the next ones, while there are such tags.
-        noted, last = word(job, NOTED), min(frames, frame + open_frames)
+        noted, last = word(job, NOTED_TAGS), min(frames, frame + open_frames)
         frame, row = read_good(job, opened, frame, last, row)
         if frame < last and load_raw32(ends + 4 * frame + 4) <= fitting:
             forget(job, row)
             store_8(status + frame, np.int64(1))
             frame += 1
-        tagged = word(job, NOTED) > noted
+        tagged = word(job, NOTED_TAGS) > noted
         open_frames = min(2 * open_frames, np.int64(_MOST_OPEN)) if tagged else np.int64(0)
     bytes_that_fit(job, counted, row)
     return frame, row
@@ -136,11 +136,11 @@ def read_good(job: Int, code: Int, frame: Int, frames: Int, row: Int) -> Pair:
     # What notes an unknown tag looks for the row there.
     store_64(word(job, STACK), row)
     while frame < word(job, LAST_FRAME):
-        end = load_raw32(word(job, ENDS) + 4 * frame + 4)
+        end = load_raw32(word(job, FRAME_ENDS) + 4 * frame + 4)
         if end > word(job, FITTING):
             break
-        start = word(job, BASE) + load_raw32(word(job, ENDS) + 4 * frame)
-        if not read_frame(job, word(job, ACTIVE_CODE), word(job, STACK), start, word(job, BASE) + end):
+        start = word(job, FRAMES_BASE) + load_raw32(word(job, FRAME_ENDS) + 4 * frame)
+        if not read_frame(job, word(job, ACTIVE_CODE), word(job, STACK), start, word(job, FRAMES_BASE) + end):
             break
         store_64(word(job, STACK), word(word(job, STACK), 0) + 1)
         frame += 1
@@ -150,10 +150,10 @@ def read_good(job: Int, code: Int, frame: Int, frames: Int, row: Int) -> Pair:
 @plain
 def forget(job: Int, row: Int) -> None:
     """The unknown tags that are noted of a frame."""
-    noted = word(job, NOTED)
+    noted = word(job, NOTED_TAGS)
     while noted and load_raw32(word(job, NOTED_ROWS) + 4 * noted - 4) == row:
         noted -= 1
-    store_64(job + 8 * NOTED, noted)
+    store_64(job + 8 * NOTED_TAGS, noted)
 
 
 @inline
@@ -163,7 +163,7 @@ def copy_tail(job: Int, start: Int, end: Int) -> None:
     copy_bytes(word(job, TAIL), end - size, size)
     # All of them are behind the copy's start where all are in it.
     store_64(job + 8 * LIMIT, start - 1 if size == end - start else end - size)
-    store_64(job + 8 * MOVED, word(job, TAIL) - (end - size))
+    store_64(job + 8 * TAIL_SHIFT, word(job, TAIL) - (end - size))
 
 
 @plain
@@ -184,13 +184,13 @@ def bytes_that_fit(job: Int, counted: Int, row: Int) -> Int:
 
 @inline
 def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
-    """One frame, from `p` to `end`, into the row on the stack; from `LIMIT` on it is read `MOVED` bytes away."""
+    """One frame, from `p` to `end`, into the row on the stack; from `LIMIT` on it is read `TAIL_SHIFT` bytes away."""
     last = np.int64(0)
     row = word(stack, 0)
     stack += 8
     stop = min(end, word(job, LIMIT))
     if p > stop:
-        p, end = p + word(job, MOVED), end + word(job, MOVED)
+        p, end = p + word(job, TAIL_SHIFT), end + word(job, TAIL_SHIFT)
         stop = end
     while True:
         count = word(code, RUN_AT)
@@ -269,7 +269,7 @@ def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
         if p > stop:
             if p > end:
                 return False
-            p, end = p + word(job, MOVED), end + word(job, MOVED)
+            p, end = p + word(job, TAIL_SHIFT), end + word(job, TAIL_SHIFT)
             stop = end
         code += _STEP
         # An element's end is looked for here, not above: it comes most often, and a branch costs less than a jump.

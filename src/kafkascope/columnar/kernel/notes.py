@@ -4,7 +4,7 @@ paths' offsets, numbers, sizes, the paths' text; each at a multiple of `LINE` by
 import numpy as np
 
 from kafkascope.columnar.compiling.jit import inline, plain
-from kafkascope.columnar.kernel.arguments import COUNTED, NOTED
+from kafkascope.columnar.kernel.arguments import COUNTED, NOTED_TAGS
 from kafkascope.columnar.kernel.memory import copy_bytes, load_raw32, load_u8, store_8, store_32, word
 from kafkascope.columnar.kernel.signatures import Int
 from kafkascope.columnar.operations import UNKNOWN_INDEX, UNKNOWN_PLACE, UNKNOWN_ROW, UNKNOWN_SIZE, UNKNOWN_TAG
@@ -16,7 +16,7 @@ LINE = 64
 def notes_size(job: Int, places: Int, addresses: Int) -> Int:
     """Bytes of all paths."""
     size = np.int64(0)
-    for note in range(word(job, NOTED)):
+    for note in range(word(job, NOTED_TAGS)):
         pieces = word(places, load_raw32(_column(addresses, UNKNOWN_PLACE) + 4 * note))
         for number in range(word(pieces, 0)):
             if number:
@@ -29,7 +29,7 @@ def notes_size(job: Int, places: Int, addresses: Int) -> Int:
 def write_notes(job: Int, places: Int, addresses: Int, target: Int) -> Int:
     """`addresses` are those of the buffers by place. Of a place `places` says how many pieces its path has, and address
     and length of each."""
-    notes, rows = word(job, NOTED), word(word(job, COUNTED), 0)
+    notes, rows = word(job, NOTED_TAGS), word(word(job, COUNTED), 0)
     valid, offsets = target, target + _lines((rows + 7) >> 3)
     paths = offsets + _lines(4 * (rows + 1))
     tags = paths + _lines(4 * (notes + 1))

@@ -12,7 +12,7 @@ from kafkascope.columnar.kernel.arguments import (
     COUNTED,
     FIELDS,
     FIELDS_COUNT,
-    FORM,
+    FORM_DATA,
     FORM_SIZE,
     LENGTH_AT,
     NODES_AT,
@@ -23,8 +23,8 @@ from kafkascope.columnar.kernel.signatures import Int
 # A field in Arrow's order: kind, group, bytes a value, values more than rows, valid, values, data, the data's group.
 FIELD = 8
 # Kinds by their buffers behind the one that says what is null: none, values, bits out of bytes, offsets and data.
-STRUCT, VALUES, BITS, TEXT = range(4)
-ABSENT = 4
+STRUCT_FIELD, VALUES_FIELD, BITS_FIELD, TEXT_FIELD = range(4)
+ABSENT_FIELD = 4
 _LINE = 64
 _LOW_BITS = np.int64(0x7F7F7F7F7F7F7F7F)
 _ONES = np.int64(0x0101010101010101)
@@ -38,7 +38,7 @@ def packed_size(job: Int) -> Int:
     size = word(job, FORM_SIZE) + _zeros(job)
     for index in range(word(job, FIELDS_COUNT)):
         field = word(job, FIELDS) + 8 * FIELD * index
-        if word(field, 0) & ABSENT == 0:
+        if word(field, 0) & ABSENT_FIELD == 0:
             rows = _rows(job, field)
             if word(field, 4):
                 size += lines(_bytes_of_bits(rows))
@@ -49,7 +49,7 @@ def packed_size(job: Int) -> Int:
 @plain
 def pack(job: Int, target: Int) -> Int:
     """Writes it to `target`; how many bytes of the room there are its body."""
-    copy_bytes(target, word(job, FORM), word(job, FORM_SIZE))
+    copy_bytes(target, word(job, FORM_DATA), word(job, FORM_SIZE))
     body = target + word(job, FORM_SIZE)
     node, entry = target + word(job, NODES_AT), target + word(job, BUFFERS_AT)
     at = _zeros(job)
@@ -60,12 +60,12 @@ def pack(job: Int, target: Int) -> Int:
         kind, rows = word(field, 0), _rows(job, field)
         nulls = np.int64(0)
         size = _values_size(field, rows)
-        if kind & ABSENT:
+        if kind & ABSENT_FIELD:
             nulls = rows
             entry = put_entry(entry, np.int64(0), _bytes_of_bits(rows))
-            if kind & 3 != STRUCT:
+            if kind & 3 != STRUCT_FIELD:
                 entry = put_entry(entry, np.int64(0), size)
-            if kind & 3 == TEXT:
+            if kind & 3 == TEXT_FIELD:
                 entry = put_entry(entry, np.int64(0), np.int64(0))
         else:
             if word(field, 4):
@@ -75,14 +75,14 @@ def pack(job: Int, target: Int) -> Int:
                 _put_bits(body + at, word(field, 4), rows, bits)
             entry = put_entry(entry, at, bits)
             at += lines(bits)
-            if kind != STRUCT:
-                if kind == BITS:
+            if kind != STRUCT_FIELD:
+                if kind == BITS_FIELD:
                     _put_bits(body + at, word(field, 5), rows, size)
                 else:
                     _put(body + at, word(field, 5), size)
                 entry = put_entry(entry, at, size)
                 at += lines(size)
-            if kind == TEXT:
+            if kind == TEXT_FIELD:
                 size = word(word(job, COUNTED), word(field, 7))
                 _put(body + at, word(field, 6), size)
                 entry = put_entry(entry, at, size)
@@ -99,7 +99,7 @@ def _zeros(job: Int) -> Int:
     most = np.int64(0)
     for index in range(word(job, FIELDS_COUNT)):
         field = word(job, FIELDS) + 8 * FIELD * index
-        if word(field, 0) & ABSENT:
+        if word(field, 0) & ABSENT_FIELD:
             rows = _rows(job, field)
             most = max(most, _bytes_of_bits(rows), _values_size(field, rows))
     return lines(most)
@@ -112,7 +112,7 @@ def _rows(job: Int, field: Int) -> Int:
 
 @inline
 def _values_size(field: Int, rows: Int) -> Int:
-    if word(field, 0) & 3 == BITS:
+    if word(field, 0) & 3 == BITS_FIELD:
         return _bytes_of_bits(rows)
     return (rows + word(field, 3)) * word(field, 2)
 

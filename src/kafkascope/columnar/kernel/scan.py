@@ -12,7 +12,7 @@ from kafkascope.columnar.kernel.signatures import Bool, Int, Pair
 # Behind a position that is in the frame: a few numbers, and a list of a few elements that are read without looking.
 READ_SLACK = 1024
 # A position behind every frame: what is there cannot be read.
-BAD = 1 << 62
+BAD_POSITION = 1 << 62
 # No length: cut off, or more than an int32 holds. Below every number that a length can be.
 NO_LENGTH = -(1 << 40)
 _HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 0x8080808080808080

@@ -6,7 +6,7 @@ import numpy as np
 from kafkascope.columnar.compiling.jit import plain
 from kafkascope.columnar.kernel.fixed_fields import fill
 from kafkascope.columnar.kernel.memory import apart, load_raw32, store_32, store_64, word
-from kafkascope.columnar.kernel.scan import BAD, long_varint
+from kafkascope.columnar.kernel.scan import BAD_POSITION, long_varint
 from kafkascope.columnar.kernel.signatures import Int, Pair
 from kafkascope.columnar.operations import OPERATION, TAG
 
@@ -21,7 +21,7 @@ def begin_section(section: Int, code: Int, p: Int, end: Int, row: Int) -> Pair:
     apart()
     number, p = long_varint(p, np.int64(0))
     if number <= 0:
-        return code, np.int64(BAD)
+        return code, np.int64(BAD_POSITION)
     store_64(section, number)
     store_64(section + 8, np.int64(-1))
     store_64(section + 16, np.int64(0))
@@ -37,10 +37,10 @@ def next_tag(section: Int, p: Int, end: Int, row: Int) -> Pair:
     code = word(section, 4)
     number, p = long_varint(p, np.int64(0))
     if number <= word(section, 1):
-        return code, np.int64(BAD)
+        return code, np.int64(BAD_POSITION)
     size, p = long_varint(p, np.int64(0))
     if size < 0 or size > end - p:
-        return code, np.int64(BAD)
+        return code, np.int64(BAD_POSITION)
     store_64(section, word(section, 0) - 1)
     store_64(section + 8, number)
     store_64(section + 24, end - p - size)
@@ -51,7 +51,7 @@ def next_tag(section: Int, p: Int, end: Int, row: Int) -> Pair:
             return word(tag, 1) - _STEP, p
     place = word(code, 6)
     if place == 0:
-        return code, np.int64(BAD)
+        return code, np.int64(BAD_POSITION)
     _note(section, place, number, size, row)
     return word(code, 7) - _STEP, p + size
 

@@ -1,5 +1,5 @@
-"""Fields of their own length, one operation each: a position in, the next out, and the value in its columns; `BAD`
-where it is not for the kernel."""
+"""Fields of their own length, one operation each: a position in, the next out, and the value in its columns;
+`BAD_POSITION` where it is not for the kernel."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kafkascope.columnar.kernel.memory import (
     store_32,
     word,
 )
-from kafkascope.columnar.kernel.scan import BAD, is_text, is_utf8, length_of
+from kafkascope.columnar.kernel.scan import BAD_POSITION, is_text, is_utf8, length_of
 from kafkascope.columnar.kernel.signatures import Int, Pair
 from kafkascope.limits import MAX_STRING_BYTES
 
@@ -44,7 +44,7 @@ def read_text(code: Int, p: Int, end: Int, row: Int) -> Int:
     if word(code, 2):
         store_8(word(code, 2) + row, np.int64(1))
     if high & ((np.int64(1) << length) - 1) and not is_utf8(p, length):
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     return p + length
 
 
@@ -52,7 +52,7 @@ def read_text(code: Int, p: Int, end: Int, row: Int) -> Int:
 def read_other_text(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
     """A long string, or null."""
     if length < -word(code, 5) or length > min(end - p, np.int64(MAX_STRING_BYTES)):
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     if word(code, 2):
         store_8(word(code, 2) + row, np.int64(length >= 0))
     length = max(length, np.int64(0))
@@ -65,14 +65,14 @@ def read_other_text(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
     else:
         copy_bytes(word(code, 3) + used, p, length)
         good = is_text(p, length)
-    return p + length if good else np.int64(BAD)
+    return p + length if good else np.int64(BAD_POSITION)
 
 
 @plain
 def read_blob(code: Int, p: Int, end: Int, row: Int) -> Int:
     length, p = length_of(p, word(code, 4))
     if length < -word(code, 5) or length > end - p:
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     if word(code, 2):
         store_8(word(code, 2) + row, np.int64(length >= 0))
     length = max(length, np.int64(0))
@@ -103,7 +103,7 @@ def step_over(code: Int, p: Int, end: Int, row: Int) -> Int:
     """A string or bytes that nobody is to see: null, whatever it is."""
     length, p = length_of(p, word(code, 4))
     if length < -word(code, 5) or length > min(end - p, word(code, 3)):
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     store_8(word(code, 2) + row, np.int64(0))
     offsets = word(code, 1) + 4 * row
     store_32(offsets + 4, load_raw32(offsets))
@@ -115,7 +115,7 @@ def read_count(code: Int, p: Int, end: Int, row: Int) -> Pair:
     """The number of elements of an array, 0 for null; its offset and validity are written."""
     length, p = length_of(p, word(code, 3))
     if length < -word(code, 4) or length * word(code, 5) > end - p:
-        return np.int64(0), np.int64(BAD)
+        return np.int64(0), np.int64(BAD_POSITION)
     if word(code, 2):
         store_8(word(code, 2) + row, np.int64(length >= 0))
     length = max(length, np.int64(0))
@@ -143,7 +143,7 @@ def read_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
 def read_other_ints(code: Int, p: Int, length: Int, end: Int, row: Int) -> Int:
     """A long list, or null."""
     if length < -word(code, 4) or 4 * length > end - p:
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     if word(code, 2):
         store_8(word(code, 2) + row, np.int64(length >= 0))
     length = max(length, np.int64(0))
@@ -165,7 +165,7 @@ def read_list(code: Int, p: Int, end: Int, row: Int) -> Int:
     first = load_raw32(word(code, 1) + 4 * row)
     if read_runs(word(code, 6), word(code, 7), p, word(code, 5), length, first):
         return p + length * word(code, 5)
-    return np.int64(BAD)
+    return np.int64(BAD_POSITION)
 
 
 @plain
@@ -191,7 +191,7 @@ def read_records(code: Int, p: Int, end: Int, row: Int) -> Int:
     apart()
     length, p = length_of(p, word(code, 2))
     if length < -word(code, 3) or length > end - p:
-        return np.int64(BAD)
+        return np.int64(BAD_POSITION)
     # What is behind it, and the next frame; nobody else expects them.
     prefetch(p + length)
     prefetch(end)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from kafkascope.explorer.facts.field_places import near_fields
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name
-from kafkascope.schema.names import RECORDS, clip, close_names, describe_kind, kind_of, suggest
+from kafkascope.schema.names import RECORD_KINDS, clip, close_names, describe_kind, kind_of, suggest
 from kafkascope.schema.releases import releases
 
 # A longer word is no name of anything, and comparing it takes time.
@@ -51,7 +51,7 @@ def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
     other = kind_of(name)
     if other and other[1] not in kinds and other[0] == name:
         newest = None if other[1] == "API" else message(name).all_versions()[-1]
-        folder = "api" if newest is None else "record" if other[1] in RECORDS else "message"
+        folder = "api" if newest is None else "record" if other[1] in RECORD_KINDS else "message"
         file = name if newest is None else f"{name}/{newest}"
         return f"{name} is {describe_kind(*other)}: /{folder}/{file}.html"
     return f"no {noun} is called {clip(name)}{suggest(name, kinds, 'the search finds names by a part of them')}"

@@ -12,7 +12,7 @@ from kafkascope.schema.errors.message_errors import errors_of
 from kafkascope.schema.export import span_text
 from kafkascope.schema.flows import Flow, flows_of
 from kafkascope.schema.model import Message
-from kafkascope.schema.names import API
+from kafkascope.schema.names import API_KINDS
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import newest_release
 
@@ -23,7 +23,7 @@ _MOST_FLOWS = 2
 def make(name: str) -> Page:
     keys = {api: key for key, api in apis().items()}
     if name not in keys:
-        raise NotFoundError(not_called("API", name, API))
+        raise NotFoundError(not_called("API", name, API_KINDS))
     request, response = message(f"{name}Request"), message(f"{name}Response")
     facts = api_facts(name)
     prose = paragraphs(request)

@@ -10,7 +10,7 @@ from kafkascope.explorer.pages.message import every_of, find_layout, message_pag
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.history.compare import versions_in
 from kafkascope.schema.layouts.layout import Layout
-from kafkascope.schema.record_places import GROUPS, Prefix, group_of, place_of, prefix_of
+from kafkascope.schema.record_places import RECORD_GROUPS, Prefix, group_of, place_of, prefix_of
 from kafkascope.schema.releases import releases
 
 KINDS_HERE = ("key", "value", "metadata", "data")
@@ -28,7 +28,7 @@ def _place(message_layout: Layout) -> dict[str, Any]:
     prefix = prefix_of(name, message_layout.version)
     return {
         "group": group,
-        "title": GROUPS[group],
+        "title": RECORD_GROUPS[group],
         "lies": place_of(name),
         "prefix": [
             {"name": item.name, "type": item.type, "value": item.value, "meaning": item.meaning,

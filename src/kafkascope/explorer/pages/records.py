@@ -7,17 +7,21 @@ from kafkascope.explorer.pages.record import KINDS_HERE, present_version
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.export import span_text
 from kafkascope.schema.prose import paragraphs
-from kafkascope.schema.record_places import GROUPS, group_of
+from kafkascope.schema.record_places import RECORD_GROUPS, group_of
 
 
 def make() -> Page:
-    names: dict[str, list[str]] = {group: [] for group in GROUPS}
+    names: dict[str, list[str]] = {group: [] for group in RECORD_GROUPS}
     for name, entry in index().items():
         if entry.kind in KINDS_HERE:
             names[group_of(name)].append(name)
     facts = {
         "groups": [
-            {"group": group, "title": GROUPS[group], "records": [_record(name) for name in sorted(held, key=_order)]}
+            {
+                "group": group,
+                "title": RECORD_GROUPS[group],
+                "records": [_record(name) for name in sorted(held, key=_order)],
+            }
             for group, held in names.items()
         ]
     }

@@ -10,7 +10,7 @@ from kafkascope.schema.api_facts import family_of, kips_of_version
 from kafkascope.schema.catalog import apis, message
 from kafkascope.schema.export import error_json
 from kafkascope.schema.history.compare import compare_layouts, versions_in
-from kafkascope.schema.history.release_changes import KINDS, between, by_kind, coverage_remarks
+from kafkascope.schema.history.release_changes import KIND_TITLES, between, by_kind, coverage_remarks
 from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.model import Message
 from kafkascope.schema.names import clip
@@ -113,7 +113,7 @@ def _records(name: str, previous: str | None) -> dict[str, Any]:
     groups = by_kind(difference.messages)
     return {
         "records": [
-            {"kind": kind, "title": KINDS[kind], "messages": [message_change_facts(change) for change in rows]}
+            {"kind": kind, "title": KIND_TITLES[kind], "messages": [message_change_facts(change) for change in rows]}
             for kind, rows in groups.items()
             if kind != "request" and rows
         ],

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 _A_RECORDING = "a recording"
 # Values of `captures.kind`. An observer's own calls are no recording of what others do. Rows of a file of plain frames
 # that has grown have all of its frames each, those of other files what is new.
-OBSERVED, PLAIN = "observe", "frames"
+OBSERVED, _PLAIN = "observe", "frames"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,8 +59,8 @@ class Recording:
     def frames(self) -> int:
         frames: Counter[tuple[str, bool]] = Counter()
         for file in self.files:
-            key = (file.uri, file.kind == PLAIN)
-            frames[key] = max(frames[key], file.frames) if file.kind == PLAIN else frames[key] + file.frames
+            key = (file.uri, file.kind == _PLAIN)
+            frames[key] = max(frames[key], file.frames) if file.kind == _PLAIN else frames[key] + file.frames
         return frames.total()
 
 

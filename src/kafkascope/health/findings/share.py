@@ -9,7 +9,7 @@ from kafkascope.health.findings.redeliveries import RedeliveryTracker
 from kafkascope.health.findings.rule import Limits
 
 Row = Mapping[str, Any]
-ACKNOWLEDGED = frozenset({"accepted", "released", "rejected"})
+_ACKNOWLEDGED = frozenset({"accepted", "released", "rejected"})
 
 
 class SlowAcknowledgements:
@@ -53,7 +53,7 @@ def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) 
             episode.add("records", records)
             episode.name("reasons", row["rule"], records)
             episode.prove(at, row["outcome_exchange_id"] or row["acquire_exchange_id"])
-        elif outcome in ACKNOWLEDGED and not row["renewals"]:
+        elif outcome in _ACKNOWLEDGED and not row["renewals"]:
             acquired_at, at, lock_ms = row["acquired_at"], row["outcome_at"], row["lock_timeout_ms"]
             if acquired_at is not None and at is not None and lock_ms and at - acquired_at >= slow_from * lock_ms:
                 slow.add(row, records, at - acquired_at)

@@ -19,7 +19,7 @@ LATE_US = 1_000_000
 FOREVER = 1 << 63
 
 # Kafka hands these offsets out again, or archives them at the delivery limit.
-UNFINISHED = frozenset({"released", "lock_expired", "disconnected", "session_closed"})
+UNFINISHED_OUTCOMES = frozenset({"released", "lock_expired", "disconnected", "session_closed"})
 
 # a member on a broker
 Link = tuple[str | None, str | None]
@@ -73,7 +73,7 @@ class Book:
                 piece.notes = (*piece.notes, "acknowledgement_unanswered")
             if outcome == "rejected":
                 piece.archived = True
-            elif outcome in UNFINISHED:
+            elif outcome in UNFINISHED_OUTCOMES:
                 if written is None:
                     return
                 self.found(piece, written.state)

@@ -6,7 +6,7 @@ cause it, is an expiry. Any other write without a known cause is remembered, bec
 behind it.
 """
 
-from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED, Book
+from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED_OUTCOMES, Book
 from kafkascope.health.share.events import ACCEPT, ACKNOWLEDGED, ARCHIVED, GAP, REJECT, RELEASE, SAID, ShareEvent
 from kafkascope.health.share.pieces import Claim, Partition, RangePiece, Written
 
@@ -39,7 +39,7 @@ def _written(book: Book, event: ShareEvent, partition: Partition, piece: RangePi
     if claim is not None and _proves(state, claim):
         _claimed(book, partition, piece, claim, state)
     elif piece.outcome is not None:
-        if piece.outcome in UNFINISHED and state != ACKNOWLEDGED:
+        if piece.outcome in UNFINISHED_OUTCOMES and state != ACKNOWLEDGED:
             book.found(piece, state)
             # The acknowledgement did not count.
             piece.notes = tuple(note for note in piece.notes if note != "acknowledgement_unanswered")
@@ -83,7 +83,7 @@ def _passed(book: Book, partition: Partition, start: int, event: ShareEvent) -> 
         if claim is not None and claim.type != RELEASE:
             _claimed(book, partition, piece, claim, ARCHIVED)
         elif piece.outcome is not None:
-            if piece.outcome in UNFINISHED:
+            if piece.outcome in UNFINISHED_OUTCOMES:
                 piece.archived = True
             book.settle(partition, piece)
         else:
@@ -108,7 +108,7 @@ def altered(book: Book, event: ShareEvent) -> None:
             piece = partition.cut(overlap, overlap.first, min(last, overlap.last))
             if piece.outcome is None and not book.ran_out(piece, event.at_us):
                 piece.end("moved", rule, event.at_us, event.exchange_id)
-            if piece.outcome in UNFINISHED:
+            if piece.outcome in UNFINISHED_OUTCOMES:
                 book.perhaps_archived(piece)
             book.settle(partition, piece)
 

@@ -15,7 +15,7 @@ from kafkascope.health.share.brokers import altered, broker_error, seen, state_w
 from kafkascope.health.share.events import Delivery, ShareEvent
 from kafkascope.health.share.sessions import disconnected, forgotten, session
 
-RULES = {
+_RULES = {
     "acquired": acquired,
     "acknowledged": acknowledged,
     "session": session,
@@ -31,7 +31,7 @@ RULES = {
 def share_deliveries(events: Iterable[ShareEvent], *, delivery_limit: int | None = None) -> Iterator[Delivery]:
     """`delivery_limit` is the group's, where something told it; else it is learned from what the leader archives."""
     book = Book(delivery_limit)
-    rules = {kind: partial(rule, book) for kind, rule in RULES.items()}
+    rules = {kind: partial(rule, book) for kind, rule in _RULES.items()}
     out = book.out
     for event in events:
         rules[event[0]](event)

@@ -26,7 +26,7 @@ from kafkascope.schema.catalog import apis
 from kafkascope.times import microseconds_of
 
 EXCHANGES = "exchanges"
-GROUP = "group_id"
+_GROUP = "group_id"
 ANY_ERROR = "any"
 # Of a group's exchanges so many are looked up at a time: few at first, then nearly all where few are as asked.
 _LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000

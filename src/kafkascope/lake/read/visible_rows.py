@@ -17,8 +17,7 @@ from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
-from kafkascope.lake.tables import CAPTURES as CAPTURES_SCHEMA
-from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, recorded_names, table_named
+from kafkascope.lake.tables import CAPTURES_SCHEMA, DATE, INGEST_ID, LakeTable, recorded_names, table_named
 from kafkascope.lake.write.commit import LANDING, find_table, transaction_version
 from kafkascope.times import microseconds_of
 

@@ -23,7 +23,7 @@ from kafkascope.lake.write.files import NO_DATE, Files, discard
 # As large as Spark reads in one task (spark.sql.files.maxPartitionBytes).
 TARGET_BYTES = 128 << 20
 # A file of half that is left as it is: merging it again would gain little.
-SMALL_BYTES = TARGET_BYTES // 2
+_SMALL_BYTES = TARGET_BYTES // 2
 # Up to these a day has without harm.
 MOST_SMALL = 8
 _LOOKS = 8

@@ -14,7 +14,7 @@ from pyarrow import fs
 from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import ingest_of, pending
-from kafkascope.lake.home import LOG, Lake
+from kafkascope.lake.home import DELTA_LOG, Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, readable
 from kafkascope.lake.read.visible_rows import (
@@ -289,7 +289,7 @@ def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bo
     for info in infos:
         path = info.path[len(place.path) + 1 :]
         ingest = ingest_of(path)
-        if path in named or path.startswith(f"{LOG}/") or not path.endswith(".parquet") or ingest in alive:
+        if path in named or path.startswith(f"{DELTA_LOG}/") or not path.endswith(".parquet") or ingest in alive:
             continue
         least = age if ingest is not None else max(age, UNSIGNED_AGE)
         old = path in long_removed if path in removed else now - info.mtime >= least

@@ -13,8 +13,8 @@ from deltalake.exceptions import DeltaError
 
 from kafkascope.errors import InputError
 from kafkascope.lake.active import active_files
-from kafkascope.lake.file_names import COMPACTED, PREFIX
-from kafkascope.lake.home import FORMAT, SIGN, Lake, ensure_lake, find_lake, sign_of
+from kafkascope.lake.file_names import COMPACTED, INGEST_PREFIX
+from kafkascope.lake.home import LAKE_FORMAT, SIGN, Lake, ensure_lake, find_lake, sign_of
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.former_names import FORMER_NAMES
 from kafkascope.lake.read.visible_rows import rows_of, table_as_stored
@@ -37,13 +37,13 @@ def lake_to_write(uri: str | os.PathLike[str]) -> Lake:
 
 
 def upgraded(lake: Lake) -> Lake:
-    if lake.format == FORMAT:
+    if lake.format == LAKE_FORMAT:
         return lake
     busy = running_now(lake)
     if busy:
         raise InputError(
             f"{lake.uri}: an ingest of an earlier kafkascope is under way (process {busy[0].pid} on {busy[0].host});"
-            f" run this again once it has ended, so that the lake can be brought to format {FORMAT}"
+            f" run this again once it has ended, so that the lake can be brought to format {LAKE_FORMAT}"
         )
     for name, columns in FORMER_NAMES.items():
         _rename(lake, name, {former: column for column, former in columns.items()})
@@ -106,4 +106,4 @@ def _written(lake: Lake, delta: DeltaTable, former: LakeTable, renamed: LakeTabl
 def _by_ingest(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Rows of no ingest show nowhere, and are left out."""
     for ingest in pc.unique(rows.column(INGEST_ID).drop_null()).to_pylist():
-        yield f"{PREFIX}{ingest}", rows.filter(pc.equal(rows.column(INGEST_ID), ingest))
+        yield f"{INGEST_PREFIX}{ingest}", rows.filter(pc.equal(rows.column(INGEST_ID), ingest))

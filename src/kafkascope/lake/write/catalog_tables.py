@@ -19,7 +19,7 @@ from kafkascope.lake.write.replace import replace
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
 from kafkascope.schema.errors.message_errors import errors_of
-from kafkascope.schema.files import DATA
+from kafkascope.schema.files import DATA_FOLDER
 from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.model import Message
 from kafkascope.schema.prose import paragraphs, sentence

@@ -11,7 +11,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 
 from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
-from kafkascope.lake.home import LOG, Lake
+from kafkascope.lake.home import DELTA_LOG, Lake
 from kafkascope.lake.inside import check_log, inside
 from kafkascope.lake.place import readable, reason
 from kafkascope.lake.tables import DATE, LakeTable
@@ -38,7 +38,7 @@ class Overtaken(Exception):
 
 def open_table(lake: Lake, name: str) -> DeltaTable:
     place = lake.table(name)
-    check_log(inside(lake.place, f"{name}/{LOG}"))
+    check_log(inside(lake.place, f"{name}/{DELTA_LOG}"))
     with readable(place.uri):
         try:
             return DeltaTable(place.uri, storage_options=lake.storage_options or None)
@@ -54,14 +54,14 @@ def find_table(lake: Lake, name: str) -> DeltaTable | None:
     try:
         return open_table(lake, name) if lake.kept is None else _kept(lake, name, lake.kept)
     except TableNotFoundError as error:
-        if any(info.base_name.endswith(".json") for info in lake.table(name).child(LOG).inside()):
+        if any(info.base_name.endswith(".json") for info in lake.table(name).child(DELTA_LOG).inside()):
             raise InputError(f"{lake.table(name).uri}: {reason(error)}") from None
         return None
 
 
 def _kept(lake: Lake, name: str, kept: dict[tuple[str, str], tuple[object, Any]]) -> DeltaTable:
     """A log is only ever added to: as long as it has the same files, the table is the same."""
-    log = sorted((info.base_name, info.size, info.mtime_ns) for info in lake.table(name).child(LOG).inside())
+    log = sorted((info.base_name, info.size, info.mtime_ns) for info in lake.table(name).child(DELTA_LOG).inside())
     known = kept.get((lake.id, name))
     if known is None or known[0] != log:
         # Listed before it is opened: what comes in between makes it another the next time.

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkascope.errors import KafkascopeError
-from kafkascope.lake.file_names import PREFIX
+from kafkascope.lake.file_names import INGEST_PREFIX
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place, filesystem_errors
@@ -30,7 +30,7 @@ MOST_WAITING_BYTES = 16 << 20
 # Files that a writer keeps open, a table and day each: a process has 1,024 of them on most systems.
 MOST_OPEN = 256
 # Row groups of a file, some hundred megabytes: their footer is in memory until it ends, a kilobyte a group and column.
-MOST_GROUPS = 128
+_MOST_GROUPS = 128
 COMPRESSION = "zstd"
 COMPRESSION_LEVEL = 1
 # An hour's question needs no finer order.
@@ -85,7 +85,7 @@ class Files:
     def __init__(self, lake: Lake, ingest_id: str, prefix: str | None = None) -> None:
         self._lake = lake
         self._ingest_id = ingest_id
-        self._prefix = f"{PREFIX}{ingest_id}" if prefix is None else prefix
+        self._prefix = f"{INGEST_PREFIX}{ingest_id}" if prefix is None else prefix
         self._waiting: dict[str, _Waiting] = {}
         self._size = 0
         # In the order of their last use.
@@ -154,7 +154,7 @@ class Files:
         file.rows += len(rows)
         file.groups += 1
         file.statistics.add(rows)
-        if file.groups == MOST_GROUPS:
+        if file.groups == _MOST_GROUPS:
             self._finish((table.name, day))
         elif len(self._open) > MOST_OPEN:
             self._finish(next(iter(self._open)))

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.capture.resume.reread import Reopening
+from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
 from kafkascope.lake.read.visible_rows import pending_rows, table_in
@@ -35,13 +35,13 @@ class EarlierPending:
             ids = exchanges.column(EXCHANGE_ID)
             self._written.update(ids.filter(pc.is_in(ids, value_set=self._ids)).to_pylist())
 
-    def repeated(self, reopened: Reopening) -> Counter[str]:
+    def repeated(self, reopened: ReopenTracker) -> Counter[str]:
         """File to exchanges of it that were rows before, be it under the name of one half of them."""
         written = self._written | reopened.restored
         return Counter(row[_CAPTURE_URI] for row in self._rows if row[EXCHANGE_ID] in written)
 
     def remaining(
-        self, reopened: Reopening, dropped: AbstractSet[tuple[str, str]], resumed: AbstractSet[str] | None
+        self, reopened: ReopenTracker, dropped: AbstractSet[tuple[str, str]], resumed: AbstractSet[str] | None
     ) -> set[str]:
         """Of connections that lost something, that another ingest got further with, or that nobody has `resumed`,
         unless that is None: then another task knows. A frame that was read again is in the new rows, be it under its

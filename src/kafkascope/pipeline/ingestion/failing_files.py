@@ -20,8 +20,8 @@ from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import INGESTS
 from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes
 from kafkascope.pipeline.ingestion.inputs import InputFile
-from kafkascope.pipeline.ingestion.survey import BAD, FileSurvey
-from kafkascope.pipeline.ingestion.task import CAPTURES, MARK, Task, TaskResult
+from kafkascope.pipeline.ingestion.survey import BAD_FILE, FileSurvey
+from kafkascope.pipeline.ingestion.task import CAPTURES, READING_MARK, Task, TaskResult
 
 _KIND = "broken"
 # What Spark says of a Python process or an executor that is gone.
@@ -75,7 +75,9 @@ def _each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died
 def survey_unless_broken(
     files: list[InputFile], look: Callable[[list[InputFile]], list[FileSurvey]]
 ) -> list[FileSurvey]:
-    return _each_unless_broken(files, look, lambda file: FileSurvey(replace(file, kind=BAD), BAD, broken=_DIED))
+    return _each_unless_broken(
+        files, look, lambda file: FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, broken=_DIED)
+    )
 
 
 def times_unless_broken(
@@ -103,7 +105,7 @@ def _run_in_turn(lake: Lake, tasks: list[Task], alone: _RunTasks) -> list[TaskRe
     """Until a task dies again. If none does, no file is to blame."""
     results: list[TaskResult] = []
     for task in tasks:
-        mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{MARK}")
+        mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{READING_MARK}")
         try:
             results += alone([replace(task, marks=True)])
         except Exception as error:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.read.visible_rows import GROWN_FROM
-from kafkascope.lake.tables import CAPTURES, message_of, table_named
+from kafkascope.lake.tables import CAPTURES_SCHEMA, message_of, table_named
 from kafkascope.lake.upkeep.compact import MOST_SMALL, compact
 from kafkascope.lake.upkeep.settle import settled
 from kafkascope.lake.upkeep.superseded import remove_superseded
@@ -41,7 +41,7 @@ from kafkascope.pipeline.ingestion.failing_files import (
 from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import AUTO, make_plan, shuffles
 from kafkascope.pipeline.ingestion.progress import IngestProgress, watch_progress
-from kafkascope.pipeline.ingestion.shuffle import ORDER, SCHEMA, by_bucket, note_row, segment_rows
+from kafkascope.pipeline.ingestion.shuffle import ORDER, SEGMENT_COLUMNS, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import LakeState, state_of
 from kafkascope.pipeline.ingestion.survey import FileSurvey, survey_file
 from kafkascope.pipeline.ingestion.task import CAPTURES as CAPTURES_KIND
@@ -299,7 +299,7 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[TaskResult]:
     # A row a bucket too: what an earlier ingest left of it may have no new segment.
     inputs = [*((uri, file) for file, uri in enumerate(first_task.uris)), *((None, task.bucket) for task in tasks)]
     files: Any = spark.createDataFrame(inputs, "uri string, file int").repartition(len(inputs))
-    rows = files.mapInArrow(read, SCHEMA).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
+    rows = files.mapInArrow(read, SEGMENT_COLUMNS).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
     return [task_result_from_json(row.done) for row in rows.mapInArrow(work, "done string").collect()]
 
 
@@ -420,8 +420,8 @@ def _captures(
                 "follows": sorted(follows),
             }
         )
-    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in CAPTURES])
-    return pa.Table.from_pylist(rows, schema=plain).cast(CAPTURES)
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in CAPTURES_SCHEMA])
+    return pa.Table.from_pylist(rows, schema=plain).cast(CAPTURES_SCHEMA)
 
 
 def _grown_option(result: Ingested, uri: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from kafkascope.pipeline.ingestion.inputs import InputFile
 from kafkascope.pipeline.ingestion.pseudonyms import load_key, unseal
 from kafkascope.pipeline.ingestion.state import LakeState
 from kafkascope.pipeline.ingestion.survey import (
-    BAD,
+    BAD_FILE,
     LEAST_SAMPLE,
     SAMPLE_BATCHES,
     FileSurvey,
@@ -40,7 +40,7 @@ class PlanOptions(Protocol):
 
 AUTO, _BUCKETS, _SHUFFLE = "auto", "buckets", "shuffle"
 # Fewer bytes than this are not worth a second task.
-SMALL_BYTES = 8 << 20
+SMALL_INPUT_BYTES = 8 << 20
 # With buckets every task reads all files: from a disk of its own machine that is cheaper than moving segments about, up
 # to what its page cache and its patience hold; from an object store not for long.
 _MAX_LOCAL_BYTES = 64 << 30
@@ -65,7 +65,7 @@ def make_plan(
     reads files that begin before what earlier ingests left."""
     files = list(inputs)
     size = sum(file.size for file in files)
-    buckets = 1 if size < SMALL_BYTES else max(cores, 1)
+    buckets = 1 if size < SMALL_INPUT_BYTES else max(cores, 1)
     # Of many files a little each: the driver alone looks at them. The shuffle is for more than it should look at.
     least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
     sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
@@ -99,7 +99,7 @@ def make_plan(
         )
         tasks += [replace(whole, number=bucket, bucket=bucket) for bucket in range(buckets)]
     for survey in surveys:
-        if survey.kind not in (CAPTURE, BAD):
+        if survey.kind not in (CAPTURE, BAD_FILE):
             file, number = survey.file, len(tasks)
             skip = {file.uri: file.read_packets} if file.read_packets else {}
             tasks.append(

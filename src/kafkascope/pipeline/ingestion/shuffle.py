@@ -29,7 +29,7 @@ from kafkascope.pipeline.ingestion.inputs import open_input
 
 # A row has segments, in the bytes of an Arrow stream, or a note: JSON that tells of a file, or nothing, which says that
 # a bucket is there. To Spark a row is a row whatever its size, and one a segment would be a thousand times as many.
-SCHEMA = "bucket int, file int, chunk int, note string, segments binary"
+SEGMENT_COLUMNS = "bucket int, file int, chunk int, note string, segments binary"
 _ARROW = pa.schema(
     [
         ("bucket", pa.int32()),

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kafkascope.capture.base.flow import Endpoints
-from kafkascope.capture.files.decompress import Unpacked
+from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
 from kafkascope.capture.formats import CAPTURE, LOG
 from kafkascope.capture.resume.state import Carried
@@ -161,7 +161,7 @@ def _whole_lines(grown: InputFile, earlier: tuple[int, int, str]) -> int:
     size, lines, _ = earlier
     place = place_of(grown.uri)
     with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
-        unpacked = Unpacked(Source(io.BufferedReader(file.get_stream(0, size))))
+        unpacked = Decompressor(Source(io.BufferedReader(file.get_stream(0, size))))
         buffer = memoryview(bytearray(_PIECE))
         count, last = unpacked.fill(buffer), b""
         if unpacked.form is None:

@@ -18,7 +18,7 @@ from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.inputs import InputFile, open_input
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
 
-BAD = "bad"
+BAD_FILE = "bad"
 # Batches of packets that are looked at, over all files, of a few megabytes each: enough to know an elephant.
 SAMPLE_BATCHES = 10
 # Of any one file, however many there are: a megabyte and a half.
@@ -55,11 +55,11 @@ def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
         file = replace(file, kind=kind)
         return _capture(file, sample) if kind == CAPTURE else FileSurvey(file, kind)
     except InputError as error:
-        return FileSurvey(replace(file, kind=BAD), BAD, error=str(error))
+        return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, error=str(error))
     except Exception as error:  # noqa: BLE001
         from kafkascope.pipeline.ingestion.failing_files import why_of
 
-        return FileSurvey(replace(file, kind=BAD), BAD, broken=why_of(error))
+        return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, broken=why_of(error))
 
 
 def survey_here(files: list[InputFile], sample: int) -> list[FileSurvey]:

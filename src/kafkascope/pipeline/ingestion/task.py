@@ -18,7 +18,7 @@ from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.choose import Choice, flow_hash
-from kafkascope.capture.resume.reread import Reopening
+from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
 from kafkascope.capture.resume.tcp import connection_of
@@ -27,7 +27,7 @@ from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
-from kafkascope.lake.tables import UNFINISHED, table_named
+from kafkascope.lake.tables import UNFINISHED_SCHEMA, table_named
 from kafkascope.lake.upkeep.settle import PENDING_COLUMNS
 from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.lake.write.heartbeat import INGESTS
@@ -47,7 +47,7 @@ PROGRESS_SECONDS = 1.0
 CAPTURES = "captures"
 _UNFINISHED_KIND = "unfinished"
 # Of a task, in the lake: the file that it reads.
-MARK = ".reading"
+READING_MARK = ".reading"
 # What a file has no more once it is whole.
 _NOT_WHOLE = frozenset({"cut", "compression"})
 
@@ -165,7 +165,9 @@ class _CurrentFile:
 
     def __init__(self, task: Task, lake: Lake) -> None:
         self.uri = ""
-        self._mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{MARK}") if task.marks else None
+        self._mark = (
+            inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{READING_MARK}") if task.marks else None
+        )
 
     def __call__(self, uri: str) -> None:
         if uri != self.uri:
@@ -194,7 +196,7 @@ def _recorded(
         message = str(error)
         bad[next((uri for uri in task.uris if message.startswith(uri)), task.uris[0])] = message
 
-    reopen = Reopening(_reopened)
+    reopen = ReopenTracker(_reopened)
     part = Part(
         carried=[Carried.from_json(state) for state in task.carried],
         last=task.kind != CAPTURES,
@@ -326,8 +328,8 @@ def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | N
         }
         for connection in carried
     ]
-    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in UNFINISHED])
-    files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED))
+    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in UNFINISHED_SCHEMA])
+    files.add(table_named("unfinished"), pa.Table.from_pylist(rows, schema=plain).cast(UNFINISHED_SCHEMA))
 
 
 def _connections(

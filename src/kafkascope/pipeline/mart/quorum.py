@@ -35,9 +35,9 @@ _COLUMNS = columns_of(
 
 _METADATA_TOPIC = "__cluster_metadata"
 # The id of the metadata topic is the same in every cluster (Uuid.METADATA_TOPIC_ID).
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+METADATA_TOPIC_ID_TEXT = "AAAAAAAAAAAAAAAAAAAAAQ"
 # Of a topic `t`, by whatever the version has.
-_METADATA = f"(t.topic = '{_METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID}')"
+_METADATA = f"(t.topic = '{_METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID_TEXT}')"
 
 _REQUEST, _RESPONSE, _DESCRIBED, _DISCONNECTED = map(str, range(4))
 

@@ -55,7 +55,7 @@ TABLES = {
 }
 
 # Both kinds of events in one row: those of the ledger and those of the group.
-COLUMNS = columns_of(
+EVENT_COLUMNS = columns_of(
     "kind string, at_us bigint, order int, group_id string, exchange_id string, connection_id string, broker string,"
     "member_id string, client_id string, topic_id string, topic string, partition int, first_offset bigint,"
     "last_offset bigint, value int, delivery_count int, lock_timeout_ms int, error_code int, asked_us bigint,"
@@ -63,11 +63,11 @@ COLUMNS = columns_of(
     "members int, assigned int, lag bigint"
 )
 # Ranges by partition: the acknowledgements of a request, and what an answer acquired.
-COLUMNS["acknowledged"] = (
+EVENT_COLUMNS["acknowledged"] = (
     "array<struct<topic_id string, partition int, error_code int, ranges array<struct<"
     "first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>>>"
 )
-COLUMNS["acquired"] = (
+EVENT_COLUMNS["acquired"] = (
     "array<struct<topic_id string, partition int, ranges array<struct<"
     "first_offset bigint, last_offset bigint, delivery_count smallint>>>>"
 )
@@ -89,7 +89,7 @@ _MEMBER = {**_CLIENT, "member_id": "q.member_id"}
 
 
 def _event(kind: str, at: str, order: str, **values: str) -> str:
-    return struct(COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_MEMBER, **values)
+    return struct(EVENT_COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_MEMBER, **values)
 
 
 def _acknowledged() -> str:
@@ -173,7 +173,7 @@ _FORGOTTEN_EVENTS = flat_map(
 )
 
 _WRITTEN_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     """
 FROM {write_share_group_state_request} q LEFT JOIN {write_share_group_state_response} r USING (exchange_id)
 LATERAL VIEW inline(transform(q.topics, x -> struct(x AS t))) AS t
@@ -198,7 +198,7 @@ LATERAL VIEW OUTER inline(transform(p.state_batches, x -> struct(x AS b))) AS b
 
 # Some of what a request asks for may be refused: the answer says what was done.
 _ALTERED_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     """
 FROM {alter_share_group_offsets_request} q JOIN {alter_share_group_offsets_response} r USING (exchange_id)
 LATERAL VIEW inline(transform(r.responses, x -> struct(x AS t))) AS t
@@ -233,7 +233,7 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 _PLACE_OF_TOPIC = {"group_id": "w.group_id", "topic_id": "w.topic_id", "partition": "w.partition"}
 
 _OFFSETS_DELETED_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     f"""
 FROM (SELECT *, explode(responses) AS t FROM {{delete_share_group_offsets_response}} WHERE error_code = 0) r
 JOIN {{delete_share_group_offsets_request}} q ON q.exchange_id = r.exchange_id
@@ -246,7 +246,7 @@ WHERE r.t.error_code = 0
 
 # Records that were deleted are gone for every group that reads the topic.
 _DELETED_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     """
 FROM {delete_records_response} r
 CROSS JOIN (SELECT DISTINCT group_id FROM {share_fetch_request}) g
@@ -263,7 +263,7 @@ WHERE p.error_code = 0
 
 # The id is in the answer since version 6.
 _TOPICS_DELETED_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     f"""
 FROM (SELECT *, explode(responses) AS t FROM {{delete_topics_response}}) r
 JOIN {_PLACES} w ON w.topic_id = r.t.topic_id
@@ -275,7 +275,7 @@ WHERE r.t.error_code = 0
 )
 
 _HEARTBEAT_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     "FROM {share_group_heartbeat_request} q LEFT JOIN {share_group_heartbeat_response} r USING (exchange_id)",
     kind="'heartbeat'",
     at_us=_REQUEST_AT,
@@ -288,7 +288,7 @@ _HEARTBEAT_SQL = select(
 )
 
 _DESCRIBED_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     "FROM {share_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",
     kind="'described'",
     at_us=_RESPONSE_AT,
@@ -306,7 +306,7 @@ _DESCRIBED_SQL = select(
 )
 
 _OFFSETS_SQL = select(
-    COLUMNS,
+    EVENT_COLUMNS,
     """
 FROM {describe_share_group_offsets_response} r
 LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g
@@ -327,7 +327,7 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
     error_code="p.error_code",
 )
 
-_DISCONNECTED_SQL = disconnected(COLUMNS, "share_fetch_request", _DISCONNECTED)
+_DISCONNECTED_SQL = disconnected(EVENT_COLUMNS, "share_fetch_request", _DISCONNECTED)
 
 _STATEMENTS = (
     _exchange(

@@ -18,8 +18,8 @@ def figure(
     title: str,
     note: str,
     picture: Html,
-    legend: Html = NOTHING,
-    table: Html = NOTHING,
+    legend: Html = NO_HTML,
+    table: Html = NO_HTML,
     *,
     heading: str = "h4",
 ) -> Html:
@@ -105,7 +105,7 @@ def _breakable(cell: Child) -> Child:
 
 
 def more(count: int, words: str) -> Html:
-    return el("p", f"and {count:,} more {words}", class_="more") if count > 0 else NOTHING
+    return el("p", f"and {count:,} more {words}", class_="more") if count > 0 else NO_HTML
 
 
 def empty(words: str) -> Html:

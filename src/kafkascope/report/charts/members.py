@@ -34,7 +34,7 @@ def members_figure(group: ShareGroupSummary, name: str) -> Html:
         f"A lane is a member. It is filled where the member had records in hand, in steps of {lasting(buckets.step_us)}"
         "; the colour says how their delivery ended. Where several ended differently the lane is split by their share.",
         svg(bottom + _BOTTOM, f"Lanes of {count(len(group.members), 'member')}: {_summary(group)}", *parts),
-        legend((fill(outcome), WORDS[outcome]) for outcome in used),
+        legend((fill(outcome), OUTCOME_WORDS[outcome]) for outcome in used),
         join([_table(group, used), more(group.members_left_out, "members with less trouble")]),
     )
 
@@ -97,5 +97,12 @@ def _table(group: ShareGroupSummary, used: list[str]) -> Html:
         )
         for lane in group.members
     ]
-    head = ("client", "member id", "records #", *(f"{WORDS[name]} #" for name in used), "renewals #", "held longest #")
+    head = (
+        "client",
+        "member id",
+        "records #",
+        *(f"{OUTCOME_WORDS[name]} #" for name in used),
+        "renewals #",
+        "held longest #",
+    )
     return table(f"Members of {group.group_id}", head, rows)

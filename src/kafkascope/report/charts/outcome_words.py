@@ -1,6 +1,6 @@
 """Names delivery outcomes for legends and tooltips."""
 
-WORDS = {
+OUTCOME_WORDS = {
     "accepted": "accepted",
     "released": "released",
     "rejected": "rejected",
@@ -19,4 +19,4 @@ def fill(outcome: str) -> str:
 
 def tally(records: dict[str, int]) -> str:
     """`accepted 12, released 4`."""
-    return ", ".join(f"{WORDS.get(name, name)} {count:,}" for name, count in records.items() if count)
+    return ", ".join(f"{OUTCOME_WORDS.get(name, name)} {count:,}" for name, count in records.items() if count)

@@ -43,7 +43,9 @@ def outcomes_figure(group: ShareGroupSummary, name: str) -> Html:
         f"Records by outcome in steps of {step}, each at the time its delivery ended; those still held stand where they"
         " were acquired.",
         svg(bottom + _BOTTOM, f"Stacked bars of {number(group.acquired)} deliveries: {tally(group.outcomes)}.", *parts),
-        legend((fill(outcome), f"{WORDS[outcome]} {number(group.outcomes.get(outcome, 0))}") for outcome in order),
+        legend(
+            (fill(outcome), f"{OUTCOME_WORDS[outcome]} {number(group.outcomes.get(outcome, 0))}") for outcome in order
+        ),
         _table(group, order),
     )
 
@@ -105,5 +107,5 @@ def _table(group: ShareGroupSummary, order: Sequence[str]) -> Html:
         for index in range(group.buckets.count)
         if any(group.ended[name][index] for name in order)
     ]
-    head = ("time (UTC)", *(f"{WORDS[name]} #" for name in order))
+    head = ("time (UTC)", *(f"{OUTCOME_WORDS[name]} #" for name in order))
     return table(f"Records of {group.group_id} by outcome and time", head, rows)

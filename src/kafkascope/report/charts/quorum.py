@@ -18,7 +18,7 @@ _LETTER = 6.6
 # Steps without an observation that break a line.
 _BREAK = 8
 _MOST_LABELS, _LINE = 6, 13
-WORDS = {
+EVENT_WORDS = {
     "elected": "elected",
     "observed": "led before",
     "resigned": "resigned",
@@ -118,7 +118,7 @@ def _flags(events: Sequence[Event], scale: TimeScale, bottom: float) -> list[Htm
     parts, free = [], 0.0
     for event in events:
         x = scale.x(event.at)
-        words = WORDS.get(event.kind, event.kind.replace("_", " "))
+        words = EVENT_WORDS.get(event.kind, event.kind.replace("_", " "))
         words = words if event.node_id is None else f"node {event.node_id} {words}"
         tooltip = tip(words, when(event.at), *event_words(event))
         line = f"M{coordinate(x)} {_FLAGS - 4}V{coordinate(bottom)}"

@@ -6,7 +6,7 @@ from kafkascope.report.charts.axes import TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.summaries.streams import StreamsGroupSummary
 from kafkascope.report.summaries.streams_lanes import TaskInterval, TaskLane
-from kafkascope.report.words import UNKNOWN, clock, lasting, shorten, when
+from kafkascope.report.words import UNKNOWN_TEXT, clock, lasting, shorten, when
 
 _LEFT = 62
 _COLOURS = 8
@@ -136,7 +136,7 @@ def _table(group: StreamsGroupSummary) -> Html:
             piece.role,
             "nobody"
             if piece.role == "unheld"
-            else group.members.get(piece.member_id or "", piece.member_id or UNKNOWN),
+            else group.members.get(piece.member_id or "", piece.member_id or UNKNOWN_TEXT),
             when(piece.from_at),
             "the end of the recording" if piece.to_at is None else when(piece.to_at),
             lasting((group.totals.last_at if piece.to_at is None else piece.to_at) - piece.from_at),

@@ -11,7 +11,7 @@ _SHAPES = {
 }
 _SHAPES["warning"] = _SHAPES["attention"]
 
-WORDS = {
+STATE_WORDS = {
     "critical": "Critical",
     "attention": "Needs attention",
     "healthy": "Healthy",
@@ -27,4 +27,4 @@ def icon(state: str) -> Html:
 
 
 def badge(state: str, words: str | None = None) -> Html:
-    return el("span", icon(state), words or WORDS[state], class_=f"badge {state}")
+    return el("span", icon(state), words or STATE_WORDS[state], class_=f"badge {state}")

@@ -30,7 +30,7 @@ def verdict(findings: Findings, about: Iterable[tuple[str, str, str]]) -> Html:
         el("h2", "Verdict", id="verdict", class_="unseen"),
         el(
             "div",
-            el("p", icon(judged.state), el("strong", WORDS[judged.state]), class_="word"),
+            el("p", icon(judged.state), el("strong", STATE_WORDS[judged.state]), class_="word"),
             el("p", judged.sentence, class_="sentence"),
             class_=f"verdict {judged.state}",
         ),
@@ -59,7 +59,7 @@ def findings_section(findings: Findings) -> Html:
 
 
 def _nothing(findings: Findings) -> str:
-    if findings.verdict.state == UNKNOWN:
+    if findings.verdict.state == UNKNOWN_STATE:
         return findings.verdict.sentence
     return "No rule found anything beyond its threshold."
 

@@ -91,7 +91,7 @@ def _pictures(quorum: QuorumSummary, name: str) -> list[Html]:
     rows = [
         (
             when(event.at),
-            WORDS.get(event.kind, event.kind.replace("_", " ")),
+            EVENT_WORDS.get(event.kind, event.kind.replace("_", " ")),
             "" if event.node_id is None else f"node {event.node_id}",
             number(event.epoch),
             "; ".join(event_words(event)[1 if event.epoch is not None else 0 :]),

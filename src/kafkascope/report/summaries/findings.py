@@ -23,7 +23,7 @@ MOST_PROOFS = 5
 _AROUND_US = 3_600_000_000
 
 _COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
-UNKNOWN = "unknown"
+UNKNOWN_STATE = "unknown"
 _GROUP_KINDS = ("share_", "streams_")
 
 
@@ -95,7 +95,7 @@ def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
 
 
 def _not_judged(why: str) -> Findings:
-    return Findings(VerdictSummary(UNKNOWN, why, 0, 0, 0), (), 0)
+    return Findings(VerdictSummary(UNKNOWN_STATE, why, 0, 0, 0), (), 0)
 
 
 def _finding(row: Row) -> Finding:

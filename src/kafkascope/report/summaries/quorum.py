@@ -13,7 +13,7 @@ from kafkascope.report.summaries.mart_rows import batches, rows
 from kafkascope.report.summaries.scope import Scope, both
 
 MOST_CLUSTERS = 6
-MOST_STEPS = 200
+MOST_BUCKETS = 200
 MOST_REPLICAS = 16
 MOST_EVENTS = 100
 _MOST_BANDS = 200
@@ -166,7 +166,7 @@ def _quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> QuorumSummary |
     if seen.first_at is None or seen.last_at is None:
         return None
     events.sort(key=lambda event: event.at)
-    buckets = buckets_of(seen.first_at, seen.last_at, MOST_STEPS)
+    buckets = buckets_of(seen.first_at, seen.last_at, MOST_BUCKETS)
     worst = sorted(seen.replicas, key=lambda replica_id: (-seen.replicas[replica_id], replica_id))
     replicas = {replica_id: ReplicaLag(replica_id) for replica_id in sorted(worst[:MOST_REPLICAS])}
     _lags(lake, observed, buckets, replicas)

@@ -7,7 +7,7 @@ from kafkascope.schema.errors.error_codes import ErrorCode, error_codes
 from kafkascope.schema.history.compare import MessageChange, compare_releases, versions_in
 from kafkascope.schema.releases import release_order, releases
 
-KINDS = {
+KIND_TITLES = {
     "request": "Requests and responses",
     "metadata": "Metadata records",
     "key": "Record keys and values",
@@ -42,10 +42,10 @@ def between(old: str, new: str) -> ReleaseChanges:
 
 
 def by_kind(changes: tuple[MessageChange, ...]) -> dict[str, list[MessageChange]]:
-    """The changes under the titles of `KINDS`, those that are the same for both halves as one."""
+    """The changes under the titles of `KIND_TITLES`, those that are the same for both halves as one."""
     return {
         kind: _paired([c for c in changes if _SAME.get(index()[c.name].kind, index()[c.name].kind) == kind])
-        for kind in KINDS
+        for kind in KIND_TITLES
     }
 
 

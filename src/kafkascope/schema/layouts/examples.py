@@ -30,15 +30,17 @@ def _struct(fields: tuple[LayoutField, ...], values: dict[str, Any], place: str,
     value = {}
     for field in fields:
         at = f"{place}.{field.source.name}"
-        written = values.get(field.source.name, ABSENT)
+        written = values.get(field.source.name, NOT_WRITTEN)
         if not fits(field, written):
             written = line_value(field, at, version)
-        value[field.name] = _default(field, at, version) if written is ABSENT else _build(field, written, at, version)
+        value[field.name] = (
+            _default(field, at, version) if written is NOT_WRITTEN else _build(field, written, at, version)
+        )
     return value
 
 
 # JSON has no such value, so a line cannot mean it.
-ABSENT = object()
+NOT_WRITTEN = object()
 
 
 @cache
@@ -64,7 +66,7 @@ def line_value(field: LayoutField, place: str, version: int) -> Any:
                 if fits(field, value):
                     return value
         if "." not in place:
-            return ABSENT
+            return NOT_WRITTEN
         place = place.partition(".")[2]
 
 

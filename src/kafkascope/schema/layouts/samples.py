@@ -16,7 +16,7 @@ _INTEGERS = {
 }
 # One theme a case before plain randomness sets in: each boundary is met in every field of every message.
 THEMES = ("default", "least", "most", "null", "empty", "bytes 127", "bytes 128", "text", "unknown tags")
-TEXTS = ("", "a", "orders", "Grüße", "日本語", "🦆 quack", "line\nbreak", '"quoted\\', "\u0000", "z" * 127, "z" * 128)
+_TEXTS = ("", "a", "orders", "Grüße", "日本語", "🦆 quack", "line\nbreak", '"quoted\\', "\u0000", "z" * 127, "z" * 128)
 
 
 def sample(layout: Layout, case: int, seed: int = 20) -> dict[str, Any]:
@@ -78,6 +78,6 @@ class _Make:
         size = {"empty": 0, "bytes 127": 127, "bytes 128": 128}.get(theme)
         if field.type == "string":
             if theme == "text":
-                return random.choice(TEXTS[3:])
-            return random.choice(TEXTS) if size is None else "s" * size
+                return random.choice(_TEXTS[3:])
+            return random.choice(_TEXTS) if size is None else "s" * size
         return random.randbytes(random.choice((0, 1, 5, 127, 128)) if size is None else size)

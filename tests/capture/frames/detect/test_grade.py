@@ -188,8 +188,8 @@ def test_role_is_found_without_the_start() -> None:
         stream.say(*[(client, data) for _, data in heartbeats(1, 3)], (1 - client, response("Heartbeat", 4, 1)))
         stream.say((1 - client, response("Heartbeat", 4, 2)))
         assert stream.connection.client == client
-        found = stream.finish()
-        assert (len(of(found, REQUEST)), len(of(found, RESPONSE))) == (3, 2)
+        frames = stream.finish()
+        assert (len(of(frames, REQUEST)), len(of(frames, RESPONSE))) == (3, 2)
 
 
 def test_bytes_that_decide_come_one_at_a_time() -> None:
@@ -200,8 +200,8 @@ def test_bytes_that_decide_come_one_at_a_time() -> None:
     assert bodies(single.rows) == bodies(whole.rows)
 
 
-def bodies(found: list[Row]) -> list[tuple[int, int, bytes]]:
-    return [(row.kind, row.is_response, row.body) for row in found]
+def bodies(frames: list[Row]) -> list[tuple[int, int, bytes]]:
+    return [(row.kind, row.is_response, row.body) for row in frames]
 
 
 def test_unstable_version_is_known_by_its_older_layout() -> None:
