@@ -9,7 +9,7 @@ STAMP := .venv/.made-from
 help:
 	@echo "kafkascope: the Kafka wire, readable"
 	@echo
-	@echo "  make demo     the four messages it began with, then recorded incidents: lake, marts, report, verdict"
+	@echo "  make demo     four messages in short, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
 	@echo "  make quick    tests that need no Java, Spark or browser, in under two minutes"
 	@echo "  make setup    the environment alone: .venv, kernels compiled, after which .venv/bin/kafkascope works"
