@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from textwrap import shorten
 
 from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.reference.page import show_page
@@ -14,7 +15,6 @@ from kafkascope.cli.spark.ingest_account import print_lines, read_lines
 from kafkascope.cli.spark.options import need_spark
 from kafkascope.cli.spark.session import Waiting, spark_session, took
 from kafkascope.cli.terminal import heading, paint, prose, width
-from kafkascope.cli.units import plural
 from kafkascope.codec.annotations.frame import annotated_frame
 from kafkascope.codec.identify.identify import identify
 from kafkascope.codec.json_form import to_json
@@ -38,7 +38,7 @@ _STORY = (
     "Four incidents, recorded with tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
     " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
 )
-_HEX_BYTES = 24
+_HEX_BYTES = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -60,31 +60,28 @@ def messages(*, long: bool = False) -> None:
         heading("Four messages")
     for name, version in MESSAGES:
         _message(layout(name, version), long=long)
+    if not long:
+        print("Each decodes to its example and encodes to the same bytes. More: kafkascope show ShareFetchRequest:2")
 
 
 def _message(message_layout: Layout, *, long: bool) -> None:
-    name, version = message_layout.message.name, message_layout.version
+    known, version = message_layout.message, message_layout.version
     if long:
         _line()
         show_page(message_layout)
-    value = example(name, version)
+    value = example(known.name, version)
     data, _ = annotated_frame(message_layout, value)
-    read = identify(data, f"{name}:{version}", None)
+    read = identify(data, f"{known.name}:{version}", None)
     body = read.body or (read.frame.body if read.frame else None)
     assert body is not None and read.exact
-    assert to_json(name, version, body.value) == to_json(name, version, value)
-    decoded = f"{plural(len(data), 'byte')} decode to the example and encode to the same bytes."
+    assert to_json(known.name, version, body.value) == to_json(known.name, version, value)
     if long:
         heading("Decoded back")
-        print(f"  {decoded}")
+        print(f"  {len(data)} bytes decode to the example above and encode to the same bytes.")
         return
-    known = message_layout.message
-    print()
-    print(paint(f"{name} v{version}", "bold") + f"  API key {known.key}, Kafka {span_text(known.releases_of(version))}")
-    prose(f"{paragraphs(known)[0].split('. ')[0].rstrip('.')}.", "  ")
-    rest = " …" if len(data) > _HEX_BYTES else ""
-    print(f"  {data[:_HEX_BYTES].hex(' ')}{rest}")
-    print(f"  {decoded} More: kafkascope show {name}:{version}")
+    facts = f"API key {known.key}, Kafka {span_text(known.releases_of(version))}, {len(data)} bytes"
+    print(f"  {paint(f'{known.name} v{version}', 'bold')}  {facts}: {data[:_HEX_BYTES].hex(' ')} …")
+    print(f"    {shorten(paragraphs(known)[0].split('. ')[0], width() - 8, placeholder=' …')}")
 
 
 def _incidents() -> None:

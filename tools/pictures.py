@@ -19,6 +19,11 @@ from tools.debian_packages import MISSING, chromium
 _ROOT = Path(__file__).parents[1]
 _REPORT = _ROOT / ".cache" / "demo" / "report.html"
 _MESSAGE = "message/ShareFetchRequest/2.html"
+# The report names its lake and recordings by their full paths.
+_SHORTEN_PATHS = """root => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(root, "");
+}"""
 _SIZE = (1280, 860)
 # A README with two pictures loads at once on a slow line.
 _MAX_BYTES = 300_000
@@ -35,7 +40,7 @@ def main() -> None:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
         _picture(browser, _REPORT.as_uri(), "report.png")
-        _picture(browser, f"{address}{_MESSAGE}", "explorer.png")
+        _picture(browser, f"{address}{_MESSAGE}", "explorer.png", top="#wire")
         browser.close()
 
 
@@ -53,10 +58,14 @@ def _explorer() -> Iterator[str]:
             process.wait(20)
 
 
-def _picture(browser: Browser, address: str, name: str) -> None:
+def _picture(browser: Browser, address: str, name: str, *, top: str | None = None) -> None:
+    """`top` is the element that the picture begins with."""
     width, height = _SIZE
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light", reduced_motion="reduce")
     page.goto(address)
+    page.evaluate(_SHORTEN_PATHS, f"{_ROOT}/.cache/demo/")
+    if top is not None:
+        page.locator(top).evaluate("element => scrollTo(0, element.getBoundingClientRect().top)")
     path = _ROOT / "docs" / name
     page.screenshot(path=path, animations="disabled")
     page.close()
