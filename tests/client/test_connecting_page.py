@@ -39,7 +39,7 @@ def test_a_variable_stands_beside_its_flag() -> None:
     for line in PAGE.splitlines():
         match = re.match(r"\| `--([a-z-]+)", line)
         if match:
-            assert f"`{PREFIX}{match[1].replace('-', '_').upper()}`" in line
+            assert f"`{VARIABLE_PREFIX}{match[1].replace('-', '_').upper()}`" in line
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_every_request_example_of_every_version_has_a_target(api: str) -> None:
     for version in message(f"{api}Request").all_versions():
         value = example(f"{api}Request", version)
         targets.add(type(target_of(api, value)))
-    if RULES[api].__name__ in ("_leader", "_group", "_transaction", "_share_state"):
+    if ROUTES[api].__name__ in ("_leader", "_group", "_transaction", "_share_state"):
         assert AnyBroker not in targets, api
 
 

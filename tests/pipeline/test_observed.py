@@ -38,7 +38,7 @@ def called(at: int, api: str, version: int, request: dict[str, Any], response: d
         f"{api}Request", version, request, {"correlationId": at, "clientId": "watch"}, length=False
     )
     response_frame = encode_frame(f"{api}Response", version, response, {"correlationId": at}, length=False)
-    return Called("127.0.0.1:51234", SOURCE, NOON, request_frame, response_frame, sent, sent + 2_000_000)
+    return ClientCall("127.0.0.1:51234", SOURCE, NOON, request_frame, response_frame, sent, sent + 2_000_000)
 
 
 def quorum(at: int, epoch: int = 3) -> ClientCall:

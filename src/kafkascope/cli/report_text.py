@@ -51,8 +51,8 @@ def _findings(report: Report) -> None:
         return
     counts = f"{number(verdict.critical)} critical, {count(verdict.warning, 'warning')}, {count(verdict.info, 'note')}"
     heading(f"Findings: {counts}")
-    for finding in findings.shown[:MOST_FINDINGS]:
-        word = paint(f"{WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
+    for finding in findings.shown[:_MOST_FINDINGS]:
+        word = paint(f"{STATE_WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
         lines = wrap(printable(finding.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
         print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
     rest = len(findings.shown) - _MOST_FINDINGS + findings.left_out

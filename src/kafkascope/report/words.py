@@ -4,7 +4,7 @@ from kafkascope import formatting, times
 from kafkascope.formatting import span
 from kafkascope.times import moment_of
 
-UNKNOWN = "unknown"
+UNKNOWN_TEXT = "unknown"
 # In a cell of a table.
 NOTHING = "–"
 

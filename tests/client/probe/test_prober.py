@@ -122,7 +122,7 @@ def test_no_example_names_a_node_a_directory_or_a_feature_of_the_cluster() -> No
                     assert (field.name in OTHER_IDS) != names_directory(field), where
                     assert field.name in OTHER_IDS or leaf is None or leaf.int < 100 or leaf not in catalogs, where
                 elif field.name in ("path", "feature") and leaf is not None:
-                    assert MISSING in leaf, where
+                    assert MISSING_NAME in leaf, where
             seen.add(api)
     assert len(seen) == len(apis())
 
@@ -167,7 +167,7 @@ def test_what_was_made_to_ask_about_is_removed_and_what_is_somebodys_left_alone(
 
     result, topics, groups = asyncio.run(run())
     assert_reads_proven(result)
-    assert not any(name.startswith(PREFIX) for name in (*topics, *groups))
+    assert not any(name.startswith(PROBE_PREFIX) for name in (*topics, *groups))
     others = [proof for proof in result.proofs if proof.kind != "reads"]
     assert {proof.state for proof in others} == {"not sent"}
     assert {proof.example_why.rpartition(", ")[2] for proof in others} == {"and this cluster is in use"}

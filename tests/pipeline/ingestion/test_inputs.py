@@ -71,7 +71,7 @@ def test_a_parquet_file_without_frames_is_no_recording(tmp_path: Path) -> None:
     assert not is_frames(place_of(other))
     (input_file,) = find_inputs([other])
     surveyed = survey_file(input_file, sample=0)
-    assert surveyed.kind == BAD and surveyed.error
+    assert surveyed.kind == BAD_FILE and surveyed.error
 
 
 def test_a_uri_of_a_file_is_decoded(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def _selection(
     if between and span and span[0] and span[1] and span[0] >= span[1]:
         raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
     need_extras("read", "columns")
-    from kafkascope.capture.query.select import Wanted
+    from kafkascope.capture.query.select import ExchangeFilter
 
     condition = None
     if where is not None:

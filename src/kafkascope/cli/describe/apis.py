@@ -39,7 +39,7 @@ def show_apis(view: ApisView, everything: bool) -> None:
 
 def _node(node: NodeApis) -> tuple[Content, ...]:
     names = " or ".join(node.releases) if len(node.releases) <= 3 else f"{node.releases[0]} to {node.releases[-1]}"
-    fit = f", but for {first_names(node.differences, MOST_NAMED)}" if node.differences else ""
+    fit = f", but for {first_names(node.differences, _MOST_NAMED)}" if node.differences else ""
     return node.node.node_id, node.node.address, f"Kafka {names}{fit}"
 
 

@@ -45,7 +45,7 @@ def show_cluster(view: ClusterView) -> None:
 
 def _named(what: str, names: Sequence[str]) -> None:
     if names:
-        prose(f"{paint(f'{len(names)} {what}', 'red')}: {first_names(names, MOST_NAMED)}", "    ", "  ")
+        prose(f"{paint(f'{len(names)} {what}', 'red')}: {first_names(names, _MOST_NAMED)}", "    ", "  ")
 
 
 def show_features(view: FeaturesView) -> None:

@@ -87,7 +87,7 @@ def run_check(checks: CheckOptions, host: str, options: Mapping[str, Any]) -> in
 
         print_json(report_json(report))
     else:
-        print(printable(summary_line(report.results, WORDS[checks.what])))
+        print(printable(summary_line(report.results, _WORDS[checks.what])))
     return 0 if report.healthy else UNHEALTHY
 
 

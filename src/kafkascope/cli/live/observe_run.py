@@ -68,7 +68,7 @@ async def _observe(settings: "Settings", options: ObserveOptions) -> tuple[dict[
     early: list[Answer] = []
     async with AsyncExitStack() as stack:
         # Until it is connected, a signal ends it at once: there is nothing to lose.
-        with _once(options, max(settings.timeout - POLL_SECONDS, settings.timeout / 2)):
+        with _once(options, max(settings.timeout - _POLL_SECONDS, settings.timeout / 2)):
             cluster = await stack.enter_async_context(
                 connect(settings, every_answer=early.append, on_note=note_of_client)
             )

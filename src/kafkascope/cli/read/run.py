@@ -37,7 +37,9 @@ _BAD_INPUT = InputError.exit_code
 class Command:
     """Every way ends with 3 where a file could not be read, though the others were."""
 
-    def __init__(self, files: tuple[str, ...], selection: Wanted, ports: tuple[int, ...], *, follow: bool) -> None:
+    def __init__(
+        self, files: tuple[str, ...], selection: ExchangeFilter, ports: tuple[int, ...], *, follow: bool
+    ) -> None:
         self._files = files
         self._selection = selection
         self._follow = follow
@@ -203,7 +205,7 @@ class Command:
         if not self._failed:
             raise NotFoundError(problem)
         self._note(problem)
-        return BAD_INPUT
+        return _BAD_INPUT
 
     def _account(self) -> None:
         shown = None if self._selection.everything else self._shown

@@ -63,7 +63,7 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
-    columns = zip(COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
+    columns = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
     # Head and cells, and how wide they are.
     shown = [(column, max(map(len, column))) for column in columns if any(column[1:])]
     names = [title, *(name for name, _ in rows)]
@@ -73,7 +73,7 @@ def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -
         return 2 + sum(2 + wide for _, wide in shown)
 
     while needed() + min(longest, least) > window and len(shown) > 1:
-        shown.remove(min(shown, key=lambda column: COLUMNS[column[0][0]]))
+        shown.remove(min(shown, key=lambda column: _COLUMNS[column[0][0]]))
     room = min(longest, window - needed())
     aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
     lines = [

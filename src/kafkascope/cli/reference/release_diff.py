@@ -30,7 +30,7 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
         prose(remark)
     for kind, rows in by_kind(changes).items():
         if rows:
-            heading(KINDS[kind])
+            heading(KIND_TITLES[kind])
             table([_row(change) for change in rows], ("", "message", difference.old, difference.new, ""))
     if errors:
         heading("New errors" if difference.forward else "Errors that are not there yet")

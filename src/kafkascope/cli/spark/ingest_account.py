@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
 # Files of each kind that are named; a folder may hold thousands.
-MOST_NAMED = 10
+_MOST_NAMED = 10
 
 
 def account_lines(

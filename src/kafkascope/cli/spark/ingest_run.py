@@ -53,7 +53,7 @@ class Command:
             note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
             raise
         self._report(lake, done, rows)
-        return BAD_INPUT if done.bad else 0
+        return _BAD_INPUT if done.bad else 0
 
     def follow(self) -> int:
         from kafkascope.cli.spark.marts_state import are_old

@@ -157,11 +157,11 @@ def _of_group(
 
 def _naming_groups(api: str) -> list[str]:
     tables = [body_table(f"{name}Request") for name in apis().values() if not api or name == api]
-    return [table.name for table in tables if GROUP in table.schema.names]
+    return [table.name for table in tables if _GROUP in table.schema.names]
 
 
 def _naming_filter(filters: ExchangeFilters) -> RowFilter:
-    parts = {GROUP: pc.field(GROUP) == filters.group}
+    parts = {_GROUP: pc.field(_GROUP) == filters.group}
     if filters.client:
         parts["client_id"] = _like("client_id", filters.client)
     if filters.error and filters.error != ANY_ERROR:

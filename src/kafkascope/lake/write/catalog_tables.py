@@ -104,7 +104,7 @@ def _has(lake: Lake, name: str, prefix: str) -> bool:
 def catalog_digest() -> str:
     """A digest of the catalog and of the columns that hold it."""
     digest = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
-    for path in sorted(Path(DATA).rglob("*.txt")):
+    for path in sorted(Path(DATA_FOLDER).rglob("*.txt")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

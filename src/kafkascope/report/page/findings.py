@@ -7,8 +7,8 @@ from typing import Any
 from kafkascope.formatting import percent, span
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
-from kafkascope.report.html.icons import WORDS, badge, icon
-from kafkascope.report.summaries.findings import UNKNOWN, EvidenceLink, Findings, ShownFinding
+from kafkascope.report.html.icons import STATE_WORDS, badge, icon
+from kafkascope.report.summaries.findings import UNKNOWN_STATE, EvidenceLink, Findings, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
 _KINDS = {
