@@ -56,7 +56,7 @@ def main(master: str, folder: str) -> None:
     small = plan.SMALL_INPUT_BYTES
 
     def ingested(lake: str, uris: list[str], thresholds: dict[str, str]) -> Ingested:
-        plan.SMALL_BYTES = 0 if thresholds else small
+        plan.SMALL_INPUT_BYTES = 0 if thresholds else small
         options = Options(tasks=2, plan=thresholds.get("plan", "auto"))
         if "follow" not in thresholds:
             return ingest(spark, uris, lake, options)
